@@ -89,7 +89,7 @@ def use(folder: Path, random: Random) -> None:
             assert isinstance(hit.id, str)
             assert isinstance(hit.text, str)
     queries = ["seven", "très x 😀"]
-    found = index.matching(queries) if random.random() < 0.5 else index.fused(queries, rows(2))
+    found = index.matching(queries) if random.random() < 0.5 else index.best(queries, rows(2))
     assert all(isinstance(hit.text, str) for hits in found for hit in hits)
     "a" in index  # noqa: B015 -- whether it is there, looking for it ends
     match random.randrange(7):

@@ -34,7 +34,7 @@ def searches(index, where, top_k):
     found = (
         index.nearest(query, top_k, where=where),
         index.matching("two five", top_k, where=where),
-        index.fused("two five", query, top_k, where=where),
+        index.best("two five", query, top_k, where=where),
     )
     return [[(hit.id, hit.score) for hit in hits] for [hits] in found]
 

@@ -1,8 +1,11 @@
 """Our own routes: rank, search, explain, map, and the page."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
+from export_samples import slack, write
 from rejoinder import Index
 from rejoinder.index.folder import TextIndex
 from rejoinder.serve.app import create_app
@@ -43,6 +46,49 @@ def test_search_finds_in_an_index_by_id(model, tmp_path):
         expected = made.search(queries, 1)[0][0].score
         assert abs(answer[0][0]["score"] - expected) < 1e-6
         assert server.client.get("/info").json()["rejoinder"]["texts"] == 2
+
+
+def test_search_in_messages_takes_what_the_library_takes(model, tmp_path):
+    write(slack.FILES, tmp_path / "slack")
+    made = Index.create(tmp_path / "index", tmp_path / "slack", "rejoinder-small")
+    with running_app(create_app(model, index=TextIndex(tmp_path / "index"))) as server:
+        for chosen in (
+            {"mode": "words"},
+            {"mode": "hybrid", "weight": 0.2},
+            {"where": {"author": ["bob b.", "u9"], "since": "2024-01-01"}},
+            {"mode": "hybrid", "where": {"source": "help"}, "context": 1},
+        ):
+            answer = server.client.post("/search", json={"queries": "Does it work?", **chosen})
+            expected = made.search("Does it work?", **chosen)
+            assert [[hit["id"] for hit in hits] for hits in answer.json()] == [
+                [hit.id for hit in hits] for hits in expected
+            ]
+            around = [(hit["before"], hit["after"]) for hit in answer.json()[0]]
+            assert around == [
+                tuple([asdict(one) for one in side] for side in (hit.before, hit.after))
+                for hit in expected[0]
+            ]
+        for chosen, said in (
+            ({"mode": "bm25"}, "mode: "),
+            ({"weight": 0.2}, "weight: "),
+            ({"mode": "hybrid", "weight": 2}, "weight: "),
+            ({"where": {"author": "bop b."}}, "did you mean 'bob b.'?"),
+            ({"where": {"author": 7}}, "where.author"),
+            ({"where": {"since": "now"}}, "where: since="),
+            ({"context": -1}, "context: "),
+            ({"context": 50_000}, "100,000"),
+        ):
+            answer = server.client.post("/search", json={"queries": "a", **chosen})
+            assert answer.status_code == 422
+            assert said in answer.json()["error"]
+            assert str(tmp_path) not in answer.json()["error"]
+
+
+@pytest.mark.parametrize("chosen", [{"mode": "words"}, {"where": {}}, {"context": 1}])
+def test_plain_texts_are_searched_by_meaning_alone(server, chosen):
+    answer = server.client.post("/search", json={"queries": "pizza", **chosen})
+    assert answer.status_code == 422
+    assert "--index" in answer.json()["error"]
 
 
 def test_search_without_texts_says_how_to_give_some():

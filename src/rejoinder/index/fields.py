@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import REMEDY
 from rejoinder.index.string_table import OFFSET, StringTable, StringWriter, mapped
-from rejoinder.index.where import NAMED, Conditions
+from rejoinder.index.where import NAMED, ConditionError, Conditions
 from rejoinder.io.files.hashed import check_file
 
 KEYS = ("author", "time", "source", "thread", "answers", "link")
@@ -198,24 +198,24 @@ class Fields:
         return InputError(f"{self._folder / 'fields'} does not fit the other files. {REMEDY}")
 
 
-def refuse_unmet(conditions: Conditions, fields: Sequence[Fields], folder: Path) -> None:
-    """Checks that some text of an index in a folder has each field and value of conditions.
+def refuse_unmet(conditions: Conditions, fields: Sequence[Fields]) -> None:
+    """Checks that some text of an index has each field and value of conditions.
 
     Raises:
-        InputError: none has; that is a slip of the pen rather than a search without hits.
+        ConditionError: none has; that is a slip of the pen rather than a search without hits.
     """
     for name in conditions.fields:
         if not any(one.has(name) for one in fields):
             known = [key for key in (*NAMED, "time") if any(one.has(key) for one in fields)]
-            raise InputError(
-                f"where: no text of {folder} has {'an' if name == 'author' else 'a'} {name}; "
+            raise ConditionError(
+                f"where: no text of the index has {'an' if name == 'author' else 'a'} {name}; "
                 + (f"known are {', '.join(known)}." if known else _NOT_MESSAGES)
             )
     for name, wanted in conditions.values.items():
         found = {*chain.from_iterable(one.values(name) for one in fields)}
         for value in sorted(wanted - found):
-            raise InputError(
-                f"where: no text of {folder} has the {name} {value!r}{_hint(value, found)}."
+            raise ConditionError(
+                f"where: no text of the index has the {name} {value!r}{_hint(value, found)}."
             )
 
 

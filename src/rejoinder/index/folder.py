@@ -14,7 +14,7 @@ from rejoinder.errors import InputError
 from rejoinder.index.by_words import search_by_words
 from rejoinder.index.fields import refuse_unmet
 from rejoinder.index.hits import Found, IndexHit, hits_of
-from rejoinder.index.hybrid import DEPTH, fuse
+from rejoinder.index.hybrid import DEPTH, Mode, check_mode, fuse
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, read_manifest
 from rejoinder.index.nearest import search_segments
 from rejoinder.index.segment import (
@@ -27,7 +27,7 @@ from rejoinder.index.segment import (
     new_segment,
 )
 from rejoinder.index.string_table import StringTable
-from rejoinder.index.where import Where, conditions_of
+from rejoinder.index.where import ConditionError, Where, conditions_of
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
 from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import claim, sweep
@@ -182,35 +182,42 @@ class TextIndex:
         found = search_by_words(self._segments, texts, top_k, self._absent(where))
         return self._hits(found, context)
 
-    def fused(
+    def best(
         self,
         queries: Sentences,
-        embeddings: Embeddings,
+        embeddings: Embeddings | None,
         top_k: int = 10,
         *,
+        mode: Mode = "hybrid",
         weight: float = 0.5,
         exact: bool = False,
         where: Where | None = None,
         context: int = 0,
     ) -> list[list[IndexHit]]:
-        """Returns the texts that are best by meaning and by words together, best first.
+        """Returns what `nearest` or `matching` does, or the texts that are best by both together.
 
-        The lists of `nearest` and `matching`, each of at least 100 texts, are fused by the places
-        of texts in them (`index.hybrid`).
+        For a hybrid search, the lists of `nearest` and `matching`, each of at least 100 texts, are
+        fused by the places of texts in them (`index.hybrid`).
 
         Args:
             queries: Texts.
-            embeddings: (Q, D) float32, those of the queries.
+            embeddings: (Q, D) float32, those of the queries; a search by words needs none.
             top_k: Number of hits per query, at least 1.
-            weight: Share of the list by meaning, from 0 to 1.
-            exact: Compare each query with all embeddings.
-            where: As in `nearest`.
+            mode: What to compare.
+            weight: Share of the list by meaning in a hybrid search, from 0 to 1.
+            exact: As in `nearest`.
+            where: Likewise.
             context: Likewise.
 
         Raises:
-            InputError: as in `nearest` and `matching`.
+            InputError: as in `nearest` and `matching`, or the mode or weight is not valid.
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
+        check_mode(mode, weight)
+        if mode == "words" or embeddings is None:
+            return self.matching(queries, top_k, where=where, context=context)
+        if mode == "semantic":
+            return self.nearest(embeddings, top_k, exact=exact, where=where, context=context)
         top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
         depth, absent = max(top_k, DEPTH), self._absent(where)
         meaning = search_segments(
@@ -224,14 +231,15 @@ class TextIndex:
         """Returns what was found, with messages around it.
 
         Raises:
-            InputError: `context` is not a whole number, or the texts are not messages.
+            InputError: `context` is not a whole number.
+            ConditionError: the texts are not messages.
         """
         if context != 0:
             context = whole_number("context", context)
             if len(self) and all(segment.fields is None for segment in self._segments):
-                raise InputError(
-                    f"context: the texts of {self.folder} are not messages of an export, and have "
-                    "no others around them."
+                raise ConditionError(
+                    "context: the texts of the index are not messages of an export, and have no "
+                    "others around them."
                 )
         return hits_of(self._segments, found, context)
 
@@ -245,7 +253,7 @@ class TextIndex:
             return [segment.absent() for segment in self._segments]
         conditions = conditions_of(where)
         fields = [segment.fields for segment in self._segments if segment.fields is not None]
-        refuse_unmet(conditions, fields, self.folder)
+        refuse_unmet(conditions, fields)
         return [segment.absent(conditions) for segment in self._segments]
 
     def check(self) -> None:

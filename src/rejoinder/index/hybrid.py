@@ -5,9 +5,14 @@ The scores of the lists do not matter, so cosines and BM25 need no common scale.
 """
 
 from collections import defaultdict
+from typing import Literal, get_args
 
+from rejoinder.errors import InputError
 from rejoinder.index.hits import Found
 
+Mode = Literal["semantic", "words", "hybrid"]
+"""What a search compares: embeddings, words, or both."""
+MODES: tuple[Mode, ...] = get_args(Mode)
 K = 60
 DEPTH = 100
 """Least number of texts that each list has, where the index has them."""
@@ -32,3 +37,15 @@ def fuse(meaning: Found, words: Found, weight: float, top_k: int) -> Found:
         for place, (_, number, row) in enumerate(found if share else (), 1):
             scores[number, row] += share / (K + place)
     return sorted((-score, *place) for place, score in scores.items())[:top_k]
+
+
+def check_mode(mode: str, weight: float) -> None:
+    """Checks a mode of search, and the share of meaning in a hybrid search.
+
+    Raises:
+        InputError: one is not valid.
+    """
+    if mode not in MODES:
+        raise InputError(f"mode must be one of {', '.join(MODES)}; got {mode!r}.")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+        raise InputError(f"weight must be a number from 0 to 1; got {weight!r}.")

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, TextIndex, create_index
 from rejoinder.index.hits import IndexHit
+from rejoinder.index.hybrid import Mode, check_mode
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.index.sources import GivenText, given_texts, texts_to_index
@@ -20,10 +21,6 @@ from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.models.find import find_model
 from rejoinder.models.shipped import DEFAULT, shipped_models
-
-Mode = Literal["semantic", "words", "hybrid"]
-"""What a search compares: embeddings, words, or both."""
-MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Index(TextIndex):
@@ -163,15 +160,12 @@ class Index(TextIndex):
                 has a field that `where` names, or one of its values.
             MissingExtraError: the index is searched approximately, and FAISS is not installed.
         """
-        _check_mode(mode, weight)
-        if mode == "words":
-            return self.matching(queries, top_k, where=where, context=context)
-        embeddings = self.encoder.encode(as_texts(queries)[0])
-        if mode == "semantic":
-            return self.nearest(embeddings, top_k, exact=exact, where=where, context=context)
-        return self.fused(
-            queries, embeddings, top_k, weight=weight, exact=exact, where=where, context=context
-        )
+        check_mode(mode, weight)
+        embeddings = None if mode == "words" else self.encoder.encode(as_texts(queries)[0])
+        return self.best(
+            queries, embeddings, top_k, mode=mode, weight=weight, exact=exact, where=where,
+            context=context,
+        )  # fmt: skip
 
     def add(
         self,
@@ -225,13 +219,6 @@ def _check_settings(recall: float, dtype: str) -> None:
         raise InputError(f"recall must be a number above 0 and at most 1; got {recall!r}.")
     if dtype not in DTYPES:
         raise InputError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}.")
-
-
-def _check_mode(mode: str, weight: float) -> None:
-    if mode not in MODES:
-        raise InputError(f"mode must be one of {', '.join(MODES)}; got {mode!r}.")
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
-        raise InputError(f"weight must be a number from 0 to 1; got {weight!r}.")
 
 
 def _loaded(

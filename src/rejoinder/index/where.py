@@ -14,6 +14,11 @@ _TIMES = ("since", "until")
 KEYS = (*NAMED, *_TIMES)
 """What a search can be filtered by."""
 
+
+class ConditionError(InputError):
+    """A search asks for what no text of the index can meet, or a condition is not valid."""
+
+
 Where = Mapping[str, str | datetime.date | Iterable[str]]
 """Values by `KEYS`, as in `{"source": ["general", "help"], "since": "2024-01-01"}`."""
 
@@ -47,30 +52,30 @@ def conditions_of(where: Where) -> Conditions:
     Conditions(values={'source': frozenset({'general'})}, since=86400, until=inf)
 
     Raises:
-        InputError: a key is unknown, a value is missing, is not a string, or is not a date.
+        ConditionError: a key is unknown, a value is missing, is not a string, or is not a date.
     """
     values: dict[str, frozenset[str]] = {}
     times: dict[str, int] = {}
     for key, given in where.items():
         if key not in KEYS:
-            raise InputError(
+            raise ConditionError(
                 f"where: {key!r} is not what messages are found by ({nearest(str(key), KEYS)})."
             )
         listed = _listed(given)
         if not listed or "" in listed:
-            raise InputError(f"where: {key} needs a value, such as {key}={_EXAMPLES[key]}.")
+            raise ConditionError(f"where: {key} needs a value, such as {key}={_EXAMPLES[key]}.")
         if key in _TIMES:
             if len(listed) > 1:
-                raise InputError(f"where: {key} is given {len(listed)} times; give one date.")
+                raise ConditionError(f"where: {key} is given {len(listed)} times; give one date.")
             times[key] = _seconds(key, listed[0])
             continue
         wrong = [value for value in listed if not isinstance(value, str)]
         if wrong:
-            raise InputError(f"where: {key} must be a string or several; got {wrong[0]!r}.")
+            raise ConditionError(f"where: {key} must be a string or several; got {wrong[0]!r}.")
         values[key] = frozenset(str(value).casefold() for value in listed)
     conditions = Conditions(values, **times)
     if conditions.since >= conditions.until:
-        raise InputError(
+        raise ConditionError(
             "where: until must be later than since; it is the first day that is left out."
         )
     return conditions
@@ -93,8 +98,8 @@ def _listed(given: object) -> list[object]:
 
 def _seconds(key: str, value: object) -> int:
     if not isinstance(value, str | datetime.date):
-        raise InputError(f"where: {key} must be a date such as 2024-01-31; got {value!r}.")
+        raise ConditionError(f"where: {key} must be a date such as 2024-01-31; got {value!r}.")
     try:
         return parse_date(value) or 0
     except InputError as error:
-        raise InputError(f"where: {key}={error}") from None
+        raise ConditionError(f"where: {key}={error}") from None

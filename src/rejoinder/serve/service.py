@@ -1,8 +1,10 @@
 """`Service`: what the routes share. One worker does all computing."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from fastapi import Request
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.hits import IndexHit
+from rejoinder.index.where import ConditionError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.search import Hit, nearest_rows
@@ -32,6 +35,10 @@ _MOST_TOKENS = 100_000
 """Most tokens in an answer; each is a JSON object."""
 _MOST_CHARACTERS = 32 << 20
 """Most characters of all texts in an answer."""
+
+
+_Find = Callable[[int], list[list[Hit]] | list[list[IndexHit]]]
+"""Returns so many of the best texts for each of some queries."""
 
 
 class Service:
@@ -166,37 +173,60 @@ class Service:
         return len(self._texts) if self._index is None else len(self._index)
 
     async def search(
-        self, queries: Sequence[str], top_k: int
+        self, queries: Sequence[str], top_k: int, chosen: Mapping[str, Any]
     ) -> list[list[Hit]] | list[list[IndexHit]]:
-        """Returns for each query the nearest of the server's texts, best first.
+        """Returns for each query the best of the server's texts, best first.
+
+        `chosen` are further arguments of `TextIndex.best`.
 
         Raises:
-            RequestError: the answer would be too large, or the index is damaged.
+            RequestError: the answer would be too large, texts can't be searched as chosen, or the
+                index is damaged.
         """
-        rows = await self.embed(queries)
-        found: list[list[Hit]] = await self.batcher.call(
-            partial(self._search, rows, top_k), len(queries)
-        )
+        find: _Find
+        if self._index is None:
+            if chosen:
+                raise refused(
+                    next(iter(chosen)),
+                    "this server searches texts by meaning; start it with --index FOLDER.",
+                )
+            find = partial(self._nearest, await self.embed(queries))
+        else:
+            mode = chosen.get("mode", "semantic")
+            rows = None if mode == "words" else await self.embed(queries)
+            find = partial(self._index.best, queries, rows, **{**chosen, "mode": mode})
+        around = 1 + 2 * chosen.get("context", 0)
+        work = partial(self._search, find, len(queries), top_k, around)
+        found: list[list[Hit]] = await self.batcher.call(work, len(queries))
         return found
 
-    def _search(self, queries: Embeddings, top_k: int) -> list[list[Hit]] | list[list[IndexHit]]:
+    def _search(
+        self, find: _Find, queries: int, top_k: int, around: int
+    ) -> list[list[Hit]] | list[list[IndexHit]]:
+        """Returns what `find` does; `around` is the number of texts of a hit with its context."""
         try:
             if self._index is not None:
                 self._index.reload()
             top_k = min(top_k, max(self.searched, 1))
-            if top_k * len(queries) > _MOST_HITS:
+            if top_k * queries * around > _MOST_HITS:
                 raise refused(
                     "top_k",
-                    f"{top_k:,} hits for {len(queries):,} queries; at most {_MOST_HITS:,} hits are "
-                    "allowed in an answer.",
+                    f"{top_k * around:,} hits for {queries:,} queries, those around them included; "
+                    f"at most {_MOST_HITS:,} are allowed in an answer.",
                 )
-            found = self._nearest(queries, top_k)
+            found = find(top_k)
+        except ConditionError as error:
+            raise RequestError(422, str(error), field=str(error).partition(":")[0]) from None
         except InputError as error:
             _LOG.error("the index can't be read", exc_info=error)
             raise RequestError(  # without the path, which is in the error
                 503, "the server can't read its index; its log has the reason."
             ) from None
-        size = sum(len(hit.text) for hits in found for hit in hits)
+        size = sum(
+            len(each.text)
+            for hit in chain.from_iterable(found)
+            for each in (hit, *getattr(hit, "before", ()), *getattr(hit, "after", ()))
+        )
         if size > _MOST_CHARACTERS:
             raise refused(
                 "top_k",
@@ -205,9 +235,7 @@ class Service:
             )
         return found
 
-    def _nearest(self, queries: Embeddings, top_k: int) -> list[list[Hit]] | list[list[IndexHit]]:
-        if self._index is not None:
-            return self._index.nearest(queries, top_k)
+    def _nearest(self, queries: Embeddings, top_k: int) -> list[list[Hit]]:
         return [
             [Hit(index, score, self._texts[index]) for index, score in zip(*hits, strict=True)]
             for hits in zip(

@@ -8,10 +8,11 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from rejoinder.index.hits import IndexHit
+from rejoinder.index.hybrid import Mode
 from rejoinder.inference.search import Hit
 from rejoinder.inference.tokens import Token
 from rejoinder.protocols import Embeddings
-from rejoinder.serve.errors import RequestError, json_response
+from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures
 from rejoinder.serve.service import service_of
 
@@ -40,10 +41,18 @@ async def rank(request: Request, body: Rank) -> Response:
 
 
 class Search(RequestBody):
-    """Queries."""
+    """Queries, and how to search. Besides `queries` and `top_k`, fields are for an index."""
 
     queries: Annotated[Texts, Field(examples=[["How old are you?"]])]
     top_k: TopK = 10
+    mode: Mode = "semantic"
+    """By meaning (cosine), by `words` (BM25), or by both."""
+    weight: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    """Share of meaning in a hybrid search; .5 by default."""
+    where: dict[str, Text | list[Text]] | None = None
+    """Conditions on messages: `source`, `author`, `thread`; `since` and `until`, dates."""
+    context: Annotated[int, Field(strict=True, ge=0)] = 0
+    """Number of messages to return before and after each hit."""
 
 
 @router.post(
@@ -52,14 +61,17 @@ class Search(RequestBody):
     responses={404: {"model": TeiError}},
 )
 async def search(request: Request, body: Search) -> Response:
-    """Find the server's texts that are nearest to each query."""
+    """Find the server's texts that are best for each query."""
     service = service_of(request)
     queries = service.limited("queries", body.queries)
     if not service.searched:
         raise RequestError(
             404, "this server has no texts to search; start it with --texts FILE or --index FOLDER."
         )
-    return json_response(await service.search(queries, body.top_k))
+    if body.weight is not None and body.mode != "hybrid":
+        raise refused("weight", "it is for a hybrid search.")
+    chosen = body.model_dump(include={"mode", "weight", "where", "context"}, exclude_defaults=True)
+    return json_response(await service.search(queries, body.top_k, chosen))
 
 
 class Explain(RequestBody):
