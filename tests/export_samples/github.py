@@ -76,38 +76,39 @@ _TEN = 1709287200.0
 
 
 def _message(id_: str, minute: int, author: str, text: str, **others: Any) -> Message:
-    return Message(
-        id=f"acme/port#{id_}",
-        text=text,
-        thread=f"acme/port#{id_.partition('/')[0]}",
-        author=author,
-        time=_TEN + 60 * minute,
-        source="acme/port",
-        **others,
-    )
+    fields: dict[str, Any] = {
+        "id": f"acme/port#{id_}",
+        "text": text,
+        "thread": f"acme/port#{id_.partition('/')[0]}",
+        "author": author,
+        "time": _TEN + 60 * minute,
+        "source": "acme/port",
+    }
+    return Message(**{**fields, **others})
 
 
 MESSAGES = [
     _message("1", 0, "ann", "Which port?\nIt takes none.", link=f"{_WEB}/issues/1"),
-    _message("1/21", 1, "", "8000", parent="acme/port#1", edited=True,
+    _message("1/21", 1, "", "8000", edited=True,
              link=f"{_WEB}/issues/1#issuecomment-21"),
     _message("1/22", 2, "ci[bot]", "Stale", link=f"{_WEB}/issues/1#issuecomment-22", is_bot=True),
     _message("1/23", 3, "mia", "Thanks", link=f"{_WEB}/issues/1#issuecomment-23"),
     _message("2", 10, "bob", "Take 8000", link=f"{_WEB}/pull/2"),
-    _message("2/line/21", 11, "ann", "Why?", link=f"{_WEB}/pull/2#discussion_r21"),
+    _message("2/line/21", 11, "ann", "Why?", link=f"{_WEB}/pull/2#discussion_r21",
+             thread="acme/port#2/line/21"),
     _message("2/line/32", 12, "bob", "Fixed", parent="acme/port#2/line/21",
-             link=f"{_WEB}/pull/2#discussion_r32"),
+             link=f"{_WEB}/pull/2#discussion_r32", thread="acme/port#2/line/21"),
     _message("3", 20, "ann", "Ideas\nSay yours", link=f"{_WEB}/discussions/3"),
     _message("3/DC_1", 21, "bob", "More ports", parent="acme/port#3",
              link=f"{_WEB}/discussions/3#discussioncomment-1"),
     _message("3/DC_2", 22, "ann", "Yes", parent="acme/port#3/DC_1"),
     _message("4", 30, "mia", "Hi\nHello", link=f"{_WEB}/issues/4"),
-    _message("4/IC_9", 31, "bob", "Hi, Mia", parent="acme/port#4"),
+    _message("4/IC_9", 31, "bob", "Hi, Mia"),
 ]  # fmt: skip
 BROKEN = {"issues.json": [*_ISSUES, {"title": "x"}, 5, _row("ann", 3, "x", title="x", number="x")]}
 EMPTY = {"issues.json": []}
 REAL = {
     "github/github_issue_1.json": (1, 0, 0, 0),
-    "github/github_issue_comments_1.json": (1, 0, 0, 1),
+    "github/github_issue_comments_1.json": (1, 0, 0, 0),
     "github/github_request_pull_request_1_comments.json": (2, 0, 0, 0),
 }

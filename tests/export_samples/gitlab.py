@@ -36,7 +36,13 @@ _ISSUE = {
         _note(5, "Fixed by <b>!7</b>"),
     ],
 }
-_MERGE = {**_ISSUE, "id": 60, "title": "Fix it", "source_branch": "fix", "notes": []}
+_MERGE = {**_ISSUE, "id": 60, "title": "Fix it", "source_branch": "fix"}
+_ON_LINES = {"type": "DiffNote", "noteable_type": "MergeRequest"}
+_MERGE["notes"] = [
+    _note(10, "Why?", **_ON_LINES),
+    _note(11, "Looks good", noteable_type="MergeRequest", author={"name": "Cem"}),
+    _note(12, "It was 0", **_ON_LINES, discussion_id="d10", author={"name": "Ann A."}),
+]
 _MERGE |= {"description": None, "created_at": "2024-03-01T08:09:00.000Z"}
 _PAGE = [
     {
@@ -89,6 +95,16 @@ MESSAGES = [
     _message("Issue/50/4", "Between us", "Bob B.", 4, is_private=True),
     _message("Issue/50/5", "Fixed by !7", "Bob B.", 5),
     _message("MergeRequest/60", "Fix it", "Ann A.", 9),
+    _message("MergeRequest/60/10", "Why?", "Bob B.", 10, thread="MergeRequest/60/10"),
+    _message("MergeRequest/60/11", "Looks good", "Cem", 11),
+    _message(
+        "MergeRequest/60/12",
+        "It was 0",
+        "Ann A.",
+        12,
+        parent="MergeRequest/60/10",
+        thread="MergeRequest/60/10",
+    ),
     _message("Issue/70", "Docs", "Docs bot", 20, is_bot=True, link=_PAGE[0]["web_url"], **_SITE),
     _message("Issue/70/30", "Which?", "Bob B.", 30, **_SITE),
     _message("Issue/70/31", "All", "", 31, **_SITE),

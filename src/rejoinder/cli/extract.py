@@ -98,7 +98,7 @@ def extract(
         typer.Option(
             metavar="links|adjacent",
             help="In exports a message answers what the program says, or else (adjacent) the "
-            "message before it by another author. Default: adjacent where no message has a link.",
+            "message before it by another author. Default: adjacent where few or none have a link.",
         ),
     ] = None,
     within: Annotated[

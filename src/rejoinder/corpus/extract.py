@@ -100,7 +100,7 @@ def extract(
             zip or tar archive.
         pair: for exports: `links` for the replies that the export knows, `adjacent` for the message
             before by another author where it knows none. None means `adjacent` for an export that
-            does not say what messages answer.
+            does not say what messages answer, or of few.
         within: most time between a message and the adjacent one that it answers, such as `90s`,
             `10m`, `2h`.
         context: for exports: adds a column `context` to the pairs, a list of up to so many texts

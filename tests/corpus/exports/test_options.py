@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from export_samples import github, write
 from rejoinder.corpus.exports.near_duplicates import Doubles
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
@@ -179,3 +180,14 @@ def test_doubles_are_found_across_exports_and_scripts(tmp_path):
         path.write_text(discord((1, "ann", NOTICE, None), (2, "bob", "Thanks", None)))
     manifest = extract(paths, tmp_path / "pairs", rules="none", dedupe=True)
     assert [one.dropped["double"] for one in manifest.exports] == [0, 1]
+
+
+def test_comments_of_trackers_answer_the_one_before(tmp_path):
+    export = write(github.FILES, tmp_path / "export")
+    manifest = extract(export, tmp_path / "pairs", rules="none")
+    assert (manifest.exports[0].linked, manifest.exports[0].adjacent) == (3, 3)
+    said = {(row["input"], row["response"]) for row in pairs(tmp_path / "pairs")}
+    assert ("8000", "Thanks") in said
+    assert "Why?" not in {response for _, response in said}  # on a line of code
+    linked = extract(export, tmp_path / "linked", rules="none", pair="links")
+    assert linked.counts.pairs == 3

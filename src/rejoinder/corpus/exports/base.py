@@ -84,6 +84,6 @@ class ExportFormat:
 
     It raises an `InputError` for a file that can't be read at all."""
     knows_replies: bool = True
-    """Whether it says what messages answer, rather than a guess of the reader."""
+    """Whether it says what most messages answer, and not by a guess of the reader."""
     is_public: bool = False
     """Whether everybody can read what it exports, so that no word in it is a secret."""

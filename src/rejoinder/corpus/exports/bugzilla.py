@@ -175,4 +175,5 @@ BUGZILLA = ExportFormat(
     "https://bugzilla.readthedocs.io/en/latest/api/core/v1/comment.html",
     _recognises,
     _read,
+    knows_replies=False,
 )

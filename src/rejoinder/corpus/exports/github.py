@@ -3,16 +3,13 @@
 Pages of REST, answers of GraphQL, `gh issue list --json`, archives of migrations and the events of
 GH Archive are read.
 
-Comments on issues are in one row: nothing says what one answers. Here the first answers the issue,
-as it usually does, and the others nothing; `--pair adjacent` pairs them. Comments on lines of a
-pull request, and those in discussions, name what they answer.
+Comments on issues are in one row: nothing says what one answers. Comments on lines of a pull
+request, and those in discussions, name what they answer; those on the same lines are a thread.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
-
-import msgspec
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.by_time import by_time
@@ -64,24 +61,7 @@ def _recognises(files: Files) -> bool:
 
 
 def _read(files: Files) -> Iterator[Item]:
-    yield from _with_first_answers(by_time(_items(files)))
-
-
-def _with_first_answers(items: Iterable[Item]) -> Iterator[Item]:
-    """Lets the first comment on each issue answer it."""
-    answered: set[str | None] = set()
-    for item in items:
-        if isinstance(item, Message) and _is_flat(item) and item.thread not in answered:
-            answered.add(item.thread)
-            yield msgspec.structs.replace(item, parent=item.thread)
-        else:
-            yield item
-
-
-def _is_flat(message: Message) -> bool:
-    if message.parent is not None or message.id == message.thread or message.is_bot:
-        return False
-    return not message.id.startswith(f"{message.thread}/{_ON_LINE}")
+    yield from by_time(_items(files))
 
 
 def _items(files: Files) -> Iterator[Item]:
@@ -145,7 +125,7 @@ def _message(row: dict[str, Any], thread: str | None, parent: str | None) -> Mes
         id=id_,
         text=f"{title}\n{text}".strip(),
         parent=parent,
-        thread=thread,
+        thread=parent or id_ if _ON_LINE in id_ else thread,
         author=login,
         time=seconds(created),
         source=thread.partition("#")[0] or "github",
@@ -179,4 +159,5 @@ GITHUB = ExportFormat(
     "https://docs.github.com/en/rest/issues/comments",
     _recognises,
     _read,
+    knows_replies=False,
 )

@@ -29,6 +29,7 @@ _SUBJECT = tuple({"iid", "title", "description", author} for author in ("author"
 _NOTES = ("", "item")
 _NOTE = ({"noteable_type", "noteable_id", "body"},)
 _DISCUSSION = ({"individual_note", "notes"},)
+_ON_LINES = "DiffNote"
 _WEB = re.compile(r"https?://[^/]+/(.+?)(?:/-)?/(?:issues|work_items|merge_requests)/\d+")
 _BOT = re.compile(r"(?:project|group)_\d+_bot|[-_]bot\Z", re.IGNORECASE)
 
@@ -130,7 +131,10 @@ def _notes(
     *,
     is_private: bool = False,
 ) -> Iterator[Item]:
-    """Yields the notes of an issue, or of a discussion: all but its first answer that."""
+    """Yields the notes of an issue, or of a discussion: all but its first answer that.
+
+    A discussion of lines is a thread apart.
+    """
     first_of: dict[str, str] = {}
     for position, row in enumerate(notes):
         try:
@@ -141,7 +145,7 @@ def _notes(
             yield Message(
                 id=note,
                 parent=None if first == note else first,
-                thread=of,
+                thread=first if row.get("type") == _ON_LINES else of,
                 author=known.author(row),
                 time=seconds(row.get("created_at")),
                 text=_text(row["note"] if "note" in row else row["body"]),
@@ -169,4 +173,5 @@ GITLAB = ExportFormat(
     "https://docs.gitlab.com/user/project/settings/import_export/",
     _recognises,
     _read,
+    knows_replies=False,
 )

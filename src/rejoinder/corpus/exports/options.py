@@ -17,7 +17,7 @@ class ExportOptions:
 
     pair: str | None = None
     """`links`: a message answers what the export says; `adjacent`: or else the message before it by
-    another author. None: `adjacent` for exports that do not say what messages answer."""
+    another author. None: `adjacent` for exports that say it of no message, or of few."""
     within: float = 600.0
     """Most seconds between a message outside threads and the one before it that it answers."""
     include_private: bool = False

@@ -92,4 +92,5 @@ REDMINE = ExportFormat(
     "https://www.redmine.org/projects/redmine/wiki/Rest_Issues",
     _recognises,
     _read,
+    knows_replies=False,
 )
