@@ -22,12 +22,12 @@ import atheris
 with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.corpus.reading.json_lines import keys_of, parse_block
     from rejoinder.corpus.reading.tables import table_rows
+    from rejoinder.corpus.texts import entries_of
     from rejoinder.datasets.acquire.pickles import read_coco_pickle
     from rejoinder.datasets.sts import parse_stsb
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results_file import read_results
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
-    from rejoinder.index.sources import texts_to_index
     from rejoinder.index.string_table import StringTable
     from rejoinder.io.formats.compression import decompressed
     from rejoinder.training.config.loading import load_config
@@ -56,8 +56,8 @@ READERS: dict[str, Reader] = {
     "labelled rows": lambda content, folder: parse_stsb(content, folder / "a"),
     "index.json": lambda content, at: read_manifest(_written(content, at, "index.json").parent),
     "strings": _strings,
-    "texts.tsv": lambda content, at: list(texts_to_index(_written(content, at, "a.tsv"))),
-    "texts.jsonl": lambda content, at: list(texts_to_index(_written(content, at, "a.jsonl"))),
+    "texts.tsv": lambda content, at: list(entries_of(_written(content, at, "a.tsv"))),
+    "texts.jsonl": lambda content, at: list(entries_of(_written(content, at, "a.jsonl"))),
     "compressed": lambda content, at: list(decompressed(_written(content, at, "a.jsonl.gz"))),
     "results.json": lambda content, at: read_results(_written(content, at, "results.json")),
     "config": lambda content, at: load_config(_written(content, at, "c.toml")),

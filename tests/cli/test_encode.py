@@ -106,6 +106,7 @@ def test_json_sums_up_what_was_written(place, run):
         "too_long": 0,
         "resumed": 0,
         "foreign": 0.5,
+        "left_out": {},
     }
 
 

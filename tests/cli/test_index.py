@@ -2,6 +2,7 @@
 
 import json
 
+import polars as pl
 import pytest
 
 from export_samples import slack, write
@@ -175,3 +176,42 @@ def test_serve_refuses_an_index_of_another_model(call, index):
     status, _, err = call("serve", "--index", "index", "--texts", "faq.txt", "--port", 0)
     assert status == 2
     assert "--index" in err
+
+
+@pytest.fixture
+def export(index, tmp_path):
+    return write(slack.FILES, tmp_path / "slack")
+
+
+_SAID = "Yes, since today"
+_KNOWN = {"author": "Bob B.", "time": "2024-03-01 08:03", "source": "help", "link": None}
+
+
+def test_messages_of_an_export_are_found_without_an_index_as_with_one(call, export):
+    assert "messages left out: 4 (1 by bots, " in call("index", export, "--out", "of-slack")[2]
+    words = ("search", "Does it work since today?", "--top-k", 3, "--json")
+    _, by_index, _ = call(*words, "--index", "of-slack")
+    status, out, err = call(*words, "--corpus", export)
+    assert (status, json.loads(out)) == (0, json.loads(by_index))
+    [hit] = [hit for hit in json.loads(out) if hit["text"] == _SAID]
+    assert hit.items() >= _KNOWN.items()
+    assert hit["answered"].startswith("Does #billing work")
+    assert "1 private" in err
+    table = call(*words[:-1], "--corpus", export, terminal=True)[1]
+    assert "Bob B." in table
+
+
+def test_messages_of_an_export_are_ranked_and_encoded(call, export):
+    _, out, _ = call("rank", "Does it work?", "--responses", export, "--json")
+    [hit] = [hit for hit in json.loads(out) if hit["response"] == _SAID]
+    assert hit.items() >= _KNOWN.items()
+    status, out, err = call("encode", "--sentences", export, "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    [row] = [row for row in rows if row["text"] == _SAID]
+    assert (status, row["author"], len(row["embedding"])) == (0, "Bob B.", 512)
+    assert "messages left out: 4" in err
+    for name in ("e.jsonl", "e.parquet", "e.npy"):
+        assert call("encode", "--sentences", export, "--out", name, "--json")[0] == 0
+    assert export.with_name("e.jsonl").read_text("utf-8") == out
+    about = pl.read_parquet(export.with_name("e.parquet"))["about"]
+    assert [json.loads(one)["id"] for one in about] == [row["id"] for row in rows]

@@ -14,8 +14,9 @@ import zstandard
 from fuzzing.datasets import damaged
 from fuzzing.json_lines import json_lines
 from fuzzing.texts import text
+from rejoinder.corpus.texts import entries_of
 from rejoinder.errors import RejoinderError
-from rejoinder.index.sources import given_texts, texts_to_index
+from rejoinder.index.given import given_texts
 
 _PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,
@@ -80,6 +81,6 @@ def checker(folder: Path) -> Callable[[Random], bool]:
             written = damaged(written, random) if random.random() < 0.5 else written
         path = folder / f"texts{suffix}{packing}"
         path.write_bytes(written)
-        return texts_to_index(path)
+        return entries_of(path)
 
     return checked

@@ -11,6 +11,7 @@ import httpx
 
 from fuzzing.datasets import damaged
 from fuzzing.texts import text
+from rejoinder.corpus.texts import Entry
 from rejoinder.serve.app import create_app
 from rejoinder.serve.settings import ServerSettings
 from tiny_models import dan_model
@@ -56,7 +57,8 @@ def body(random: Random, tree: dict[str, Any]) -> bytes:
 def checker(folder: Path) -> Callable[[Random], bool]:
     """What sends one request to the app; true: it was answered with 200."""
     settings = ServerSettings(max_texts=30, max_body_bytes=100_000)
-    app = create_app(dan_model(), settings, texts=("How old are you?", "I like pizza."), threads=1)
+    texts = [Entry(None, "How old are you?"), Entry(None, "I like pizza.")]
+    app = create_app(dan_model(), settings, texts=texts, threads=1)
     loop = asyncio.new_event_loop()
     client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
 

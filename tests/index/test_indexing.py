@@ -11,8 +11,8 @@ import pytest
 from export_samples import slack, write
 from rejoinder import Index, SentenceEncoder
 from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.texts import entries_of
 from rejoinder.errors import InputError, ModelError
-from rejoinder.index.sources import texts_to_index
 from rejoinder.inference import sentence_stream
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
@@ -96,14 +96,14 @@ def test_an_encoder_in_memory_is_given_again(encoder, tmp_path):
 def test_files_of_texts_are_read_by_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\nthree\n", "utf-8")
     expected = [(None, "one"), (None, ""), (None, "three")]
-    assert [entry[:2] for entry in texts_to_index(tmp_path / "a.txt")] == expected
+    assert [entry[:2] for entry in entries_of(tmp_path / "a.txt")] == expected
     (tmp_path / "a.tsv").write_text("id\ttext\nx\tone\ny\ttwo\n", "utf-8")
     expected = [("x", "one"), ("y", "two")]
-    assert [entry[:2] for entry in texts_to_index(tmp_path / "a.tsv")] == expected
+    assert [entry[:2] for entry in entries_of(tmp_path / "a.tsv")] == expected
     rows = [{"id": "x", "text": "one"}, {"id": 7, "text": "two", "more": 1}, {"text": "\ud83d"}]
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
     expected = [("x", "one"), ("7", "two"), (None, "\ufffd")]
-    assert [entry[:2] for entry in texts_to_index(tmp_path / "a.jsonl.gz")] == expected
+    assert [entry[:2] for entry in entries_of(tmp_path / "a.jsonl.gz")] == expected
 
 
 def test_every_message_of_an_export_is_indexed_with_what_is_known_of_it(encoder, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from export_samples import slack, write
 from rejoinder import Index
+from rejoinder.corpus.texts import entries_of
 from rejoinder.index.folder import TextIndex
 from rejoinder.serve.app import create_app
 from serving import TEXTS, running, running_app
@@ -89,6 +90,15 @@ def test_plain_texts_are_searched_by_meaning_alone(server, chosen):
     answer = server.client.post("/search", json={"queries": "pizza", **chosen})
     assert answer.status_code == 422
     assert "--index" in answer.json()["error"]
+
+
+def test_search_finds_messages_with_what_is_known_of_them(model, tmp_path):
+    entries = list(entries_of(write(slack.FILES, tmp_path)))
+    with running_app(create_app(model, texts=entries)) as server:
+        [[hit]] = server.client.post("/search", json={"queries": "Yes, today", "top_k": 1}).json()
+        assert hit["text"] == "Yes, since today"
+        assert hit["about"].items() >= {"author": "Bob B.", "source": "help"}.items()
+        assert hit["id"] == "help/1709280200.000300"
 
 
 def test_search_without_texts_says_how_to_give_some():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import as_text, stream_texts
+from rejoinder.cli.lines import as_text, stream_entries
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
@@ -32,9 +32,9 @@ from rejoinder.cli.output import (
     print_table,
 )
 from rejoinder.errors import InputError
-from rejoinder.io.formats.texts import read_strings
 
 if TYPE_CHECKING:
+    from rejoinder.corpus.texts import Entry
     from rejoinder.inference.encoder import SentenceEncoder
     from rejoinder.inference.encoding import EncodedFile
     from rejoinder.inference.sentence_stream import EncodedChunk
@@ -62,7 +62,8 @@ def encode(
     model_sha256: ModelSha256Option = None,
     sentences: Annotated[
         str | None,
-        "File of sentences, one per line, plain or compressed; - is standard input.",
+        "File of sentences, one per line, plain or compressed, or an export of conversations; - is "
+        "standard input.",
     ] = None,
     columns: ColumnsOption = None,
     out: Annotated[
@@ -116,9 +117,8 @@ def encode(
         return
     source = _source(words, sentences, columns)
     if out is None:
-        lines = read_strings(source, columns) if isinstance(source, Path) else source
         encoder = open_encoder(model, model_sha256, on_too_long)
-        counts = _print(encoder, lines, shared)
+        counts = _print(encoder, _entries(source, columns), shared)
     else:
         from rejoinder.inference.encoding import check_output, encode_file, interrupted_sentences
         from rejoinder.io.files.claims import claim
@@ -147,11 +147,21 @@ def _source(words: list[str], sentences: str | None, columns: str | None) -> Pat
         raise InputError("sentences are given as arguments or by --sentences FILE, not both.")
     if not words or words == ["-"]:
         file = sentences or "-"
-        return stream_texts(file, columns) if file == "-" else Path(file)
+        if file != "-":
+            return Path(file)
+        return (entry.text for entry in stream_entries(file, columns))
     file = next(filter(os.path.isfile, words), "")
     if file:
         raise InputError(f"{file} is a file; its lines are encoded by --sentences {file}.")
     return list(map(as_text, words))
+
+
+def _entries(source: Path | Iterable[str], columns: str | None) -> "Iterable[Entry]":
+    from rejoinder.inference.sentence_stream import given_sentences
+
+    if isinstance(source, Path):
+        return stream_entries(str(source), columns)
+    return given_sentences(source)
 
 
 def _written(work: "Callable[..., EncodedFile]", kept: Callable[[], str]) -> "EncodedFile":
@@ -168,7 +178,7 @@ def _written(work: "Callable[..., EncodedFile]", kept: Callable[[], str]) -> "En
 
 
 def _print(
-    encoder: "SentenceEncoder", lines: Iterable[str], settings: dict[str, Any]
+    encoder: "SentenceEncoder", entries: "Iterable[Entry]", settings: dict[str, Any]
 ) -> Mapping[str, int]:
     """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
     from rejoinder.cli.progress import encoding_bar
@@ -186,9 +196,9 @@ def _print(
 
     with encoding_bar() as show:
         show(0, 0, None)
-        chunks = map(counted, encoded_chunks(encoder, lines, **settings))
+        chunks = map(counted, encoded_chunks(encoder, entries, **settings))
         if form == "json":
-            print_lines(line for c in chunks for line in json_lines(c.texts, c.embeddings))
+            print_lines(line for c in chunks for line in json_lines(c.texts, c.embeddings, c.known))
         elif form == "tsv":
             print_lines("\t".join(map(exact, row.tolist())) for c in chunks for row in c.embeddings)
         else:

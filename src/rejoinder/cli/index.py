@@ -17,7 +17,7 @@ from rejoinder.cli.options import (
     epilog,
     prints,
 )
-from rejoinder.cli.output import asked_for, note, note_foreign, status_line
+from rejoinder.cli.output import asked_for, note, note_foreign, note_left_out, status_line
 from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
@@ -106,7 +106,8 @@ def index(
         elif check:
             made.check()
     if asked_for("json"):
-        typer.echo(json.dumps({"index": str(out), "texts": len(made)}))
+        left_out = {"left_out": dict(made.left_out)} if made.left_out else {}
+        typer.echo(json.dumps({"index": str(out), "texts": len(made), **left_out}))
     else:
         status_line(f"{out}: {len(made):,} texts")
     _note(made, added=change in (None, "--add", "--update"))
@@ -117,6 +118,7 @@ def _note(made: "Index", *, added: bool) -> None:
     from rejoinder.index.lists import LEAST_ROWS
     from rejoinder.inference.sentence_stream import foreign_share
 
+    note_left_out(made.left_out)
     if added:
         note_foreign(foreign_share(made.encoder, made.newest(32)), "texts")
     if len(made) >= LEAST_ROWS and made.is_exact and made.manifest.recall < 1:

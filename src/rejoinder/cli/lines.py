@@ -3,15 +3,18 @@
 import os
 import select
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rejoinder.cli.exits import exit_if_signalled
+from rejoinder.cli.output import note_left_out
+from rejoinder.corpus.texts import Entry, entries_of
 from rejoinder.errors import InputError
 from rejoinder.io.formats.text_lines import file_lines, text_lines
-from rejoinder.io.formats.texts import read_strings, texts_of
+from rejoinder.io.formats.texts import texts_of
 
 _READ_BYTES = 1 << 20
 
@@ -25,15 +28,20 @@ def read_lines(path: str) -> list[str]:
     return list(file_lines(Path(path)) if path != "-" else text_lines(_stdin(), _name(path)))
 
 
-def stream_texts(path: str, columns: str | None = None) -> Iterator[str]:
-    """Yields the texts of a file (`io.formats.texts`), or of standard input for `-`.
+def stream_entries(path: str, columns: str | None = None) -> Iterator[Entry]:
+    """Yields the texts of a path (`corpus.texts`), or of standard input for `-`.
+
+    After the last one, it notes which messages of an export were left out.
 
     Raises:
-        InputError: the file can't be read, or has no texts.
+        InputError: the path can't be read, or has no texts.
     """
-    if path != "-":
-        return read_strings(Path(path), columns)
-    return (text for _, text in texts_of(_stdin(), _name(path), columns))
+    if path == "-":
+        yield from (Entry(*text) for text in texts_of(_stdin(), _name(path), columns))
+        return
+    left_out: list[str] = []
+    yield from entries_of(Path(path), columns, on_left_out=left_out.append)
+    note_left_out(Counter(left_out))
 
 
 def _stdin() -> Iterator[bytes]:

@@ -1,57 +1,82 @@
 """Prints messages that a search found: who wrote them, when and where, and what is around them."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.cli.output import asked_for, form_of_output, print_json, print_rows
+from rejoinder.corpus.texts import KEYS, Entry
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from rejoinder.index.hits import IndexedText, IndexHit
-    from rejoinder.index.indexing import Index
+    from rejoinder.inference.search import Hit
 
-_ABOUT = ("author", "time", "source", "thread", "answers", "link")
-"""What is known about a message of an export."""
+Find = Callable[[Sequence[str]], list[str | None]]
+"""Returns the texts with some ids, None where there is none."""
 _MOST_CHARACTERS = 240
 """Characters of a message that are shown; JSON and TSV have all of it."""
 _BEFORE_MATCH = 60
 """Of them, those that are shown before the first match of a long message."""
 
 
+def hits_among(
+    entries: Sequence[Entry], found: "Sequence[Sequence[Hit]]"
+) -> "list[list[IndexHit]]":
+    """Returns which messages were found for each query, as an index does."""
+    from rejoinder.index.hits import IndexHit
+
+    return [
+        [
+            IndexHit(one.id or "", hit.score, one.text, one.about)
+            for hit in hits
+            if (one := entries[hit.index])
+        ]
+        for hits in found
+    ]
+
+
+def finder(entries: Sequence[Entry]) -> Find:
+    """Returns a function that gives the texts of ids."""
+    texts = {entry.id: entry.text for entry in entries}
+    return lambda ids: [texts.get(one) for one in ids]
+
+
 def print_messages(
-    index: "Index",
+    find: Find,
     queries: list[str],
     found: "list[list[IndexHit]]",
     score: str,
+    names: tuple[str, str] = ("query", "text"),
     *,
-    marked: bool,
-    context: bool,
+    marked: bool = False,
+    context: bool = False,
 ) -> None:
     """Prints messages of an export, by their score's name.
 
     Args:
-        index: Where they were found.
+        find: Gives the texts of ids, None for an unknown one.
         queries: What was searched for.
         found: Of each query.
         score: Name of the score.
+        names: Names of the queries and of the messages' texts.
         marked: Whether to mark the words of the query.
         context: Whether messages around hits were searched; they are printed too.
     """
-    answered = iter(index.find([hit.about.get("answers", "") for hits in found for hit in hits]))
+    answered = iter(find([hit.about.get("answers", "") for hits in found for hit in hits]))
     if form_of_output() == "table" or (context and not asked_for("json")):
         for query, hits in zip(queries, found, strict=True):
             _print_blocks(query, hits, answered, marked=marked, context=context)
         return
     rows = [
         {
-            "query": query,
+            names[0]: query,
             "rank": rank,
             score: round(hit.score, 6),
             "id": hit.id,
-            "text": hit.text,
+            names[1]: hit.text,
             **_about(hit),
             "answered": next(answered),
             **({"matches": matches_of(query, hit.text)} if marked else {}),
@@ -63,12 +88,13 @@ def print_messages(
     if asked_for("json"):
         print_json(rows)
         return
-    names = ("query", "rank", score, "id", "text", *_ABOUT, "answered")
-    print_rows(names, [["" if row[name] is None else row[name] for name in names] for row in rows])
+    columns = (names[0], "rank", score, "id", names[1], *KEYS, "answered")
+    cells = [["" if row[name] is None else row[name] for name in columns] for row in rows]
+    print_rows(columns, cells)
 
 
 def _about(message: "IndexHit | IndexedText") -> dict[str, Any]:
-    known = {name: message.about.get(name) for name in _ABOUT}
+    known = {name: message.about.get(name) for name in KEYS}
     return known | {"time": _minute(message.about.get("time"))}
 
 

@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _ONE_CELL = str.maketrans("\t\n\r", "   ")
 _READABLE = 24
 """Width, in characters, that columns of text keep as long as other columns can be left out."""
+_LEFT_OUT = {
+    "system": "by the program", "bot": "by bots", "private": "private", "empty": "without text",
+    "malformed": "malformed",
+}  # fmt: skip
+"""Why messages of an export are left out, in a note."""
 
 _quiet = False
 _form = ""
@@ -93,12 +98,20 @@ def note_zero(count: int, total: int) -> None:
         note(f"no known word in {count:,} of {total:,} sentences: their vectors are zero")
 
 
+def note_left_out(counts: Mapping[str, int]) -> None:
+    """Prints how many messages of an export were left out, by the reason, if any."""
+    if total := sum(counts.values()):
+        parts = ", ".join(f"{count:,} {_LEFT_OUT[why]}" for why, count in sorted(counts.items()))
+        note(f"messages left out: {total:,} ({parts})")
+
+
 def print_encoded(written: "EncodedFile", out: Path) -> None:
     """Says which file of embeddings was written to `out`, and how many sentences are zero."""
     if asked_for("json"):
         print_json({**asdict(written), "path": str(out)})
     else:
         status_line(f"wrote {out}: {written.n} x {written.dim} float32")
+    note_left_out(written.left_out)
     note_zero(written.unknown, written.n)
     note_foreign(written.foreign, "sentences")
 

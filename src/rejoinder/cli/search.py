@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from rejoinder.cli.lines import as_text, read_lines, stream_texts
-from rejoinder.cli.messages import marked_text, matches_of, print_messages
+from rejoinder.cli.lines import as_text, read_lines, stream_entries
+from rejoinder.cli.messages import finder, hits_among, marked_text, matches_of, print_messages
 from rejoinder.cli.models import model_folder, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
@@ -43,7 +43,8 @@ def search(
     model_sha256: ModelSha256Option = None,
     corpus: Annotated[
         str | None,
-        "File of sentences, one per line; - is standard input, the default.",
+        "File of sentences, one per line, or an export of conversations; - is standard input, the "
+        "default.",
     ] = None,
     columns: ColumnsOption = None,
     index: Annotated[
@@ -108,19 +109,21 @@ def search(
         )  # fmt: skip
         if any(hit.about for hits in by_query for hit in hits):
             print_messages(
-                opened, wanted, by_query, _SCORES[mode], marked=marked, context=bool(context)
+                opened.find, wanted, by_query, _SCORES[mode], marked=marked, context=bool(context)
             )
             return
         found: list[list[tuple[float, str | int, str]]] = [
             [(hit.score, hit.id, hit.text) for hit in hits] for hits in by_query
         ]
     else:
-        texts = list(stream_texts(corpus, columns))
+        entries = list(stream_entries(corpus, columns))
+        texts = [entry.text for entry in entries]
         encoder, label = open_encoder(model, model_sha256, on_too_long), "line"
-        found = [
-            [(hit.score, hit.index + 1, hit.text) for hit in hits]
-            for hits in encoder.search(wanted, texts, top_k)
-        ]
+        nearest = encoder.search(wanted, texts, top_k)
+        if entries and entries[0].about:
+            print_messages(finder(entries), wanted, hits_among(entries, nearest), "cosine")
+            return
+        found = [[(hit.score, hit.index + 1, hit.text) for hit in hits] for hits in nearest]
     rows: list[tuple[Any, ...]] = [
         (text, rank, round(score, 6), place, hit)
         for text, hits in zip(wanted, found, strict=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.lines import stream_texts
+from rejoinder.cli.lines import stream_entries
 from rejoinder.cli.models import model_folder
 from rejoinder.cli.options import ColumnsOption, ModelSha256Option, ThreadsOption, epilog, prints
 from rejoinder.cli.output import note
@@ -35,7 +35,10 @@ def serve(
     model_sha256: ModelSha256Option = None,
     port: Annotated[int, "Port to listen on; 0 takes a free one."] = 8080,
     host: Annotated[str, "Address to listen on; 0.0.0.0 lets other machines in."] = "127.0.0.1",
-    texts: Annotated[str | None, "File of texts, one per line, which /search searches."] = None,
+    texts: Annotated[
+        str | None,
+        "File of texts, one per line, or an export of conversations, which /search searches.",
+    ] = None,
     columns: ColumnsOption = None,
     index: Annotated[
         Path | None,
@@ -83,7 +86,7 @@ def serve(
         raise InputError("--texts FILE and --index FOLDER both say what to search; give one.")
     if columns is not None and texts is None:
         raise InputError("--columns is for --texts FILE.")
-    lines = list(stream_texts(texts, columns)) if texts is not None else []
+    entries = list(stream_entries(texts, columns)) if texts is not None else []
     opened = None if index is None else TextIndex(index)
     require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
     from rejoinder.index.indexing import place_of_model, refuse_other_model
@@ -98,7 +101,7 @@ def serve(
             contents = read_model(place_of_model(opened))
         if opened is not None:
             refuse_other_model(opened, contents.describe())
-        app = create_app(contents, settings, texts=lines, index=opened, threads=threads)
+        app = create_app(contents, settings, texts=entries, index=opened, threads=threads)
         address = f"[{host}]" if ":" in host else host
         line = f"{contents.name} at http://{address}:{listening.getsockname()[1]}"
         server_of(app, lambda: note(line)).run(sockets=[listening])

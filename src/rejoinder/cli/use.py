@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import as_text, read_pairs, stream_texts
+from rejoinder.cli.lines import as_text, read_pairs, stream_entries
+from rejoinder.cli.messages import finder, hits_among, print_messages
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
@@ -94,7 +95,10 @@ def rank(
     message: Annotated[str, typer.Argument(help="The message to answer.")],
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
-    responses: Annotated[str, "File of responses, one per line; - is standard input."] = "-",
+    responses: Annotated[
+        str,
+        "File of responses, one per line, or an export of conversations; - is standard input.",
+    ] = "-",
     columns: ColumnsOption = None,
     top_k: Annotated[
         int | None, typer.Option(min=1, help="Number of responses to print. Default: all.")
@@ -102,11 +106,17 @@ def rank(
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:
     """Rank responses by how well they answer a message."""
-    texts, message = list(stream_texts(responses, columns)), as_text(message)
+    entries, message = list(stream_entries(responses, columns)), as_text(message)
+    texts = [entry.text for entry in entries]
     encoder = open_encoder(model, model_sha256, on_too_long)
+    hits = encoder.rank(message, texts, top_k)
+    if entries and entries[0].about:
+        ranked = hits_among(entries, [hits])
+        print_messages(finder(entries), [message], ranked, "score", ("message", "response"))
+        return
     rows = [
         (position, round(hit.score, 6), hit.index + 1, hit.text)
-        for position, hit in enumerate(encoder.rank(message, texts, top_k), 1)
+        for position, hit in enumerate(hits, 1)
     ]
     best = [row[-1] for row in rows]
     unknown = unknown_texts(encoder, [message, *best])

@@ -16,14 +16,13 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.corpus.texts import KEYS
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import REMEDY
 from rejoinder.index.string_table import OFFSET, StringTable, StringWriter, mapped
 from rejoinder.index.where import NAMED, ConditionError, Conditions
 from rejoinder.io.files.hashed import check_file
 
-KEYS = ("author", "time", "source", "thread", "answers", "link")
-"""What can be known, in the order of `IndexHit.about`."""
 FILES = ("fields", "links.bin", "links.offsets", "values.bin", "values.offsets")
 _FILTERED = ("fields", "values.bin", "values.offsets")
 _ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in NAMED)])

@@ -1,18 +1,17 @@
 """`Index`: an index with the model that encodes its texts and queries."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, TextIndex, create_index
+from rejoinder.index.given import GivenText, given_texts
 from rejoinder.index.hits import IndexHit
 from rejoinder.index.hybrid import Mode, check_mode
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import DTYPES, EncodedTexts
-from rejoinder.index.sources import GivenText, given_texts, texts_to_index
 from rejoinder.index.where import Where
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
@@ -49,6 +48,9 @@ class Index(TextIndex):
         place = place_of_model(self) if encoder is None else encoder
         self.encoder, _ = _loaded(place, on_too_long)
         refuse_other_model(self, self.encoder.describe())
+        self.left_out: Mapping[str, int] = {}
+        """Messages of an export that `create` or `add` just left out, by the reason: `private`,
+        `bot`, `system`, `empty`, `malformed`."""
 
     @classmethod
     def create(
@@ -70,7 +72,7 @@ class Index(TextIndex):
         Args:
             folder: Where to write the index.
             texts: Path of a file of texts, of an export of conversations, or of a folder of pairs
-                whose replies are indexed (see `texts_to_index`); or strings, or tuples of an id and
+                whose replies are indexed (see `corpus.texts`); or strings, or tuples of an id and
                 a text. A text without an id gets the next number, from 1.
             encoder: The model, or its name or folder. Default: `rejoinder-base`. The index stores a
                 name or folder, to find the model again.
@@ -97,6 +99,7 @@ class Index(TextIndex):
         _check_settings(recall, dtype)
         loaded, source = _loaded(encoder)
         model = _model_of(loaded.describe(), None if copy_model else source)
+        given = Source(texts, columns, given_texts)
         manifest = Manifest(
             model, loaded.dim, recall=float(recall), dtype=dtype,
             response=response,
@@ -104,12 +107,14 @@ class Index(TextIndex):
         create_index(
             Path(folder),
             manifest,
-            _encoded(loaded, texts, columns, progress, response=response),
+            _encoded(loaded, given, progress, response=response),
             copy_model=loaded.save if copy_model else None,
             overwrite=overwrite,
             inputs=[texts, encoder],
         )
-        return cls(folder, loaded)
+        made = cls(folder, loaded)
+        made.left_out = given.left_out
+        return made
 
     @classmethod
     def open(
@@ -188,23 +193,18 @@ class Index(TextIndex):
             BusyError: another command is changing the index.
             StorageError: it can't be written.
         """
-        response = self.manifest.response
-        encoded = _encoded(self.encoder, texts, columns, progress, response=response)
-        return self.add_encoded(encoded, update=update)
+        given = Source(texts, columns, given_texts)
+        encoded = _encoded(self.encoder, given, progress, response=self.manifest.response)
+        added = self.add_encoded(encoded, update=update)
+        self.left_out = given.left_out
+        return added
 
 
 def _encoded(
-    encoder: SentenceEncoder,
-    texts: str | Path | Iterable[GivenText],
-    columns: str | None,
-    progress: EncodingProgress,
-    *,
-    response: bool,
+    encoder: SentenceEncoder, source: Source, progress: EncodingProgress, *, response: bool
 ) -> Iterator[EncodedTexts]:
     """Yields texts with ids and embeddings, `sentence_stream.CHUNK` at a time."""
     encode = encoder.encode_response if response else encoder.encode
-    sentence_stream.refuse_columns(texts, columns)
-    source = Source(texts, partial(texts_to_index, columns=columns), given_texts)
     items, done = iter(source), 0
     progress(0, 0, source.size)
     while chunk := list(islice(items, sentence_stream.CHUNK)):

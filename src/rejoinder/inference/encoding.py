@@ -3,13 +3,14 @@
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
 
+from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
@@ -52,6 +53,8 @@ class EncodedFile:
     """Duration of this run."""
     foreign: float = 0.0
     """Share of this run's sentences whose words are mostly unknown, by a sample; 0 on an engine."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Number of messages of an export that were left out, by the reason."""
 
 
 def encode_file(
@@ -76,7 +79,8 @@ def encode_file(
     Args:
         encoder: The model.
         sentences: Path of a file, plain or compressed: UTF-8 text with a sentence on each line, a
-            table (`.csv`, `.tsv`, `.parquet`) or JSON lines. Or strings.
+            table (`.csv`, `.tsv`, `.parquet`) or JSON lines; of an export of conversations, or of a
+            folder of pairs, whose replies are encoded. Or strings.
         out: File to write: `.npy` (N x D float32), `.parquet` or `.jsonl` (`text`, `embedding`).
         columns: The column of a table, or field of JSON lines, with the sentences, as
             `text=COLUMN`. Default: `text`.
@@ -126,7 +130,7 @@ def encode_file(
                 name=source.name,
                 first=resumed,
             ):
-                form.append(parts.files, chunk.texts, chunk.embeddings)
+                form.append(parts.files, chunk.texts, chunk.embeddings, chunk.known)
                 digest.add(bytes_of(chunk.texts))
                 n += len(chunk.texts)
                 unknown += chunk.unknown
@@ -142,7 +146,9 @@ def encode_file(
             publish(form.finish(parts.folder, n, encoder.dim), path)
     seconds = time.perf_counter() - begun
     foreign /= max(n - resumed, 1)
-    return EncodedFile(path, n, encoder.dim, unknown, too_long, resumed, seconds, foreign)
+    return EncodedFile(
+        path, n, encoder.dim, unknown, too_long, resumed, seconds, foreign, dict(source.left_out)
+    )
 
 
 def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -> None:
@@ -242,16 +248,16 @@ def _facts(saved: Saved) -> _Facts:
         ) from None
 
 
-def _skip(lines: Iterator[str], before: _Facts, digest: Sha256, name: str) -> None:
+def _skip(lines: Iterator[Entry], before: _Facts, digest: Sha256, name: str) -> None:
     """Passes over the sentences of the interrupted run, which must be the same.
 
     Raises:
         InputError: they differ, or the last chunk, which was not whole, has more lines now.
     """
     left = before.n
-    while left and (texts := next(sentence_stream.chunks(islice(lines, left)), None)):
-        digest.add(bytes_of(texts))
-        left -= len(texts)
+    while left and (chunk := next(sentence_stream.chunks(islice(lines, left)), None)):
+        digest.add(bytes_of(entry.text for entry in chunk))
+        left -= len(chunk)
     changed = left or digest.hexadecimal != before.sentences_sha256
     if changed or (before.n % sentence_stream.CHUNK and next(lines, None) is not None):
         raise InputError(

@@ -1,18 +1,19 @@
 """Reads sentences as a stream, and encodes them a chunk at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from rejoinder.corpus.texts import Entry, entries_of
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import refuse_unordered
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.runtimes import BATCH_SIZE
-from rejoinder.io.formats.texts import read_strings
 from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
 
@@ -25,14 +26,14 @@ EncodingProgress = Callable[[int, int, int | None], None]
 (those of an interrupted run included), the number of bytes read, and that of the whole file, None
 if it is not known."""
 
-Item = TypeVar("Item")
-
 
 @dataclass(frozen=True)
 class EncodedChunk:
     """At most `CHUNK` sentences and their embeddings."""
 
     texts: list[str]
+    known: list[Mapping[str, Any]]
+    """See `Entry.known`."""
     embeddings: Embeddings
     unknown: int
     too_long: int
@@ -48,7 +49,7 @@ def foreign_share(encoder: SentenceEncoder, texts: Sequence[str]) -> float:
 
 def encoded_chunks(
     encoder: SentenceEncoder,
-    texts: Iterable[str],
+    entries: Iterable[Entry],
     *,
     response: bool = False,
     batch_size: int = BATCH_SIZE,
@@ -61,19 +62,21 @@ def encoded_chunks(
     `name` and `first`, the number of lines before these, are for error messages.
 
     Raises:
-        InputError: a text is too long, and `on_too_long` is `error`; or what `texts` raises.
+        InputError: a text is too long, and `on_too_long` is `error`; or what `entries` raises.
         ModelError: see `encode_file`.
     """
-    for chunk in chunks(iter(texts)):
+    for chunk in chunks(iter(entries)):
+        texts = [entry.text for entry in chunk]
         embeddings, long = encoder.encoded(
-            chunk,
+            texts,
             batch_size,
             on_too_long,
             response=response,
             place=partial(_line, name, first),
         )
         unknown = int((~embeddings.any(axis=1)).sum())
-        yield EncodedChunk(chunk, embeddings, unknown, long, foreign_share(encoder, chunk))
+        known = [entry.known for entry in chunk]
+        yield EncodedChunk(texts, known, embeddings, unknown, long, foreign_share(encoder, texts))
         first += len(chunk)
 
 
@@ -81,69 +84,76 @@ def _line(name: str, first: int, index: int) -> str:
     return f"{name} line {first + index + 1:,}".lstrip()
 
 
-class Source(Generic[Item]):
-    """The items of a file, or given items, and how much of the file has been read."""
+class Source:
+    """The texts of a path, or given ones, and how much of it has been read."""
 
     def __init__(
         self,
         items: str | Path | Iterable[Any],
-        of_file: Callable[..., Iterator[Item]],
-        of_items: Callable[[Iterable[Any]], Iterator[Item]],
+        columns: str | None,
+        given: Callable[[Iterable[Any]], Iterator[Entry]],
     ) -> None:
-        """Prepares to read a file, if `items` is its path, by `of_file`, others by `of_items`.
+        """Prepares to read a path by `entries_of`, and other items by `given`.
 
-        `of_file` calls its argument `on_read` with the number of bytes of each piece that it read.
+        Raises:
+            InputError: there are columns of other items than a path, or `entries_of` raises it.
         """
         self.read = 0
         self.size: int | None = None
         self.name = ""
+        self.left_out = Counter[str]()
+        """Messages of an export that were left out so far, by the reason."""
         if isinstance(items, str | Path):
-            file = Path(items)
+            path = Path(items)
             self.name = str(items)
-            self.size = file.stat().st_size if file.is_file() else None
-            self._items = of_file(file, on_read=self._count)
+            self.size = path.stat().st_size if path.is_file() else None
+            self._entries = entries_of(path, columns, self._count_read, self._count_left_out)
+        elif columns is not None:
+            raise InputError("columns are those of a file; strings were given.")
         else:
-            self._items = of_items(items)
+            self._entries = given(items)
 
-    def __iter__(self) -> Iterator[Item]:
-        return self._items
+    def __iter__(self) -> Iterator[Entry]:
+        return self._entries
 
-    def _count(self, count: int) -> None:
+    def _count_read(self, count: int) -> None:
         self.read += count
 
+    def _count_left_out(self, reason: str) -> None:
+        self.left_out[reason] += 1
 
-def sentences_of(sentences: str | Path | Iterable[str], columns: str | None = None) -> Source[str]:
-    """Returns the texts of a file (`io.formats.texts`), or strings, as a source.
+
+def sentences_of(sentences: str | Path | Iterable[str], columns: str | None = None) -> Source:
+    """Returns the texts of a path (`corpus.texts`), or strings, as a source.
 
     Raises:
-        InputError: as it is read: an element is not a string, or the file can't be read.
+        InputError: as it is read: an element is not a string, or the path can't be read.
     """
-    refuse_columns(sentences, columns)
-    return Source(sentences, partial(read_strings, columns=columns), _strings)
+    return Source(sentences, columns, given_sentences)
 
 
-def refuse_columns(texts: object, columns: str | None) -> None:
-    """Refuses columns of texts that are not read from a file."""
-    if columns is not None and not isinstance(texts, str | Path):
-        raise InputError("columns are those of a file; strings were given.")
+def given_sentences(sentences: Iterable[Any]) -> Iterator[Entry]:
+    """Yields strings as entries.
 
-
-def _strings(sentences: Iterable[Any]) -> Iterator[str]:
+    Raises:
+        InputError: an element is not a string. The message has its index.
+    """
     refuse_unordered(sentences)
     for index, text in enumerate(sentences):
         if not isinstance(text, str):
             raise InputError(
                 f"sentence {index} is a {type(text).__name__}; sentences must be strings."
             )
-        yield text
+        yield Entry(None, text)
 
 
-def chunks(texts: Iterator[str]) -> Iterator[list[str]]:
+def chunks(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
     """Yields lists of `CHUNK` texts, the last one shorter, without halves of surrogate pairs."""
-    while chunk := list(islice(texts, CHUNK)):
-        yield as_strings(chunk)
+    while chunk := list(islice(entries, CHUNK)):
+        texts = as_strings(entry.text for entry in chunk)
+        yield [entry._replace(text=text) for entry, text in zip(chunk, texts, strict=True)]
 
 
-def bytes_of(texts: list[str]) -> bytes:
+def bytes_of(texts: Iterable[str]) -> bytes:
     """Returns texts as UTF-8, each with a line end."""
     return "".join(f"{text}\n" for text in texts).encode()

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from fastapi import Request
@@ -28,6 +28,9 @@ from rejoinder.serve.errors import RequestError, refused
 from rejoinder.serve.metrics import Metrics
 from rejoinder.serve.settings import ServerSettings
 
+if TYPE_CHECKING:
+    from rejoinder.corpus.texts import Entry
+
 _LOG = logging.getLogger("uvicorn.error")
 _MOST_HITS = 100_000
 """Most hits in an answer, of all queries together."""
@@ -48,7 +51,7 @@ class Service:
         self,
         model: ModelContents,
         settings: ServerSettings,
-        texts: Sequence[str] = (),
+        texts: "Sequence[Entry]" = (),
         index: TextIndex | None = None,
         threads: int | None = None,
     ) -> None:
@@ -71,9 +74,10 @@ class Service:
         self.language = "en" if any(row.licence.known for row in rows) else None
         self.explains = can_explain(model)
         """Whether `/explain` works."""
-        self._index, self._texts = index, list(texts)
+        self._index, self._entries = index, texts
+        said = [entry.text for entry in texts]
         # equal texts get equal embeddings
-        self._corpus = self.encoder.encode(self._texts)[first_indices(self._texts)]
+        self._corpus = self.encoder.encode(said)[first_indices(said)]
         self._features = model.features
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
@@ -170,7 +174,7 @@ class Service:
     @property
     def searched(self) -> int:
         """Number of texts that `search` searches."""
-        return len(self._texts) if self._index is None else len(self._index)
+        return len(self._entries) if self._index is None else len(self._index)
 
     async def search(
         self, queries: Sequence[str], top_k: int, chosen: Mapping[str, Any]
@@ -235,13 +239,13 @@ class Service:
             )
         return found
 
-    def _nearest(self, queries: Embeddings, top_k: int) -> list[list[Hit]]:
+    def _nearest(self, queries: Embeddings, top_k: int) -> list[list[Hit]] | list[list[IndexHit]]:
+        rows, scores = (array.tolist() for array in nearest_rows(queries, self._corpus, top_k))
+        hits = [[*zip(*found, strict=True)] for found in zip(rows, scores, strict=True)]
+        if self._entries and self._entries[0].about:
+            return [[_message(self._entries[row], score) for row, score in found] for found in hits]
         return [
-            [Hit(index, score, self._texts[index]) for index, score in zip(*hits, strict=True)]
-            for hits in zip(
-                *(array.tolist() for array in nearest_rows(queries, self._corpus, top_k)),
-                strict=True,
-            )
+            [Hit(row, score, self._entries[row].text) for row, score in found] for found in hits
         ]
 
     async def tokens(self, texts: Sequence[str]) -> list[list[Token]]:
@@ -262,6 +266,10 @@ class Service:
 
         found: list[list[Token]] = await self.batcher.call(read, len(texts))
         return found
+
+
+def _message(entry: "Entry", score: float) -> IndexHit:
+    return IndexHit(entry.id or "", score, entry.text, entry.about)
 
 
 def service_of(request: Request) -> Service:

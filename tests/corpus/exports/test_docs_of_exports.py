@@ -38,8 +38,9 @@ def test_the_commands_of_the_page_run(folder):
         assert program == "rejoinder"
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
         assert result.exit_code == 0, result.output
-        pairs = open_pairs(Path(arguments[arguments.index("--out") + 1]))
-        assert pairs.manifest.counts.pairs == 1
+        if arguments[0] == "extract":
+            pairs = open_pairs(Path(arguments[arguments.index("--out") + 1]))
+            assert pairs.manifest.counts.pairs == 1
 
 
 def test_the_table_has_a_row_for_every_format():

@@ -1,7 +1,7 @@
 """An export as comments, in a temporary file of JSON lines that every engine reads."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -197,19 +197,6 @@ def write_words(converted: Sequence[Converted], folder: Place) -> WordsFile | No
     else:
         path.put(content)
     return WordsFile(_WORDS, len(words), sha256_of(content))
-
-
-def kept_messages(path: Path, export: ExportFormat) -> Iterator[Message]:
-    """Yields the messages of an export that extraction keeps; malformed ones are left out.
-
-    Raises:
-        InputError: a file of the export can't be read.
-    """
-    options = ExportOptions()
-    with opened(path) as files:
-        for item in export.read(files):
-            if isinstance(item, Message) and not why_not(item, options):
-                yield item
 
 
 def _comment(message: Message, text: str, position: Position) -> Comment:

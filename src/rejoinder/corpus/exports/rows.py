@@ -46,10 +46,15 @@ def shape(files: Files, name: str) -> Shape:
 def _shape(head: bytes) -> Shape:
     if head.lstrip()[:1] not in (b"{", b"["):
         return {}
+    keys: dict[str, set[str]] = {}
+    if _is_in_lines(head):  # JSON lines, which may be texts to search, need no ijson
+        for tree in map(_tree, head.splitlines()):
+            _add_keys(keys, "", tree)
+        if keys:
+            return keys
     require("extract", "ijson")
     import ijson
 
-    keys: dict[str, set[str]] = {}
     try:
         # without use_float, an integer of more than 4,300 digits crashes ijson
         for path, event, value in ijson.parse(
@@ -60,6 +65,24 @@ def _shape(head: bytes) -> Shape:
     except (ijson.JSONError, UnicodeDecodeError):
         pass  # the head ends within a value
     return keys
+
+
+def _tree(line: bytes) -> Any:
+    """Returns the tree of a line; None for one that is not JSON, such as where the head ends."""
+    try:
+        return loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _add_keys(keys: dict[str, set[str]], path: str, tree: Any) -> None:
+    if isinstance(tree, dict):
+        keys.setdefault(path, set()).update(tree)
+        for name, value in tree.items():
+            _add_keys(keys, f"{path}.{name}".lstrip("."), value)
+    elif isinstance(tree, list):
+        for value in tree:
+            _add_keys(keys, f"{path}.item".lstrip("."), value)
 
 
 def path_of(keys: Shape, paths: Iterable[str], *wanted: set[str]) -> str | None:

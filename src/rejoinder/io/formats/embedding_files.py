@@ -5,7 +5,7 @@ A new format is a class and an entry of `FORMATS`.
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -45,9 +45,16 @@ class EmbeddingFormat:
         """Writes what comes before the embeddings into the empty `files`, one for each part."""
 
     def append(
-        self, files: Sequence[IO[bytes]], texts: Sequence[str], embeddings: Embeddings
+        self,
+        files: Sequence[IO[bytes]],
+        texts: Sequence[str],
+        embeddings: Embeddings,
+        known: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Appends texts and their embeddings, (N, dim) float32."""
+        """Appends texts and their embeddings, (N, dim) float32.
+
+        `known` has what is known about each text, in JSON values; empty: nothing about any.
+        """
         raise NotImplementedError
 
     def finish(self, folder: Path, count: int, dim: int) -> Path:
@@ -71,10 +78,14 @@ class Npy(EmbeddingFormat):
         files[0].write(_header(0, dim))
 
     def append(
-        self, files: Sequence[IO[bytes]], texts: Sequence[str], embeddings: Embeddings
+        self,
+        files: Sequence[IO[bytes]],
+        texts: Sequence[str],
+        embeddings: Embeddings,
+        known: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Appends the rows; an array holds no texts."""
-        del texts
+        del texts, known
         files[0].write(_bytes_of(embeddings))
 
     def finish(self, folder: Path, count: int, dim: int) -> Path:
@@ -101,27 +112,39 @@ def _header(count: int, dim: int) -> bytes:
     return buffer.getvalue()
 
 
-def json_lines(texts: Sequence[str], embeddings: Embeddings) -> Iterator[str]:
-    """Yields an object for each text, without a line end."""
-    for text, row in zip(texts, embeddings, strict=True):
+def json_lines(
+    texts: Sequence[str], embeddings: Embeddings, known: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[str]:
+    """Yields an object for each text, without a line end; `known` as in `append`."""
+    for text, row, about in zip(texts, embeddings, known or [{}] * len(texts), strict=True):
         numbers = ", ".join(map(exact, row.tolist()))
-        yield f'{{"text": {json.dumps(text, ensure_ascii=False)}, "embedding": [{numbers}]}}'
+        facts = json.dumps({"text": text, **about}, ensure_ascii=False)
+        yield f'{facts[:-1]}, "embedding": [{numbers}]}}'
 
 
 class JsonLines(EmbeddingFormat):
-    """The format `.jsonl`: an object with `text` and `embedding` on each line."""
+    """The format `.jsonl`: an object with `text` and `embedding` on each line.
+
+    What is known about a text stands between the two.
+    """
 
     parts = ("embeddings.jsonl",)
 
     def append(
-        self, files: Sequence[IO[bytes]], texts: Sequence[str], embeddings: Embeddings
+        self,
+        files: Sequence[IO[bytes]],
+        texts: Sequence[str],
+        embeddings: Embeddings,
+        known: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Appends a line for each text."""
-        files[0].writelines(f"{line}\n".encode() for line in json_lines(texts, embeddings))
+        files[0].writelines(f"{line}\n".encode() for line in json_lines(texts, embeddings, known))
 
 
 class Parquet(EmbeddingFormat):
     """The format `.parquet`, which is made of texts and numbers at the end, by row groups.
+
+    Where something is known about the texts, a column `about` has it as JSON.
 
     A Parquet file ends with the list of its row groups, so one that a killed process left can't be
     read or continued. Plain texts and numbers can.
@@ -134,11 +157,17 @@ class Parquet(EmbeddingFormat):
         require("parquet", "pyarrow")
 
     def append(
-        self, files: Sequence[IO[bytes]], texts: Sequence[str], embeddings: Embeddings
+        self,
+        files: Sequence[IO[bytes]],
+        texts: Sequence[str],
+        embeddings: Embeddings,
+        known: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Appends texts as lines of JSON, because they may hold line ends, and numbers as bytes."""
         lines, numbers = files
-        lines.writelines(f"{json.dumps(text)}\n".encode() for text in texts)
+        facts = [json.dumps(one, ensure_ascii=False) if one else None for one in known]
+        pairs = zip(texts, facts or [None] * len(texts), strict=True)
+        lines.writelines(f"{json.dumps(pair)}\n".encode() for pair in pairs)
         numbers.write(_bytes_of(embeddings))
 
     def finish(self, folder: Path, count: int, dim: int) -> Path:
@@ -147,26 +176,33 @@ class Parquet(EmbeddingFormat):
         import pyarrow.parquet as pq
 
         path = folder / "embeddings.parquet"
-        schema = pa.schema({"text": pa.string(), "embedding": pa.list_(pa.float32(), dim)})
         texts, numbers = (folder / name for name in self.parts)
+        with texts.open(encoding="utf-8") as lines:
+            has_about = bool(json.loads(next(lines, "[0, 0]"))[1])
+        fields = {"text": pa.string(), **({"about": pa.string()} if has_about else {})}
+        schema = pa.schema({**fields, "embedding": pa.list_(pa.float32(), dim)})
         # neither compression nor a dictionary makes numbers of embeddings smaller
         with pq.ParquetWriter(
             path,
             schema,
-            compression={"text": "zstd", "embedding.list.element": "none"},
+            compression={**dict.fromkeys(fields, "zstd"), "embedding.list.element": "none"},
             use_dictionary=False,
             write_statistics=False,
         ) as writer:
             for rows, matrix in _blocks(texts, numbers, count, dim):
                 column = pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), dim)
-                writer.write_table(pa.table([pa.array(rows, pa.string()), column], schema=schema))
+                words = zip(*rows, strict=True)
+                columns = [
+                    pa.array(each, pa.string()) for each, _ in zip(words, fields, strict=False)
+                ]
+                writer.write_table(pa.table([*columns, column], schema=schema))
         return path
 
 
 def _blocks(
     texts: Path, numbers: Path, count: int, dim: int
-) -> Iterator[tuple[list[str], np.ndarray[Any, Any]]]:
-    """Yields the texts and numbers of each row group."""
+) -> Iterator[tuple[list[tuple[str, str | None]], np.ndarray[Any, Any]]]:
+    """Yields the texts, with what is known about them, and the numbers of each row group."""
     size = max(1, _BLOCK_BYTES // (4 * dim))
     with texts.open(encoding="utf-8") as lines, numbers.open("rb") as file:
         for low in range(0, count, size):

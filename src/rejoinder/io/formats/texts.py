@@ -71,13 +71,6 @@ def read_texts(
     return texts_of(decompressed(path, on_read), str(path), columns, suffix)
 
 
-def read_strings(
-    path: Path, columns: str | None = None, on_read: Callable[[int], None] | None = None
-) -> Iterator[str]:
-    """Yields the texts that `read_texts` does, without ids."""
-    return (text for _, text in read_texts(path, columns, on_read))
-
-
 def texts_of(
     pieces: Iterable[bytes], name: str, columns: str | None = None, suffix: str = ""
 ) -> Iterator[Text]:

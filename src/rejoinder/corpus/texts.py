@@ -1,0 +1,171 @@
+"""Texts of a path, whatever it is: lines, rows of a table, messages of an export, replies of pairs.
+
+Every command that reads texts reads them here.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rejoinder.errors import InputError
+from rejoinder.io.formats.compression import decompressed
+from rejoinder.io.formats.texts import read_texts
+
+if TYPE_CHECKING:
+    from rejoinder.corpus.exports.base import ExportFormat, Message
+
+KEYS = ("author", "time", "source", "thread", "answers", "link")
+"""What can be known about a message."""
+_PAIRS = "manifest.json"
+"""A file that every folder of pairs has."""
+_HEAD = 1 << 14
+_LINES = 500
+_MARKS = b"PK", b"[", b"{", b"<"
+"""How a zip archive, JSON, XML and HTML begin, and the lines of some chats."""
+_MAIL = re.compile(
+    rb"(?:From .*\n>?)?[!-9;-~]+:[ \t\r\n](?:.*\n)*?(?:From|Date|Message-ID|Received):", re.I
+)
+"""Matches the headers of a mail, and the line above it in a mailbox."""
+_CHAT = re.compile(rb"\W{0,20}\d.{4,40}?\d[:.]\d\d")
+"""Matches a line that begins with a date and a clock."""
+_LOG = re.compile(rb"\s*(?:[\[(*=<>-]|\d\d?:\d\d|\d{4}-\d\d-\d\d|[A-Z][a-z]{2} +\d|Session )")
+"""Matches a line of a log: it begins with a clock, a date, or a mark of what is news."""
+
+
+class Entry(NamedTuple):
+    """A text to search or to encode."""
+
+    id: str | None
+    """None: it has none. An index gives it the next number that no text of it has had."""
+    text: str
+    about: Mapping[str, Any] = MappingProxyType({})
+    """What is known about a message, by `KEYS`. Empty for other texts."""
+
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """The id of a message, and what is known about it; empty for other texts."""
+        return {"id": self.id, **self.about} if self.about else {}
+
+
+def entries_of(
+    path: Path,
+    columns: str | None = None,
+    on_read: Callable[[int], None] | None = None,
+    on_left_out: Callable[[str], None] = lambda _reason: None,
+) -> Iterator[Entry]:
+    """Yields the texts of a file (`io.formats.texts`), the messages of an export, or replies.
+
+    Replies are those of a folder of pairs. Messages are those that extraction would keep.
+
+    Args:
+        path: A file or a folder.
+        columns: See `read_texts`; with it, the file is not an export.
+        on_read: Called with the bytes of each read of a file of texts.
+        on_left_out: Called for each message that is left out, with the reason (`exports.options`)
+            or `malformed`.
+
+    Raises:
+        InputError: the path can't be read, or has no texts. The message names it.
+        MissingExtraError: a package is missing that reads it.
+    """
+    if path.is_dir():
+        if columns is not None:
+            raise InputError(f"--columns is for a file; {path} is a folder.")
+        if (path / _PAIRS).is_file():
+            return _replies(path)
+    if columns is None and may_be_export(path):
+        from rejoinder.corpus.exports import format_of_export
+
+        if (export := format_of_export(path)) is not None:
+            return _messages(path, export, on_left_out)
+    if path.is_dir():
+        raise InputError(
+            f"{path} is neither a folder of pairs nor an export that is known here; name a file."
+        )
+    return (Entry(*text) for text in read_texts(path, columns, on_read))
+
+
+def may_be_export(path: Path) -> bool:
+    """Tells whether to ask all formats of exports: importing them takes 0.1 seconds."""
+    if not path.is_file():
+        return path.is_dir()
+    if ".csv" in path.suffixes:
+        return True
+    pieces = decompressed(path)
+    head = next(pieces, b"")
+    while len(head) < _HEAD and (more := next(pieces, b"")):
+        head += more
+    return looks_exported(head[:_HEAD])
+
+
+def looks_exported(head: bytes) -> bool:
+    r"""Tells whether a file begins otherwise than lines of prose do.
+
+    >>> looks_exported(b"How are you?\nFine."), looks_exported(b"3/1/24, 9:59 PM - Ann: Hello")
+    (False, True)
+    """
+    head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if head.startswith(b"PAR1"):  # Parquet
+        return False
+    if b"\0" in head or head.startswith(_MARKS) or _MAIL.match(head) or _CHAT.match(head):
+        return True
+    lines = [line for line in islice(head.splitlines(), _LINES) if line.strip()]
+    return sum(bool(_LOG.match(line)) for line in lines) > len(lines) / 2
+
+
+def _messages(
+    path: Path, export: "ExportFormat", on_left_out: Callable[[str], None]
+) -> Iterator[Entry]:
+    from rejoinder.corpus.exports.base import Message
+    from rejoinder.corpus.exports.files import opened
+    from rejoinder.corpus.exports.options import ExportOptions, why_not
+
+    options, empty = ExportOptions(), True
+    with opened(path) as files:
+        for item in export.read(files):
+            reason = why_not(item, options) if isinstance(item, Message) else "malformed"
+            if isinstance(item, Message) and reason is None:
+                empty = False
+                yield entry_of(item)
+            elif reason is not None:
+                on_left_out(reason)
+    if empty:
+        raise InputError(
+            f"{path} is an export of {export.title} without a message to read; those that are "
+            "private, empty, or written by bots or the program are left out."
+        )
+
+
+def entry_of(message: "Message") -> Entry:
+    """Returns a message of an export, with what is known about it."""
+    facts = (
+        message.author, message.time, message.source, message.thread, message.parent, message.link,
+    )  # fmt: skip
+    about = {name: fact for name, fact in zip(KEYS, facts, strict=True) if fact not in (None, "")}
+    return Entry(message.id, message.text, about)
+
+
+def _replies(folder: Path) -> Iterator[Entry]:
+    """Yields each different reply of all splits of a folder of pairs, with its first comment's id.
+
+    Memory holds a hash of each reply.
+
+    Raises:
+        InputError: the folder holds no usable pairs.
+    """
+    from rejoinder.corpus.manifest import SPLITS
+    from rejoinder.corpus.shards import open_pairs  # needs Polars, which files of texts don't
+    from rejoinder.io.files.hashed import blake2b_number
+
+    pairs = open_pairs(folder)
+    seen: set[int] = set()
+    for split in SPLITS:
+        for block in pairs.blocks(split):
+            for name, text in pairs.read(block, ["response_id", "response"]).iter_rows():
+                key = blake2b_number(text.encode())
+                if key not in seen:
+                    seen.add(key)
+                    yield Entry(name, text)

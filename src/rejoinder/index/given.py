@@ -1,0 +1,34 @@
+"""Texts that a program gives to an index."""
+
+import reprlib
+from collections.abc import Iterable, Iterator
+
+from rejoinder.corpus.texts import Entry
+from rejoinder.errors import InputError
+from rejoinder.inference.inputs import refuse_unordered
+from rejoinder.io.formats.surrogates import replace_surrogates
+
+GivenText = str | tuple[str, str]
+"""A text, or an id and a text."""
+
+
+def given_texts(given: Iterable[GivenText]) -> Iterator[Entry]:
+    """Yields ids and texts of strings, or of tuples of an id and a string.
+
+    Raises:
+        InputError: an item is neither; the message gives its index.
+    """
+    refuse_unordered(given)
+    for index, item in enumerate(given):
+        pair = (None, item) if isinstance(item, str) else item
+        if not (
+            isinstance(pair, tuple)
+            and len(pair) == 2
+            and isinstance(pair[0], str | None)
+            and isinstance(pair[1], str)
+        ):
+            raise InputError(
+                f"text {index} is {reprlib.repr(item)}; give a string, or an id and a string."
+            )
+        name, text = pair
+        yield Entry(None if name is None else replace_surrogates(name), replace_surrogates(text))
