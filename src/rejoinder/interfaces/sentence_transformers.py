@@ -8,6 +8,7 @@ from sentence_transformers.base.modules import InputModule
 
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.interfaces.opening import encoder_of
 from rejoinder.models.shipped import DEFAULT
 
 _TEXTS = "texts"
@@ -36,12 +37,7 @@ class RejoinderModule(InputModule):  # type: ignore[misc]  # its library is opti
             InputError, ModelError: see `SentenceEncoder.load`.
         """
         super().__init__()
-        if isinstance(model, SentenceEncoder):
-            if threads is not None:
-                raise InputError("threads is for a model that is loaded; this encoder has its own.")
-            self.encoder = model
-        else:
-            self.encoder = SentenceEncoder.load(model, threads=threads)
+        self.encoder = encoder_of(model, threads)
 
     def preprocess(
         self, inputs: list[str], prompt: str | None = None, **_options: object

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # modules of the other tests
 
 import rejoinder
 from awkward_texts import awkward_texts
+from export_samples import discord, write
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +28,11 @@ def linear(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "linear"
     rejoinder.export("rejoinder-base", folder, unknown_buckets=0)
     return folder
+
+
+@pytest.fixture(scope="session")
+def index(tmp_path_factory) -> "rejoinder.Index":
+    """Messages of an export of Discord; others answer some of them."""
+    folder = tmp_path_factory.mktemp("messages")
+    export = write(discord.FILES, folder / "export")
+    return rejoinder.Index.create(folder / "index", export, "rejoinder-small")

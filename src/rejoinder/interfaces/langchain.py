@@ -1,0 +1,81 @@
+"""`RejoinderEmbeddings` and `RejoinderRetriever` for LangChain."""
+
+from pathlib import Path
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.retrievers import BaseRetriever
+
+from rejoinder.index.hybrid import Mode
+from rejoinder.index.indexing import Index
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.interfaces.opening import encoder_of, index_of
+from rejoinder.models.shipped import DEFAULT
+
+
+class RejoinderEmbeddings(Embeddings):  # type: ignore[misc]  # its library is optional
+    """Computes embeddings for vector stores of LangChain, as lists of floats."""
+
+    def __init__(
+        self, model: str | Path | SentenceEncoder = DEFAULT, *, threads: int | None = None
+    ) -> None:
+        """Takes an encoder, or loads a model by name, folder or address.
+
+        Raises:
+            InputError, ModelError: see `SentenceEncoder.load`.
+        """
+        self.encoder = encoder_of(model, threads)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Returns an embedding of length 1 for each text."""
+        rows: list[list[float]] = self.encoder.encode(texts).tolist()
+        return rows
+
+    def embed_query(self, text: str) -> list[float]:
+        """Returns the embedding of a query, which is computed as that of a text."""
+        return self.embed_documents([text])[0]
+
+
+class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
+    """Finds texts of an index by meaning, by words or by both.
+
+    A document has the `id` and the text of a hit. Its metadata are the `score` and what is known
+    about a message, such as `author` and `time` (see `IndexHit.about`).
+    """
+
+    index: Index
+    k: int
+    mode: Mode
+    weight: float
+
+    def __init__(
+        self,
+        index: str | Path | Index,
+        *,
+        k: int = 4,
+        mode: Mode = "semantic",
+        weight: float = 0.5,
+        **options: Any,
+    ) -> None:
+        """Opens an index.
+
+        Args:
+            index: The index, or its folder. It is searched as it is now: changes by other
+                processes are seen by a new retriever.
+            k: Number of documents per query.
+            mode: `semantic`, `words` or `hybrid`; see `Index.search`.
+            weight: Share of meaning in a hybrid search, from 0 to 1.
+            **options: Fields that every retriever has, such as `tags`.
+
+        Raises:
+            InputError, ModelError: see `Index`.
+        """
+        super().__init__(index=index_of(index), k=k, mode=mode, weight=weight, **options)
+
+    def _get_relevant_documents(self, query: str, *, run_manager: object) -> list[Document]:  # noqa: ARG002
+        [hits] = self.index.search([query], self.k, mode=self.mode, weight=self.weight)
+        return [
+            Document(hit.text, id=hit.id, metadata={**hit.about, "score": hit.score})
+            for hit in hits
+        ]

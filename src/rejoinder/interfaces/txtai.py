@@ -1,0 +1,81 @@
+"""`RejoinderVectors` and `RejoinderRetriever` for txtai."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from txtai.vectors import Vectors
+
+from rejoinder.encoders.layers import unit_rows
+from rejoinder.index.hybrid import Mode
+from rejoinder.index.indexing import Index
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.interfaces.opening import index_of
+from rejoinder.models.shipped import DEFAULT
+from rejoinder.protocols import Embeddings
+
+
+class RejoinderVectors(Vectors):  # type: ignore[misc]  # its library is optional
+    """Computes the vectors of `txtai.Embeddings`, whose setting `method` names this class.
+
+    The setting `path` is the name or folder of a model, by default `rejoinder-base`.
+    """
+
+    def loadmodel(self, path: str | None) -> SentenceEncoder:
+        """Returns the model of a path.
+
+        Raises:
+            InputError, ModelError: see `SentenceEncoder.load`.
+        """
+        return SentenceEncoder.load(path or DEFAULT)
+
+    def encode(self, data: list[str], category: str | None = None) -> Embeddings:  # noqa: ARG002
+        """Returns (N, D) float32 embeddings of length 1, the same for queries and documents."""
+        return np.asarray(self.model.encode(data))
+
+    def normalize(self, embeddings: Embeddings) -> Embeddings:
+        """Returns rows of length 1. Those of texts without a known word stay zero."""
+        return unit_rows(embeddings)
+
+
+class RejoinderRetriever:
+    """Finds texts of an index by meaning, by words or by both.
+
+    It has the searches of `txtai.Embeddings`, so that `txtai.pipeline.RAG` takes it in its place.
+    """
+
+    def __init__(
+        self, index: str | Path | Index, *, mode: Mode = "semantic", weight: float = 0.5
+    ) -> None:
+        """Opens an index.
+
+        Args:
+            index: The index, or its folder. It is searched as it is now: changes by other
+                processes are seen by a new retriever.
+            mode: `semantic`, `words` or `hybrid`; see `Index.search`.
+            weight: Share of meaning in a hybrid search, from 0 to 1.
+
+        Raises:
+            InputError, ModelError: see `Index`.
+        """
+        self.index, self.mode, self.weight = index_of(index), mode, weight
+
+    def search(self, query: str, limit: int = 3) -> list[dict[str, Any]]:
+        """Returns the best `limit` rows: `id`, `text`, `score` and what is known about a message.
+
+        See `IndexHit.about`.
+        """
+        return self.batchsearch([query], limit)[0]
+
+    def batchsearch(self, queries: list[str], limit: int = 3) -> list[list[dict[str, Any]]]:
+        """Returns for each query what `search` does."""
+        found = self.index.search(queries, limit, mode=self.mode, weight=self.weight)
+        return [
+            [{**hit.about, "id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]
+            for hits in found
+        ]
+
+    def batchsimilarity(self, queries: list[str], data: list[str]) -> list[list[tuple[int, float]]]:
+        """Returns for each query the indices of texts with their cosines, the highest first."""
+        found = self.index.encoder.search(queries, data, max(len(data), 1))
+        return [[(hit.index, hit.score) for hit in hits] for hits in found]
