@@ -16,7 +16,7 @@ from rejoinder.text.buckets import word_buckets
 from rejoinder.text.normalize import as_strings, tokens_of
 from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary
-from rejoinder.text.words import WordIds
+from rejoinder.text.words import NumberedWords, WordIds
 
 SENTENCES = [
     "How old are you?",
@@ -148,3 +148,19 @@ class TestKernel:
             filled.ids((1,), 0, False)
         with pytest.raises(UnicodeEncodeError):
             filled.ids(("\ud800",), 0, False)
+
+
+def test_words_get_numbers_as_they_come(way, monkeypatch):
+    if way == "python":
+        monkeypatch.setattr(kernels, "LEFT_OUT", True)
+    words, known = NumberedWords(), {}
+    parts = [SENTENCES, [], [f"w{number} {number}" for number in range(5_000)], SENTENCES[::-1]]
+    for part in parts:
+        before, found = len(known), words(part)
+        tokens = [tokens_of(text) for text in part]
+        expected = [known.setdefault(token, len(known)) for row in tokens for token in row]
+        assert found.ids.tolist() == expected
+        assert found.lengths.tolist() == [len(row) for row in tokens]
+        assert words.since(before) == list(known)[before:]
+    assert words.since(0) == list(known)
+    assert words.since(len(known)) == []

@@ -1,6 +1,5 @@
 """`TextIndex`: a folder of texts, ids and embeddings that you can search and change."""
 
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,7 +37,6 @@ from rejoinder.protocols import Embeddings
 
 MODEL = "model"
 """Folder in an index for a copy of its model."""
-_NUMBER = re.compile("[0-9]+")
 
 
 class TextIndex:
@@ -282,7 +280,7 @@ class TextIndex:
         with self._changing():
             entry = new_segment(self.folder, self.manifest, parts)
             added = StringTable(self.folder / entry.name, "ids", entry.rows)
-            ids = [added[row] for row in range(entry.rows)]
+            ids = list(added)
             old = [place for place in self._places(ids) if place is not None]
             if old and not update:
                 shutil.rmtree(self.folder / entry.name)
@@ -293,7 +291,9 @@ class TextIndex:
                     "or choose another id."
                 )
             # ids that texts without an id could get
-            taken = [int(name) for name in ids if len(name) < 19 and _NUMBER.fullmatch(name)]
+            taken = [
+                int(name) for name in ids if len(name) < 19 and name.isdigit() and name.isascii()
+            ]
             manifest = replace(
                 self._without(old), next_id=max([self.manifest.next_id - 1, *taken]) + 1
             )

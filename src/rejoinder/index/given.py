@@ -20,7 +20,10 @@ def given_texts(given: Iterable[GivenText]) -> Iterator[Entry]:
     """
     refuse_unordered(given)
     for index, item in enumerate(given):
-        pair = (None, item) if isinstance(item, str) else item
+        if isinstance(item, str):
+            yield Entry(None, replace_surrogates(item))
+            continue
+        pair = item
         if not (
             isinstance(pair, tuple)
             and len(pair) == 2
@@ -31,4 +34,4 @@ def given_texts(given: Iterable[GivenText]) -> Iterator[Entry]:
                 f"text {index} is {reprlib.repr(item)}; give a string, or an id and a string."
             )
         name, text = pair
-        yield Entry(None if name is None else replace_surrogates(name), replace_surrogates(text))
+        yield Entry(name and replace_surrogates(name), replace_surrogates(text))

@@ -6,6 +6,7 @@ compared with the codes in its nearest lists. The best rows then get true scores
 decide which rows are compared, not their order.
 """
 
+import math
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
@@ -35,9 +36,9 @@ _STRETCH = 256
 _BLOCK = 65_536
 _MOST_CODES = 256
 """Codes per row. More take longer and find hardly more."""
-_JUDGED, _JUDGED_HITS = 1_024, 10
+_JUDGED, _JUDGED_HITS = 512, 10
 """Rows by whose neighbours the number of probes is chosen, and neighbours of each."""
-_MARGIN = 0.003
+_MARGIN = 0.004
 """The recall of the judged rows must exceed the wanted recall by twice its standard error."""
 
 
@@ -69,6 +70,7 @@ def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
     index.by_residual = True
     index.cp.niter, index.cp.seed, index.cp.spherical = 6, 1, True
     index.cp.max_points_per_centroid = 10**6
+    index.pq.cp.niter = 8  # 25, the default, find no more neighbours
     index.train(sample)
     for begin in range(0, rows, _BLOCK):
         index.add(np.ascontiguousarray(embeddings[begin : begin + _BLOCK], np.float32))
@@ -142,7 +144,7 @@ def _chosen(index: Any, embeddings: Embeddings, recall: float) -> Probing:
     places = np.linspace(0, len(embeddings) - 1, min(_JUDGED, len(embeddings))).astype(np.int64)
     queries = np.array(embeddings[places], np.float32)
     hits = _JUDGED_HITS + 1  # a row's nearest neighbour is itself
-    _, exact = nearest_rows(queries, embeddings, hits)
+    nearest, exact = nearest_rows(queries, embeddings, hits)
 
     def found(probes: int, candidates: int) -> float:
         index.nprobe = probes
@@ -155,26 +157,46 @@ def _chosen(index: Any, embeddings: Embeddings, recall: float) -> Probing:
         return float((best[:, 1:] >= exact[:, -1:] - 1e-6).mean())
 
     wanted = min(recall + _MARGIN, 1.0)
-    # if a search of all lists misses rows, the codes are too rough for so few candidates
-    first = next(
-        (n for n, count in enumerate(_CANDIDATES[:-1]) if found(index.nlist, count) >= wanted),
-        len(_CANDIDATES) - 1,
-    )
-    # with the fewest candidates, a query may need most lists; with more, far fewer
-    tried = [
-        (_least_probes(index.nlist, wanted, partial(found, candidates=count)), count)
-        for count in _CANDIDATES[first : first + 2]
-    ]
+    needed = _needed_probes(index, queries, embeddings, nearest[:, 1:])
+    tried: list[tuple[int, int]] = []
+    for count in _CANDIDATES:
+        probes = _least_probes(needed, wanted, partial(found, candidates=count))
+        if probes is not None:
+            tried.append((probes, count))
+        # with the fewest candidates, a query may need most lists; with more, far fewer
+        if len(tried) == 2:
+            break
+    tried = tried or [(index.nlist, _CANDIDATES[-1])]
     probes, candidates = min(tried, key=lambda pair: pair[0] + _LISTS_PER_CANDIDATE * pair[1])
     return Probing(probes, candidates, round(found(probes, candidates), 4))
 
 
-def _least_probes(lists: int, wanted: float, found: Callable[[int], float]) -> int:
-    """Returns the least number of lists, to about a thirty-second, with the recall `wanted`."""
-    few, probes = 0, 1
-    while found(probes) < wanted and probes < lists:
-        few, probes = probes, min(2 * probes, lists)
-    while probes - few > max(few // 32, 1):
-        middle = (few + probes) // 2
-        few, probes = (few, middle) if found(middle) >= wanted else (middle, probes)
-    return probes
+def _needed_probes(
+    index: Any, queries: Embeddings, embeddings: Embeddings, nearest: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Returns how many lists a query must read to meet each of its neighbours, ascending."""
+    rows, numbers = np.unique(nearest, return_inverse=True)
+    _, lists_of = index.quantizer.search(np.array(embeddings[rows], np.float32), 1)
+    _, order = index.quantizer.search(queries, index.nlist)
+    ranks = np.argsort(order, axis=1)
+    found = lists_of[numbers.reshape(nearest.shape), 0]
+    return np.sort(np.take_along_axis(ranks, found, axis=1), axis=None) + 1
+
+
+def _least_probes(
+    needed: NDArray[np.int64], wanted: float, found: Callable[[int], float]
+) -> int | None:
+    """Returns the least number of lists with the recall `wanted`; None if all give less.
+
+    Lists that hold a share of the neighbours give a little less, because codes are rough.
+    """
+    share = wanted
+    while (place := math.ceil(share * len(needed) - 1e-9)) <= len(needed):
+        probes = int(needed[place - 1])
+        recall = found(probes)
+        if recall >= wanted:
+            return probes
+        share = max(
+            share + wanted - recall, (np.searchsorted(needed, probes, "right") + 1) / len(needed)
+        )
+    return None

@@ -9,10 +9,8 @@ the texts of each word begin in `words.rows`, in ascending order, and in `words.
 """
 
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +24,7 @@ from rejoinder.index.string_table import mapped
 from rejoinder.inference.tokens import located_tokens
 from rejoinder.io.files.hashed import check_file
 from rejoinder.text.normalize import tokens_of
+from rejoinder.text.words import NumberedWords
 
 FILES = ("words.counts", "words.keys", "words.lengths", "words.offsets", "words.rows")
 _OFFSET, _ROW, _LENGTH = np.dtype("<i8"), np.dtype("<u4"), np.dtype("<u4")
@@ -42,7 +41,7 @@ def words_of(text: str) -> list[str]:
     >>> words_of("C++ isn't hard, is it?")
     ['c', '+', '+', "isn't", 'hard', 'is', 'it']
     """
-    return [token for token in tokens_of(text) if len(token) > 1 or not _is_punctuation(token)]
+    return [token for token in tokens_of(text) if not is_left_out(token)]
 
 
 def matches(query: str, text: str) -> list[tuple[int, int]]:
@@ -62,8 +61,9 @@ def matches(query: str, text: str) -> list[tuple[int, int]]:
 
 
 @cache
-def _is_punctuation(character: str) -> bool:
-    return unicodedata.category(character)[0] == "P"
+def is_left_out(token: str) -> bool:
+    """Returns whether a token is a character of punctuation, which no search by words finds."""
+    return len(token) == 1 and unicodedata.category(token)[0] == "P"
 
 
 class WordsWriter:
@@ -77,37 +77,38 @@ class WordsWriter:
         self._parts: IO[bytes] = self._path.open("x+b")
         self._lengths: IO[bytes] = (folder / "words.lengths").open("xb")
         self._sizes: list[int] = []
-        self._numbers: defaultdict[str, int] = defaultdict()
-        self._numbers.default_factory = self._numbers.__len__
+        self._words = NumberedWords()
+        self._kept = np.empty(0, np.bool_)  # of each word: whether it is searched
         self._texts = np.empty(0, np.int64)
         self._rows = self._largest = 0
 
     def add(self, texts: Sequence[str]) -> None:
         """Adds texts, whose rows follow those before."""
-        tokens = [words_of(text) for text in texts]
-        lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-        self._lengths.write(lengths.astype(_LENGTH).tobytes())
-        flat = map(self._numbers.__getitem__, chain.from_iterable(tokens))
-        numbers = np.fromiter(flat, np.int64, int(lengths.sum()))
-        rows = np.repeat(np.arange(len(texts)), lengths)
+        found = self._words(texts)
+        new = self._words.since(len(self._kept))
+        self._kept = np.append(self._kept, [not is_left_out(word) for word in new]).astype(np.bool_)
+        found = found.only(self._kept[found.ids])
+        self._lengths.write(found.lengths.astype(_LENGTH).tobytes())
+        rows = np.repeat(np.arange(len(texts)), found.lengths)
+        numbers = found.ids.astype(np.int64)
         pairs, counts = np.unique(numbers * len(texts) + rows, return_counts=True)
         words, rows = np.divmod(pairs, max(len(texts), 1))
         for column in (words, rows + self._rows, counts):
             self._parts.write(column.astype(_PART).tobytes())
         self._sizes.append(len(pairs))
-        self._texts = np.append(
-            self._texts, np.zeros(len(self._numbers) - len(self._texts), np.int64)
-        ) + np.bincount(words, minlength=len(self._numbers))
+        self._texts = np.append(self._texts, np.zeros(len(new), np.int64))
+        self._texts += np.bincount(words, minlength=len(self._texts))
         self._largest = max(self._largest, int(counts.max(initial=0)))
         self._rows += len(texts)
 
     def close(self) -> None:
         """Writes the words of all texts."""
         self._lengths.close()
-        keys = keys_of(list(self._numbers))
-        order = np.argsort(keys)
+        keys = keys_of(self._words.since(0))
+        kept = np.flatnonzero(self._kept)
+        order = kept[np.argsort(keys[kept])]
         offsets = np.concatenate([[0], np.cumsum(self._texts[order])])
-        places = np.empty(len(order), np.int64)
+        places = np.empty(len(keys), np.int64)
         places[order] = offsets[:-1]  # where the next text of a word goes
         rows = np.empty(offsets[-1], _ROW)
         counts = np.empty(offsets[-1], next(t for t in _COUNTS if self._largest <= np.iinfo(t).max))

@@ -1,7 +1,7 @@
 /* Words of sentences as ids: rejoinder.text.words calls this, and says what it computes.
 
    Sentences are normalised before they come here, except that ASCII letters may be upper case.
-   Ids are worked out without the interpreter's lock. */
+   Ids are worked out without the interpreter's lock, unless words are added. */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <stdint.h>
@@ -11,10 +11,12 @@
 #define CODE_POINTS 0x110000
 
 enum { OTHER, LETTER, DIGIT, SPACE };
+enum { LEFT_OUT, KEPT, ADDED }; /* what becomes of unknown words */
 
 typedef struct {
     PyObject_HEAD
-    PyObject *text;       /* the vocabulary as bytes: each word followed by a line feed */
+    uint8_t *text;        /* the vocabulary: each word followed by a line feed */
+    size_t room;          /* bytes allocated for text */
     PyObject *classes;    /* bytes: a class for each code point */
     uint64_t *hashes;     /* of each slot; 0 is an empty slot */
     int32_t *slots;       /* id of each slot */
@@ -56,7 +58,7 @@ static uint64_t hash_of(const uint8_t *text, size_t size) {
 }
 
 static int32_t find(const Table *table, const uint8_t *text, size_t size) {
-    const uint8_t *words = (const uint8_t *)PyBytes_AsString(table->text);
+    const uint8_t *words = table->text;
     uint64_t hash = hash_of(text, size);
     for (size_t slot = hash & table->mask; table->hashes[slot]; slot = (slot + 1) & table->mask) {
         if (table->hashes[slot] != hash) continue;
@@ -65,6 +67,49 @@ static int32_t find(const Table *table, const uint8_t *text, size_t size) {
         if (length == size && !memcmp(words + table->starts[id], text, size)) return id;
     }
     return -1;
+}
+
+static void place(Table *table, uint64_t hash, int32_t id) {
+    size_t slot = hash & table->mask;
+    while (table->hashes[slot]) slot = (slot + 1) & table->mask;
+    table->hashes[slot] = hash, table->slots[slot] = id;
+}
+
+/* Makes `slots` empty slots, a power of two, and places all words. Returns whether there was memory. */
+static int place_all(Table *table, size_t slots) {
+    uint64_t *hashes = calloc(slots, sizeof *hashes);
+    int32_t *ids = malloc(slots * sizeof *ids);
+    if (!hashes || !ids) return free(hashes), free(ids), 0;
+    free(table->hashes), free(table->slots);
+    table->hashes = hashes, table->slots = ids, table->mask = slots - 1;
+    for (int32_t id = 0; id < table->words; id++) {
+        size_t size = (size_t)(table->starts[id + 1] - table->starts[id] - 1);
+        place(table, hash_of(table->text + table->starts[id], size), id);
+    }
+    return 1;
+}
+
+/* Adds a word that the table lacks, and returns its id, or -1 if there was no memory. */
+static int32_t add(Table *table, const uint8_t *text, size_t size) {
+    int32_t id = table->words;
+    size_t start = (size_t)table->starts[id], slots = table->mask + 1;
+    if (id == INT32_MAX) return -1;
+    if (start + size + 1 > table->room) {
+        uint8_t *more = realloc(table->text, 2 * (start + size + 1));
+        if (!more) return -1;
+        table->text = more, table->room = 2 * (start + size + 1);
+    }
+    if (2 * ((size_t)id + 1) > slots) {
+        int64_t *more = realloc(table->starts, (slots + 2) * sizeof *more);
+        if (!more) return -1;
+        table->starts = more;
+        if (!place_all(table, 2 * slots)) return -1;
+    }
+    memcpy(table->text + start, text, size);
+    table->text[start + size] = '\n';
+    table->starts[id + 1] = (int64_t)(start + size + 1);
+    place(table, hash_of(text, size), id);
+    return table->words++;
 }
 
 /* Reads a code point of valid UTF-8 and moves past it. */
@@ -90,9 +135,9 @@ static const uint8_t *past(const uint8_t *at, const uint8_t *end, const uint8_t 
 }
 
 /* Writes the ids of a sentence, at most one for each byte, and returns the place after them.
-   An unknown word has a bucket, or -1, or is left out. */
-static int32_t *add_sentence(const Table *table, const uint8_t *at, const uint8_t *end,
-                             int32_t buckets, int keep_unknown, int32_t *ids) {
+   An unknown word has a bucket, or becomes what `unknown` says; returns NULL if there was no memory to add it. */
+static int32_t *add_sentence(Table *table, const uint8_t *at, const uint8_t *end, int32_t buckets, int unknown,
+                             int32_t *ids) {
     const uint8_t *classes = (const uint8_t *)PyBytes_AsString(table->classes);
     while (at < end) {
         const uint8_t *start = at;
@@ -114,8 +159,10 @@ static int32_t *add_sentence(const Table *table, const uint8_t *at, const uint8_
         if (id < 0) {
             if (buckets > 0)
                 id = table->words + (int32_t)(crc32_of(start, size) % (uint32_t)buckets);
-            else if (!keep_unknown)
+            else if (unknown == LEFT_OUT)
                 continue;
+            else if (unknown == ADDED && (id = add(table, start, size)) < 0)
+                return NULL;
         }
         *ids++ = id;
     }
@@ -125,9 +172,8 @@ static int32_t *add_sentence(const Table *table, const uint8_t *at, const uint8_
 static PyObject *table_ids(PyObject *self, PyObject *arguments) {
     Table *table = (Table *)self;
     PyObject *sentences, *result = NULL, *ids_array = NULL, *offsets_array = NULL;
-    int buckets, keep_unknown;
-    if (!PyArg_ParseTuple(arguments, "O!ip:ids", &PyTuple_Type, &sentences, &buckets, &keep_unknown))
-        return NULL;
+    int buckets, unknown;
+    if (!PyArg_ParseTuple(arguments, "O!ii:ids", &PyTuple_Type, &sentences, &buckets, &unknown)) return NULL;
     if (buckets < 0 || buckets > INT32_MAX - table->words) {
         PyErr_SetString(PyExc_ValueError, "ids: the number of buckets is out of range");
         return NULL;
@@ -151,18 +197,19 @@ static PyObject *table_ids(PyObject *self, PyObject *arguments) {
     ids = malloc((total + 1) * sizeof *ids);
     lower = malloc(longest + 8);
     if (!ids || !lower) goto no_memory;
-    Py_BEGIN_ALLOW_THREADS
     int32_t *end = ids;
+    PyThreadState *state = unknown == ADDED ? NULL : PyEval_SaveThread(); /* threads may share a table that stays */
     offsets[0] = 0;
-    for (Py_ssize_t index = 0; index < count; index++) {
+    for (Py_ssize_t index = 0; index < count && end; index++) {
         const uint8_t *text = (const uint8_t *)texts[index];
         size_t size = (size_t)offsets[index + 1];
         for (size_t at = 0; at < size; at++)
             lower[at] = (uint8_t)(text[at] + ((uint8_t)(text[at] - 'A') < 26 ? 32 : 0));
-        end = add_sentence(table, lower, lower + size, buckets, keep_unknown, end);
+        end = add_sentence(table, lower, lower + size, buckets, unknown, end);
         offsets[index + 1] = end - ids;
     }
-    Py_END_ALLOW_THREADS
+    if (state) PyEval_RestoreThread(state);
+    if (!end) goto no_memory;
     ids_array = PyByteArray_FromStringAndSize((char *)ids, (Py_ssize_t)(offsets[count] * 4));
     offsets_array = PyByteArray_FromStringAndSize((char *)offsets, (count + 1) * 8);
     if (ids_array && offsets_array) result = PyTuple_Pack(2, ids_array, offsets_array);
@@ -186,53 +233,53 @@ static int table_init(PyObject *self, PyObject *arguments, PyObject *Py_UNUSED(k
     if (!PyArg_ParseTuple(arguments, "SS", &text, &classes)) return -1;
     Py_ssize_t size = PyBytes_Size(text);
     const uint8_t *words = (const uint8_t *)PyBytes_AsString(text);
-    if (PyBytes_Size(classes) != CODE_POINTS || (size && words[size - 1] != '\n') || size > INT32_MAX) {
+    if (PyBytes_Size(classes) != CODE_POINTS || size < 0 || (size && words[size - 1] != '\n') || size > INT32_MAX) {
         PyErr_SetString(PyExc_ValueError, "a line for each word, and 0x110000 classes, are needed");
         return -1;
     }
-    int64_t count = 0;
+    int64_t count = 0, id = 0;
     for (Py_ssize_t at = 0; at < size; at++) count += words[at] == '\n';
     size_t room = 16;
     while (room < 2 * (size_t)count) room *= 2;
-    table->hashes = calloc(room, sizeof *table->hashes);
-    table->slots = malloc(room * sizeof *table->slots);
-    table->starts = malloc((size_t)(count + 1) * sizeof *table->starts);
-    if (!table->hashes || !table->slots || !table->starts) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    table->mask = room - 1;
-    int64_t start = 0;
-    for (int32_t id = 0; id < count; id++) {
-        table->starts[id] = start;
-        int64_t end = start;
-        while (words[end] != '\n') end++;
-        uint64_t hash = hash_of(words + start, (size_t)(end - start));
-        size_t slot = hash & table->mask;
-        while (table->hashes[slot]) slot = (slot + 1) & table->mask;
-        table->hashes[slot] = hash, table->slots[slot] = id;
-        start = end + 1;
-    }
-    table->starts[count] = start;
+    table->text = malloc((size_t)size + 1);
+    table->starts = malloc((room + 1) * sizeof *table->starts);
+    if (!table->text || !table->starts) goto no_memory;
+    if (size) memcpy(table->text, words, (size_t)size);
+    table->room = (size_t)size + 1;
+    table->starts[0] = 0;
+    for (Py_ssize_t at = 0; at < size; at++)
+        if (words[at] == '\n') table->starts[++id] = at + 1;
     table->words = (int32_t)count;
+    if (!place_all(table, room)) goto no_memory;
     Py_INCREF(classes), table->classes = classes;
-    Py_INCREF(text), table->text = text;
     return 0;
+no_memory:
+    PyErr_NoMemory();
+    return -1;
+}
+
+static PyObject *table_since(PyObject *self, PyObject *number) {
+    Table *table = (Table *)self;
+    Py_ssize_t first = PyLong_AsSsize_t(number);
+    if (PyErr_Occurred()) return NULL;
+    if (first < 0 || first > table->words) first = table->words;
+    int64_t begin = table->starts[first];
+    return PyBytes_FromStringAndSize((char *)table->text + begin, (Py_ssize_t)(table->starts[table->words] - begin));
 }
 
 static void table_dealloc(PyObject *self) {
     Table *table = (Table *)self;
     PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(table->text);
     Py_XDECREF(table->classes);
-    free(table->hashes), free(table->slots), free(table->starts);
+    free(table->text), free(table->hashes), free(table->slots), free(table->starts);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);
 }
 
 static PyMethodDef table_methods[] = {
-    {"ids", table_ids, METH_VARARGS, "ids(sentences, buckets, keep_unknown) -> (ids, offsets)"},
+    {"ids", table_ids, METH_VARARGS, "ids(sentences, buckets, unknown) -> (ids, offsets); unknown words are left out (0), -1 (1) or added (2)"},
+    {"since", table_since, METH_O, "since(id) -> the words from an id on, each followed by a line feed"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -7,4 +7,6 @@ def replace_surrogates(text: str) -> str:
     >>> replace_surrogates("a\ud83d\ude00b\udc00") == "a\U0001f600b\ufffd"
     True
     """
+    if text.isascii():
+        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
