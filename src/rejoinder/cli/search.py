@@ -117,7 +117,7 @@ def search(
         ]
     else:
         entries = list(stream_entries(corpus, columns))
-        texts = [entry.text for entry in entries]
+        texts = [entry.encoded for entry in entries]
         encoder, label = open_encoder(model, model_sha256, on_too_long), "line"
         nearest = encoder.search(wanted, texts, top_k)
         if entries and entries[0].about:

@@ -107,7 +107,7 @@ def rank(
 ) -> None:
     """Rank responses by how well they answer a message."""
     entries, message = list(stream_entries(responses, columns)), as_text(message)
-    texts = [entry.text for entry in entries]
+    texts = [entry.encoded for entry in entries]
     encoder = open_encoder(model, model_sha256, on_too_long)
     hits = encoder.rank(message, texts, top_k)
     if entries and entries[0].about:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rejoinder.corpus.core_text import core_of
 from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.texts import read_texts
@@ -43,6 +44,13 @@ class Entry(NamedTuple):
     text: str
     about: Mapping[str, Any] = MappingProxyType({})
     """What is known about a message, by `KEYS`. Empty for other texts."""
+    core: str | None = None
+    """What is encoded of a message, see `core_of`. None: the whole text."""
+
+    @property
+    def encoded(self) -> str:
+        """The text to encode."""
+        return self.text if self.core is None else self.core
 
     @property
     def known(self) -> Mapping[str, Any]:
@@ -145,7 +153,7 @@ def entry_of(message: "Message") -> Entry:
         message.author, message.time, message.source, message.thread, message.parent, message.link,
     )  # fmt: skip
     about = {name: fact for name, fact in zip(KEYS, facts, strict=True) if fact not in (None, "")}
-    return Entry(message.id, message.text, about)
+    return Entry(message.id, message.text, about, core_of(message.text, message.author))
 
 
 def _replies(folder: Path) -> Iterator[Entry]:

@@ -208,8 +208,8 @@ def _encoded(
     items, done = iter(source), 0
     progress(0, 0, source.size)
     while chunk := list(islice(items, sentence_stream.CHUNK)):
-        names, contents, about = (list(column) for column in zip(*chunk, strict=True))
-        yield EncodedTexts(names, contents, encode(contents), about)
+        names, contents, about, _ = (list(column) for column in zip(*chunk, strict=True))
+        yield EncodedTexts(names, contents, encode([one.encoded for one in chunk]), about)
         done += len(chunk)
         progress(done, source.read, source.size)
 

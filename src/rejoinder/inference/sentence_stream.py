@@ -68,7 +68,7 @@ def encoded_chunks(
     for chunk in chunks(iter(entries)):
         texts = [entry.text for entry in chunk]
         embeddings, long = encoder.encoded(
-            texts,
+            [entry.encoded for entry in chunk],
             batch_size,
             on_too_long,
             response=response,

@@ -75,7 +75,7 @@ class Service:
         self.explains = can_explain(model)
         """Whether `/explain` works."""
         self._index, self._entries = index, texts
-        said = [entry.text for entry in texts]
+        said = [entry.encoded for entry in texts]
         # equal texts get equal embeddings
         self._corpus = self.encoder.encode(said)[first_indices(said)]
         self._features = model.features

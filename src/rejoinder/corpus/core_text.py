@@ -1,0 +1,179 @@
+"""What a message says, without greeting, sign-off, signature and quote.
+
+These make messages about different things alike, and a message less like one that says the same
+without them. The rules are for English. They cut whole lines and sentences, those whose words are
+all of a small set or names, and leave what may be said.
+"""
+
+import re
+from collections.abc import Sequence
+
+
+def _set_of(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_GREETS = _set_of("hi hello hey hiya howdy heya dear greetings g'day good")
+_TIMES = _set_of("morning afternoon evening day")
+_GREETED = _TIMES | _set_of(
+    "all everyone everybody team folks guys there friends again both sir sirs madam or and to you "
+    "the list developers devs support"
+)
+_HEADS = _set_of(
+    "thanks thank thx thanx ty tia cheers regards greetings wishes sincerely faithfully truly "
+    "appreciated"
+)
+"""One of these is in every sign-off that is not one of `_CLOSINGS`,"""
+_COURTESY = _HEADS | _set_of(
+    "a advance again all an and any anyone anybody answer answers assistance attention be best "
+    "bunch consideration everybody everyone feedback for from greatly guys hearing help helping "
+    "ideas in input is it kind kindest looking lot many me million much my of on patience reading "
+    "reply response so suggestions support that the this time to understanding very warm warmest "
+    "will with would you your yours"
+)
+"""and its other words are these, or names at its end."""
+_CLOSINGS = frozenset({
+    "best", "all the best", "hope this helps", "hope that helps", "hope it helps",
+    "i hope this helps", "looking forward to hearing from you", "have a nice day",
+    "have a great day", "have a good day", "have a nice weekend", "have a great weekend",
+})  # fmt: skip
+_WISHES = frozenset({
+    "i hope you are well", "i hope you are doing well", "hope you are well",
+    "hope you are doing well", "i hope this email finds you well", "hope this finds you well",
+    "i hope this message finds you well", "hope all is well",
+})  # fmt: skip
+"""Sentences after a greeting."""
+_WORD = re.compile(r"[@\w][\w'’.@-]*(?<![.'’-])")
+_FIRST = re.compile(r"([^\n]{1,80}?)((?:[,!.:;…]{1,3}(?=\s)|\s[-–—](?=\s)|(?=\n))\s*)")
+"""Matches what is before the first mark of punctuation, or the first line, and that mark."""
+_MENTIONS = re.compile(r"(?:@[\w.-]+(?:(?: [A-Z][\w.]*)?[,:;]|\s[-–—](?=\s))?\s+)+")
+_BEFORE_LAST = re.compile(
+    r"(?:(?<=[.!?…)])\s{1,3}|\s?[,–—-]\s?(?=(?:thanks|thank you|thx|cheers)\b))(?=\S)",
+    re.IGNORECASE,
+)
+"""Matches what is between sentences."""
+_REACHED = re.compile(
+    r"\S+@\S+|\S+ at \w+\.\S+|(?:https?://|www\.)\S+|(?:\w+:? )?[+(]?\d[\d ()/.-]{5,}|[:;]-?[)D]"
+)
+"""Matches a line that says how to reach somebody."""
+_SIGNED_BELOW = re.compile(
+    r"--\s*|(?:sent from (?:my|mail for) |get outlook for )[\w ]{1,40}\.?", re.IGNORECASE
+)
+_QUOTE = re.compile(r"(?:[ ]{0,3}>(?!>>)[^\n]*\n\s*)+")
+"""Matches quoted lines above an answer. Readers have cut the marked ones; others may be code."""
+_ROUNDS = 8
+"""A text from which more than so many greetings and sign-offs can be cut consists of them."""
+_SIGNATURE = 5
+"""Lines of a signature, at most."""
+_WORDS = 12
+"""Words of a greeting or a sign-off, at most."""
+_NAMES = 6
+"""Words of a line of a signature, at most."""
+_END = 200
+"""Characters of a line in which its last sentence begins."""
+
+
+def core_of(text: str, author: str = "") -> str:
+    r"""Returns a message without greeting, sign-off, signature, and quote above it.
+
+    If not two words would be left, the whole text is. The name of its `author` may be a signature.
+
+    >>> core_of("Hello team,\nthe printer on floor 3 is jammed again. Thanks!\nAnna")
+    'the printer on floor 3 is jammed again.'
+    >>> core_of("Hi @anna!")
+    'Hi @anna!'
+    """
+    core, names = text, frozenset(_lower(_WORD.findall(author)))
+    for _ in range(_ROUNDS):
+        before, core = core, _without_end(_without_beginning(core), names)
+        if core == before:
+            return core if len(_WORD.findall(core)) > 1 else text
+    return text
+
+
+def _without_beginning(text: str) -> str:
+    """Cuts a greeting above the text, or above its second line: the first one may be a title."""
+    if above := _QUOTE.match(text) or _MENTIONS.match(text):
+        return text[above.end() :]
+    cut = _ungreeted(text)
+    if cut == text:
+        first, end, rest = text.partition("\n")
+        return first + end + _ungreeted(rest)
+    return cut
+
+
+def _ungreeted(text: str) -> str:
+    part = _FIRST.match(text)
+    if part is None:
+        return text
+    words, mark = _WORD.findall(part[1]), part[2]
+    if _is_address(words) and mark[0] in ",!" and "\n" in mark:
+        return text[part.end() :]
+    if not _is_greeting(words):
+        return text
+    rest = text[part.end() :]
+    named = _FIRST.match(rest) if len(words) == 1 and "\n" not in mark else None
+    if named and _is_address(_WORD.findall(named[1])) and named[2][0] in ",!":
+        return rest[named.end() :]
+    return rest
+
+
+def _is_greeting(words: Sequence[str]) -> bool:
+    lower = _lower(words)
+    if " ".join(lower) in _WISHES:
+        return True
+    if not lower or lower[0] not in _GREETS or len(lower) > _WORDS:
+        return False
+    if lower[0] == "good" and not {*lower[1:2]} & _TIMES:
+        return False
+    return all(word in _GREETED or _is_name(word) for word in words[1:])
+
+
+def _is_address(words: Sequence[str]) -> bool:
+    return 1 <= len(words) <= 3 and all(map(_is_name, words))
+
+
+def _without_end(text: str, names: frozenset[str]) -> str:
+    lines = text.rstrip().split("\n")
+    last = range(len(lines) - 1, max(len(lines) - 2 - _SIGNATURE, -1), -1)
+    for number in last:
+        if number and _SIGNED_BELOW.fullmatch(lines[number].strip()):
+            return "\n".join(lines[:number]).rstrip()
+    for number in last:
+        line = lines[number]
+        words = _lower(_WORD.findall(line))
+        if number and (_is_sign_off(line) or (words and names.issuperset(words))):
+            return "\n".join(lines[:number]).rstrip()
+        begin = max(len(line) - _END, 0)
+        for between in [*_BEFORE_LAST.finditer(line, begin)][-1:]:
+            if _is_sign_off(line[between.end() :]):
+                return "\n".join([*lines[:number], line[: between.start()]])
+        if not _is_signature(line):
+            break
+    return text
+
+
+def _is_sign_off(sentence: str) -> bool:
+    words = _WORD.findall(sentence[:_END])
+    if "?" in sentence or len(words) > _WORDS:
+        return False
+    for _ in range(3):
+        if len(words) > 1 and _is_name(words[-1]) and words[-1].lower() not in _COURTESY:
+            words.pop()
+    lower = _lower(words)
+    is_courteous = _COURTESY.issuperset(lower) and not _HEADS.isdisjoint(lower)
+    return is_courteous or " ".join(lower) in _CLOSINGS
+
+
+def _is_signature(line: str) -> bool:
+    words = _WORD.findall(line[:_END])
+    is_named = len(words) <= _NAMES and "?" not in line and all(map(_is_name, words))
+    return is_named or bool(_REACHED.fullmatch(line.strip()))
+
+
+def _is_name(word: str) -> bool:
+    return word[0] == "@" or word[0].isupper()
+
+
+def _lower(words: Sequence[str]) -> list[str]:
+    return [word.lower().replace("’", "'") for word in words]

@@ -1,0 +1,101 @@
+"""Greetings, sign-offs and signatures are cut from what is encoded, and nothing else."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rejoinder import SentenceEncoder
+from rejoinder.corpus.core_text import core_of
+
+SAID = "the printer on floor 3 is jammed again."
+
+
+@pytest.mark.parametrize("above", [
+    "Hello team,\n", "Hi @anna! ", "Hi Anna, ", "Hi, Anna, ", "Hey folks - ",
+    "Dear Dr. Anna Smith,\n", "Good morning everyone.\n", "Greetings!\n\n", "Hello there :)\n",
+    "Dear Sir or Madam,\nI hope you are well. ", "@anna ", "@Anna S.: ", "@anna @ben, ",
+    "Anna,\n", "Hi all,\n\n", "> is it broken?\n> ask Ben\n\n", "hi, ",
+])  # fmt: skip
+@pytest.mark.parametrize("below", [
+    "", " Thanks!", "\nThanks!", "\nThank you so much for your help.\nAnna",
+    "\nBest regards,\nAnna Smith\nSupport", "\nBest regards, Anna",
+    "\n\nCheers\nAnna\n+49 30 1234567\nanna@example.org", "\nSent from my iPhone",
+    " Many thanks in advance, Ben", "\nThanks,\nAnna\nSent from my Galaxy",
+    "\n-- \nAnna\nthe best printers in town",
+    "\nLooking forward to hearing from you. Kind regards", "\nAnna", "\n~~ Anna",
+    "\nHope this helps! Anna",
+])  # fmt: skip
+def test_what_most_messages_say_is_cut(above, below):
+    assert core_of(f"{above}{SAID}{below}", "Anna Smith") == SAID
+
+
+@pytest.mark.parametrize("text", [
+    "Hello World is the first program that you write", "Hi there's a problem",
+    "Good question, I don't know", "Thanks for the patch that you sent",
+    "Thank you for the tutorial. Where is part two?", "It is regarded as fun",
+    "Which one is best?\nUbuntu", "Regards means respects in German", "Is it you, Thanks?",
+    "Well, I think so", "Dear diary is a song", "Firefox: use 44", "Who is there?\nAnna and Ben",
+    ">>> print(1)\n1", "Note:\nuse the key", "make all\n> Task failed\nmake clean", "The best",
+    "I forward all mail to support", "Sent from my desk to yours",
+])  # fmt: skip
+def test_what_is_said_stays(text):
+    assert core_of(text, "Carl") == text
+
+
+@pytest.mark.parametrize(
+    "text", ["Hi @anna!", "Thanks!", "Hello team,\nThanks!\nAnna", "Hi,\nyes", "", " ", "Anna,\n"]
+)
+def test_no_text_is_cut_whole(text):
+    assert core_of(text, "Anna") == text
+
+
+def test_a_title_stays_above():
+    assert core_of(f"Printer\nHello team,\n{SAID}\nThanks") == f"Printer\n{SAID}"
+
+
+_PARTS = st.sampled_from([
+    "Hi", "Hello", "Dear", "all", "team", "Anna", "@anna", "Thanks", "thank", "you", "Cheers",
+    "Best", "regards", ",", ".", "!", "?", ":", "\n", "\n\n", " ", "  ", " - ", "--", ">",
+    "Sent from my iPhone", "the printer", "in advance", "I hope you are well", ":)", "\t",
+    "\u2028", "é", "\0",
+])  # fmt: skip
+
+
+@given(
+    st.lists(_PARTS | st.text(max_size=8), max_size=30).map("".join),
+    st.sampled_from(["", "Anna", "a b", "?"]),
+)
+@example("Hi\n" * 3, "")
+def test_the_core_of_any_text_is_a_part_of_it_and_has_itself_as_core(text, author):
+    core = core_of(text, author)
+    letters = iter(text)
+    assert all(letter in letters for letter in core)
+    assert core_of(core, author) == core
+    assert core.strip() or not text.strip()
+
+
+def test_long_texts_take_no_longer_for_each_character():
+    for filling in (
+        "@a ",
+        "Hi, ",
+        "a, ",
+        "Thanks. ",
+        " ",
+        "> \n",
+        "Anna\n",
+        "Thanks\n",
+        "A" * 50,
+        "...",
+        "-",
+    ):
+        core_of(filling * 20_000, "Anna")
+
+
+def test_two_requests_are_as_alike_with_a_greeting_as_without():
+    encoder = SentenceEncoder.load("rejoinder-small")
+    plain = "where do I find the holiday calendar for next year?"
+    polite = f"Hello team,\n{plain}\nThanks!\nAnna"
+    query = "is there a list of bank holidays?"
+    asked, found, raw, core = encoder.encode([query, plain, polite, core_of(polite)])
+    assert asked @ raw < asked @ found - 0.1
+    assert asked @ core == pytest.approx(asked @ found, abs=1e-6)
