@@ -83,6 +83,7 @@ def require(extra: str, *packages: str) -> None:
 _EXTRAS = {
     "duckdb": "extract",
     "ibis": "extract",
+    "lancedb": "lancedb",
     "polars": "eval",
     "pyarrow": "extract",
     "pydantic": "train",

@@ -12,12 +12,18 @@ from rejoinder.cli.options import (
     ColumnsOption,
     ModelOption,
     ModelSha256Option,
-    OutOption,
     OverwriteOption,
     epilog,
     prints,
 )
-from rejoinder.cli.output import asked_for, note, note_foreign, note_left_out, status_line
+from rejoinder.cli.output import (
+    asked_for,
+    note,
+    note_foreign,
+    note_left_out,
+    print_json,
+    status_line,
+)
 from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
@@ -31,19 +37,20 @@ EXAMPLES = epilog(
     "rejoinder index more.jsonl --out index/ --add",
     "rejoinder index tickets.csv --columns text=subject,id=number --out index/",
     "rejoinder index ids.txt --out index/ --delete",
+    "rejoinder index index/ --to duckdb --out index.duckdb",
 )
 
 
 @prints("json")
 def index(
-    out: OutOption,
+    out: Annotated[Path, "Folder of the index. With --to: file or folder to write."],
     texts: Annotated[
         str | None,
         typer.Argument(
             help="File of texts, plain or compressed: one per line, a table (.csv, .tsv, "
             ".parquet) or JSON lines. Or an export of conversations, or a folder of pairs, whose "
             "replies are indexed. "
-            "With --delete: a file of ids, one per line."
+            "With --delete: a file of ids, one per line. With --to: an index."
         ),
     ] = None,
     columns: ColumnsOption = None,
@@ -65,11 +72,31 @@ def index(
         "for 200,000 texts and more. 1: search is exact.",
     ] = 0.98,
     dtype: Annotated[Literal["float32", "float16"], "Type of the embeddings on disk."] = "float32",
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TARGET",
+            help="Write the index TEXTS as a table to OUT, for a database: duckdb, lancedb, "
+            "parquet, pgvector or sqlite-vec.",
+        ),
+    ] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Write or change an index of texts, to search them by meaning."""
     changes = {"add": add, "update": update, "delete": delete, "compact": compact, "check": check}
     chosen = [f"--{name}" for name, value in changes.items() if value]
+    for_new = {
+        "--copy-model": copy_model, "--overwrite": overwrite, "--response": response,
+        "--recall": recall != 0.98, "--dtype": dtype != "float32",
+    }  # fmt: skip
+    if to is not None:
+        given = {
+            **dict.fromkeys(chosen, True), **for_new, "--columns": columns, "--model": model,
+            "--model-sha256": model_sha256,
+        }  # fmt: skip
+        wrong = [name for name, value in given.items() if value and name != "--overwrite"]
+        _write_table(texts, out, to, wrong, overwrite=overwrite)
+        return
     if len(chosen) > 1:
         raise InputError(f"{' and '.join(chosen)} exclude each other; give one.")
     change = chosen[0] if chosen else None
@@ -78,10 +105,6 @@ def index(
         raise InputError(f"{missing}.")
     if columns is not None and change not in (None, "--add", "--update"):
         raise InputError(f"--columns is for texts to add, and {change} adds none.")
-    for_new = {
-        "--copy-model": copy_model, "--overwrite": overwrite, "--response": response,
-        "--recall": recall != 0.98, "--dtype": dtype != "float32",
-    }  # fmt: skip
     wrong = [option for option, value in for_new.items() if value and change is not None]
     if wrong:
         raise InputError(f"{' and '.join(wrong)}: only for a new index, and {change} changes one.")
@@ -111,6 +134,25 @@ def index(
     else:
         status_line(f"{out}: {len(made):,} texts")
     _note(made, added=change in (None, "--add", "--update"))
+
+
+def _write_table(
+    index: str | None, out: Path, to: str, wrong: list[str], *, overwrite: bool
+) -> None:
+    """Writes a table for a database, and prints how to search it."""
+    if wrong:
+        raise InputError(f"{' and '.join(wrong)}: --to writes an index as it is. Leave it out.")
+    if index is None:
+        raise InputError("--to writes an index for a database; name the folder of the index.")
+    from rejoinder.interfaces.tables import write_table
+
+    written = write_table(index, out, to, overwrite=overwrite)
+    facts = {"out": str(out), "to": to, "texts": written.texts, "query": written.query}
+    if asked_for("json"):
+        print_json(facts)
+    else:
+        typer.echo(written.query)
+        status_line(f"{out}: {written.texts:,} texts")
 
 
 def _note(made: "Index", *, added: bool) -> None:

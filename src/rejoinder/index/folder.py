@@ -120,6 +120,18 @@ class TextIndex:
         texts = self._segments[-1].texts if self._segments else ()
         return [texts[row] for row in range(0, len(texts), -(-len(texts) // most) or 1)]
 
+    def encoded(self) -> Iterator[EncodedTexts]:
+        """Yields all texts with ids, embeddings and what is known about them, in parts."""
+        for part in encoded_texts(self._segments):
+            yield part
+            for segment in self._segments:
+                segment.release()
+
+    @property
+    def knows(self) -> bool:
+        """Whether something is known about some texts, as about messages of an export."""
+        return any(segment.fields is not None for segment in self._segments)
+
     @property
     def is_exact(self) -> bool:
         """Whether each search is exact: no 200,000 texts, or `recall=1`, or made without FAISS."""

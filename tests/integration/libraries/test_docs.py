@@ -49,4 +49,4 @@ def test_an_example_prints_what_it_says(folder, kind, code):
 def test_every_library_of_the_page_has_an_example():
     anchors = {parameter.id.rsplit(" ", 1)[0].lower() for parameter in examples()}
     assert anchors == set(re.findall(r"\(#([\w-]+)\)", PAGE.read_text("utf-8")))
-    assert len(anchors) == 9
+    assert len(anchors) == 10
