@@ -11,7 +11,7 @@ from rejoinder.errors import InputError
 from rejoinder.io.formats.bounded import OPENERS, Limits, read_packed
 from rejoinder.io.formats.compression import Frames, compression, decompressed
 
-CONTENT = b"Does anybody know?\n" * 50_000
+CONTENT = b"Does anybody know?\n" * 100_000  # more than comes out of a frame at a time
 PACK = {
     ".gz": gzip.compress,
     ".bz2": bz2.compress,

@@ -75,7 +75,7 @@ class Frames:
 
 def _expand_zlib(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
     """Yields what comes out of `data`; returns the bytes after the end of the frame."""
-    while data:
+    while data and not frame.eof:  # at the end, unconsumed_tail is not reset
         yield frame.decompress(data, _PIECE_BYTES)
         data = frame.unconsumed_tail
     return bytes(frame.unused_data)
