@@ -23,6 +23,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "/tokenize": {"inputs": ["a"], "add_special_tokens": False},
     "/rank": {"message": "a", "responses": ["b", "c"], "top_k": 1},
     "/search": {"queries": ["a"], "top_k": 2},
+    "/texts": {"name": "a.txt", "content": "WzMvMS8yNCwgOTo1OSBQTV0gQW5uOiBIaQ=="},
     "/explain": {"first": "a", "second": "b"},
     "/unknown": {"inputs": ["a", "b"]},
     "/map": {"inputs": ["a", "b", "c"]},

@@ -8,7 +8,8 @@ from rejoinder.serve.routes import ROUTERS
 
 ROUTES = {
     "/embed", "/similarity", "/rerank", "/tokenize", "/info", "/health", "/metrics", "/rank",
-    "/search", "/explain", "/unknown", "/map", "/v1/embeddings", "/v1/models", "/v1/models/{name}",
+    "/search", "/texts", "/explain", "/unknown", "/map", "/v1/embeddings", "/v1/models",
+    "/v1/models/{name}",
 }  # fmt: skip
 
 
@@ -74,6 +75,7 @@ def test_answers_have_the_form_that_it_states(server):
         "/tokenize": {"inputs": "a b"},
         "/rank": {"message": "a", "responses": ["b"]},
         "/search": {"queries": "a"},
+        "/texts": {"name": "a.txt", "content": "YQ=="},
         "/explain": {"first": "a", "second": "b"},
         "/unknown": {"inputs": ["a", "b"]},
         "/map": {"inputs": ["a", "b"]},

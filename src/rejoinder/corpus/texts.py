@@ -63,6 +63,7 @@ def entries_of(
     columns: str | None = None,
     on_read: Callable[[int], None] | None = None,
     on_left_out: Callable[[str], None] = lambda _reason: None,
+    most: int | None = None,
 ) -> Iterator[Entry]:
     """Yields the texts of a file (`io.formats.texts`), the messages of an export, or replies.
 
@@ -74,6 +75,7 @@ def entries_of(
         on_read: Called with the bytes of each read of a file of texts.
         on_left_out: Called for each message that is left out, with the reason (`exports.options`)
             or `malformed`.
+        most: Bytes of an export's content that may be read, see `exports.files.opened`.
 
     Raises:
         InputError: the path can't be read, or has no texts. The message names it.
@@ -87,8 +89,8 @@ def entries_of(
     if columns is None and may_be_export(path):
         from rejoinder.corpus.exports import format_of_export
 
-        if (export := format_of_export(path)) is not None:
-            return _messages(path, export, on_left_out)
+        if (export := format_of_export(path, most)) is not None:
+            return _messages(path, export, on_left_out, most)
     if path.is_dir():
         raise InputError(
             f"{path} is neither a folder of pairs nor an export that is known here; name a file."
@@ -125,14 +127,14 @@ def looks_exported(head: bytes) -> bool:
 
 
 def _messages(
-    path: Path, export: "ExportFormat", on_left_out: Callable[[str], None]
+    path: Path, export: "ExportFormat", on_left_out: Callable[[str], None], most: int | None
 ) -> Iterator[Entry]:
     from rejoinder.corpus.exports.base import Message
     from rejoinder.corpus.exports.files import opened
     from rejoinder.corpus.exports.options import ExportOptions, why_not
 
     options, empty = ExportOptions(), True
-    with opened(path) as files:
+    with opened(path, most) as files:
         for item in export.read(files):
             reason = why_not(item, options) if isinstance(item, Message) else "malformed"
             if isinstance(item, Message) and reason is None:

@@ -26,6 +26,7 @@ from rejoinder.protocols import Embeddings
 from rejoinder.serve.batching import Batcher, Encode
 from rejoinder.serve.errors import RequestError, refused
 from rejoinder.serve.metrics import Metrics
+from rejoinder.serve.sent_files import FileReader
 from rejoinder.serve.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Service:
             max_queue=settings.max_queue,
             observe=self.metrics.batches.observe,
         )
+        self.files = FileReader(settings)
         self._plain = partial(self.encoder.encode, normalize=False)
 
     def explain(self, first: str, second: str) -> Explanation:

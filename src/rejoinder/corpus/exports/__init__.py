@@ -41,13 +41,15 @@ FORMATS: Registry[ExportFormat] = Registry(
 """Every format: its name, and its record."""
 
 
-def format_of_export(path: Path) -> ExportFormat | None:
+def format_of_export(path: Path, most: int | None = None) -> ExportFormat | None:
     """Returns the format of an export by its content, None for anything else.
+
+    `most`: see `opened`.
 
     Raises:
         InputError: the path can't be read.
     """
-    with opened(path) as files:
+    with opened(path, most) as files:
         if _are_comments(files.first):
             return None
         return next((one for one in FORMATS.values() if one.recognises(files)), None)

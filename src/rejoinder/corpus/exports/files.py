@@ -30,7 +30,7 @@ class Files:
     A folder that holds everything else, as archives often have it, is left out of the names.
     """
 
-    def __init__(self, path: Path, places: Mapping[str, _Place]) -> None:
+    def __init__(self, path: Path, places: Mapping[str, _Place], most: int | None = None) -> None:
         places = {name: place for name, place in places.items() if _is_shown(name)}
         top = _common_folder(list(places))
         self.path = path
@@ -38,6 +38,7 @@ class Files:
         """Name of the folder that was left out, or else of the path, without suffixes."""
         self._places = {name.removeprefix(top): places[name] for name in sorted(places)}
         self._heads: dict[str, bytes] = {}
+        self._left = most
         self.names = tuple(self._places)
 
     def open(self, name: str) -> IO[bytes]:
@@ -55,9 +56,18 @@ class Files:
         if suffix is not None:
             expanded = _expanded(file, suffix, self.where(name))
             file = io.BufferedReader(_Pieces(expanded), _HEAD)
+        if self._left is not None:
+            file = io.BufferedReader(_Pieces(self._counted(file)), _HEAD)
         if file.peek(len(BYTE_ORDER_MARK)).startswith(BYTE_ORDER_MARK):
             file.read(len(BYTE_ORDER_MARK))
         return file
+
+    def _counted(self, file: IO[bytes]) -> Iterator[bytes]:
+        while piece := file.read(_HEAD):
+            self._left = (self._left or 0) - len(piece)
+            if self._left < 0:
+                raise InputError(f"{self.path} holds more bytes than may be read here.")
+            yield piece
 
     @property
     def size(self) -> int:
@@ -133,34 +143,37 @@ class _Pieces(io.RawIOBase):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Files]:
+def opened(path: Path, most: int | None = None) -> Iterator[Files]:
     """Yields the files of an export. Hidden files are left out, and those that macOS adds.
+
+    With `most`, at most so many bytes of content can be read, and tar archives, which are unpacked,
+    can't be.
 
     Raises:
         InputError: the path can't be read, or is a damaged archive, also where that is noticed
-            only as one of its files is read.
+            only as one of its files is read; or it holds more than `most` bytes.
     """
     with ExitStack() as stack:
         with _damage(path):
-            files = _opened(path, stack)
+            files = _opened(path, stack, most)
         with _damage(path):
             yield files
 
 
-def _opened(path: Path, stack: ExitStack) -> Files:
+def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
     if path.is_dir():
-        return Files(path, _in_folder(path))
+        return Files(path, _in_folder(path), most)
     if zipfile.is_zipfile(path):
         archive = stack.enter_context(zipfile.ZipFile(path))
         members = [member for member in archive.infolist() if not member.is_dir()]
-        return Files(path, {one.filename: (archive, one) for one in members})
-    if path.name.endswith(_TAR):
+        return Files(path, {one.filename: (archive, one) for one in members}, most)
+    if path.name.endswith(_TAR) and most is None:
         # in a compressed archive each file would be searched from the beginning
         folder = stack.enter_context(scratch_folder())
         with tarfile.open(path) as packed:
             packed.extractall(folder, filter="data")
         return Files(path, _in_folder(folder))
-    return Files(path, {path.name: path})
+    return Files(path, {path.name: path}, most)
 
 
 @contextmanager

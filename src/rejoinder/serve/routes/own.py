@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Base64Bytes, BaseModel, Field
 
 from rejoinder.index.hits import IndexHit
 from rejoinder.index.hybrid import Mode
@@ -14,6 +14,7 @@ from rejoinder.inference.tokens import Token
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures
+from rejoinder.serve.sent_files import SentTexts
 from rejoinder.serve.service import service_of
 
 router = APIRouter(tags=["rejoinder"], responses=failures(TeiError))
@@ -72,6 +73,19 @@ async def search(request: Request, body: Search) -> Response:
         raise refused("weight", "it is for a hybrid search.")
     chosen = body.model_dump(include={"mode", "weight", "where", "context"}, exclude_defaults=True)
     return json_response(await service.search(queries, body.top_k, chosen))
+
+
+class SentFile(RequestBody):
+    """A file: lines, a table, JSON lines, or an export of conversations."""
+
+    name: Annotated[Text, Field(examples=["chat.txt"])]
+    content: Annotated[Base64Bytes, Field(examples=["SG93IG9sZCBhcmUgeW91Pw=="])]
+
+
+@router.post("/texts", response_model=SentTexts)
+async def texts(request: Request, body: SentFile) -> Response:
+    """Read the texts of a file: its lines or rows, or the messages of an export."""
+    return json_response(await service_of(request).files.read(body.name, body.content))
 
 
 class Explain(RequestBody):
