@@ -64,7 +64,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
             assert "\n" not in str(error)  # noqa: PT017 -- one sentence
             str(error).encode()
             return False
-        for name, said, _about in found:
+        for name, said, *_ in found:
             assert name is None or isinstance(name, str)
             (name or "").encode()
             said.encode()
