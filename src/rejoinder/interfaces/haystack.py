@@ -12,6 +12,7 @@ from haystack import Document, component
 
 from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
+from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.shipped import DEFAULT
 
@@ -101,6 +102,7 @@ class RejoinderRetriever:
         top_k: int = 10,
         mode: Mode = "semantic",
         weight: float = 0.5,
+        where: Where | None = None,
     ) -> None:
         """Keeps the settings.
 
@@ -109,8 +111,11 @@ class RejoinderRetriever:
             top_k: Number of documents per query.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
             weight: Share of meaning in a hybrid search, from 0 to 1.
+            where: Conditions that messages must meet, such as `{"author": "ann"}`; see
+                `Index.search`.
         """
         self.index, self.top_k, self.mode, self.weight = str(index), top_k, mode, weight
+        self.where = where
 
     @cached_property
     def _opened(self) -> Index:
@@ -128,7 +133,9 @@ class RejoinderRetriever:
     def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
         """Returns `documents`, the best first, as many as `top_k` or the constructor says."""
         count = self.top_k if top_k is None else top_k
-        [hits] = self._opened.search([query], count, mode=self.mode, weight=self.weight)
+        [hits] = self._opened.search(
+            [query], count, mode=self.mode, weight=self.weight, where=self.where
+        )
         return {
             "documents": [
                 Document(id=hit.id, content=hit.text, score=hit.score, meta=dict(hit.about))

@@ -9,6 +9,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
+from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.opening import encoder_of, index_of
 from rejoinder.models.shipped import DEFAULT
@@ -48,6 +49,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
     k: int
     mode: Mode
     weight: float
+    where: Any
 
     def __init__(
         self,
@@ -56,6 +58,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         k: int = 4,
         mode: Mode = "semantic",
         weight: float = 0.5,
+        where: Where | None = None,
         **options: Any,
     ) -> None:
         """Opens an index.
@@ -66,15 +69,21 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
             k: Number of documents per query.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
             weight: Share of meaning in a hybrid search, from 0 to 1.
+            where: Conditions that messages must meet, such as `{"author": "ann"}`; see
+                `Index.search`.
             **options: Fields that every retriever has, such as `tags`.
 
         Raises:
             InputError, ModelError: see `Index`.
         """
-        super().__init__(index=index_of(index), k=k, mode=mode, weight=weight, **options)
+        super().__init__(
+            index=index_of(index), k=k, mode=mode, weight=weight, where=where, **options
+        )
 
     def _get_relevant_documents(self, query: str, *, run_manager: object) -> list[Document]:  # noqa: ARG002
-        [hits] = self.index.search([query], self.k, mode=self.mode, weight=self.weight)
+        [hits] = self.index.search(
+            [query], self.k, mode=self.mode, weight=self.weight, where=self.where
+        )
         return [
             Document(hit.text, id=hit.id, metadata={**hit.about, "score": hit.score})
             for hit in hits

@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
+from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.opening import index_of
 from rejoinder.models.shipped import DEFAULT
@@ -79,6 +80,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         similarity_top_k: int = DEFAULT_SIMILARITY_TOP_K,
         mode: Mode = "semantic",
         weight: float = 0.5,
+        where: Where | None = None,
         **options: Any,
     ) -> None:
         """Opens an index.
@@ -89,6 +91,8 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
             similarity_top_k: Number of nodes per query.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
             weight: Share of meaning in a hybrid search, from 0 to 1.
+            where: Conditions that messages must meet, such as `{"author": "ann"}`; see
+                `Index.search`.
             **options: Arguments that every retriever has, such as `callback_manager`.
 
         Raises:
@@ -97,10 +101,15 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         super().__init__(**options)
         self.index = index_of(index)
         self.similarity_top_k, self.mode, self.weight = similarity_top_k, mode, weight
+        self.where = where
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         [hits] = self.index.search(
-            [query_bundle.query_str], self.similarity_top_k, mode=self.mode, weight=self.weight
+            [query_bundle.query_str],
+            self.similarity_top_k,
+            mode=self.mode,
+            weight=self.weight,
+            where=self.where,
         )
         return [
             NodeWithScore(

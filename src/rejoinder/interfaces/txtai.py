@@ -9,6 +9,7 @@ from txtai.vectors import Vectors
 from rejoinder.encoders.layers import unit_rows
 from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
+from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.opening import index_of
 from rejoinder.models.shipped import DEFAULT
@@ -45,7 +46,12 @@ class RejoinderRetriever:
     """
 
     def __init__(
-        self, index: str | Path | Index, *, mode: Mode = "semantic", weight: float = 0.5
+        self,
+        index: str | Path | Index,
+        *,
+        mode: Mode = "semantic",
+        weight: float = 0.5,
+        where: Where | None = None,
     ) -> None:
         """Opens an index.
 
@@ -54,11 +60,14 @@ class RejoinderRetriever:
                 processes are seen by a new retriever.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
             weight: Share of meaning in a hybrid search, from 0 to 1.
+            where: Conditions that messages must meet, such as `{"author": "ann"}`; see
+                `Index.search`.
 
         Raises:
             InputError, ModelError: see `Index`.
         """
         self.index, self.mode, self.weight = index_of(index), mode, weight
+        self.where = where
 
     def search(self, query: str, limit: int = 3) -> list[dict[str, Any]]:
         """Returns the best `limit` rows: `id`, `text`, `score` and what is known about a message.
@@ -69,7 +78,9 @@ class RejoinderRetriever:
 
     def batchsearch(self, queries: list[str], limit: int = 3) -> list[list[dict[str, Any]]]:
         """Returns for each query what `search` does."""
-        found = self.index.search(queries, limit, mode=self.mode, weight=self.weight)
+        found = self.index.search(
+            queries, limit, mode=self.mode, weight=self.weight, where=self.where
+        )
         return [
             [{**hit.about, "id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]
             for hits in found

@@ -71,6 +71,15 @@ def test_a_pipeline_is_stored_with_them_and_runs_again(index):
     assert document.embedding == index.encoder.encode(f"ann\n{prompt}").tolist()
 
 
+def test_conditions_are_met(index):
+    bob = {"author": "bob"}
+    found = [
+        each.meta["author"]
+        for each in RejoinderRetriever(index.folder, where=bob).run("port")["documents"]
+    ]
+    assert {*found} == {"bob"}
+
+
 def test_settings_are_checked_when_they_are_used(index):
     with pytest.raises(InputError, match="is not an index"):
         RejoinderRetriever("missing/").warm_up()

@@ -53,6 +53,14 @@ def test_the_retriever_is_a_step_of_a_chain(index):
     assert chain.invoke("which port?").startswith("Which port")
 
 
+def test_conditions_are_met(index):
+    bob = {"author": "bob"}
+    found = [
+        each.metadata["author"] for each in RejoinderRetriever(index, k=9, where=bob).invoke("port")
+    ]
+    assert {*found} == {"bob"}
+
+
 def test_settings_are_checked(index):
     with pytest.raises(InputError, match="is not an index"):
         RejoinderRetriever("missing/")

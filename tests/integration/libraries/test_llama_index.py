@@ -63,6 +63,15 @@ def test_a_query_engine_answers_from_what_was_found(index):
     assert "Which port does" in str(engine.query("which port?"))
 
 
+def test_conditions_are_met(index):
+    bob = {"author": "bob"}
+    found = [
+        each.node.metadata["author"]
+        for each in RejoinderRetriever(index, similarity_top_k=9, where=bob).retrieve("port")
+    ]
+    assert {*found} == {"bob"}
+
+
 def test_settings_are_checked(index):
     with pytest.raises(InputError, match="is not an index"):
         RejoinderRetriever("missing/")

@@ -73,6 +73,12 @@ def test_rag_takes_the_retriever(index):
     assert (answer["answer"], answer["reference"]) == ("8000", hits[0].id)
 
 
+def test_conditions_are_met(index):
+    bob = {"author": "bob"}
+    found = [row["author"] for row in RejoinderRetriever(index, where=bob).search("port", 9)]
+    assert {*found} == {"bob"}
+
+
 def test_settings_are_checked(index):
     with pytest.raises(InputError, match="is not an index"):
         RejoinderRetriever("missing/")

@@ -41,7 +41,7 @@ def call(*words):
 def read(path, target):
     """The columns of a table, and its rows with embeddings as lists."""
     if target == "duckdb":
-        table = duckdb.connect(path, read_only=True).execute("FROM texts").to_arrow_table()
+        table = duckdb.connect(path, read_only=True).sql("FROM texts").to_arrow_table()
         return table.column_names, [tuple(row.values()) for row in table.to_pylist()]
     if target == "parquet":
         table = pq.read_table(path)

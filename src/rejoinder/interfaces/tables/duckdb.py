@@ -10,7 +10,8 @@ from rejoinder.interfaces.tables.arrow import reader
 
 def write(table: Table, path: Path) -> None:
     """Writes the file; see `TableTarget.write`."""
-    with duckdb.connect(str(path)) as database:
+    # it would keep what it writes, up to four fifths of all memory
+    with duckdb.connect(str(path), config={"memory_limit": "256MB"}) as database:
         database.register("batches", reader(table))
         database.execute("CREATE TABLE texts AS SELECT * FROM batches")
 

@@ -20,6 +20,7 @@ def write(table: Table, path: Path) -> None:
     try:
         # the file gets its name when it is whole, so that SQLite need not protect it
         with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("PRAGMA page_size = 16384")  # rows would not fill smaller pages
             database.execute("PRAGMA journal_mode = OFF")
             database.execute("PRAGMA synchronous = OFF")
             database.execute("BEGIN")
