@@ -1,6 +1,7 @@
 // A list ranked by a query, and replies ranked by a message.
 
 import { call } from "./api.js";
+import { comparedOf, messagesOf } from "./files.js";
 import { byId, countOf, following, linesOf, noteUnknown, showHits } from "./tools.js";
 
 const SHOWN = 10;
@@ -41,7 +42,7 @@ export function startSearch(most, served) {
   const inServed = () => served > 0 && document.querySelector("[name=searched]:checked").value === "served";
   const update = startList({
     part: "search", input: "search-query", called: "the query", most, lines: QUESTIONS, empty: "Type a query, and paste a list.",
-    ask: (query, texts, signal) => call("rerank", { query, texts, raw_scores: true, return_text: true }, signal),
+    ask: (query, texts, signal) => call("rerank", { query, texts, raw_scores: true }, signal),
     async askServer(query, signal) {
       byId("search-own").hidden = inServed();
       if (!inServed()) return null;
@@ -63,13 +64,18 @@ export function startReply(most) {
 /** Ranks the lines of a part, or what `askServer` finds, whenever the lines or the input change. */
 function startList({ part, input, called, most, lines, empty, ask, askServer = async () => null }) {
   byId(`${part}-list`).value = lines;
+  const askList = async (words, shown, signal) => {
+    const hits = await ask(words, comparedOf(`${part}-list`, shown), signal);
+    const messages = messagesOf(`${part}-list`, shown);
+    return hits.map(({ index, score }) => ({ ...messages[index], text: shown[index], score }));
+  };
   const update = following(async (signal) => {
     const all = linesOf(`${part}-list`);
     countOf(`${part}-count`, all, most);
     const words = byId(input).value.trim();
     const begun = performance.now();
     let found = await askServer(words, signal);
-    if (!found && words && all.length) found = { hits: await ask(words, all.slice(0, most), signal), of: Math.min(all.length, most) };
+    if (!found && words && all.length) found = { hits: await askList(words, all.slice(0, most), signal), of: Math.min(all.length, most) };
     const hits = (found?.hits ?? []).slice(0, SHOWN);
     const milliseconds = Math.round(performance.now() - begun);
     showHits(`${part}-hits`, hits);

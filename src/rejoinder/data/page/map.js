@@ -1,6 +1,7 @@
 // A map of sentences, with hover, keyboard and lasso.
 
 import { call } from "./api.js";
+import { comparedOf } from "./files.js";
 import { byId, countOf, element, following, linesOf, noteUnknown, svg } from "./tools.js";
 
 const WIDTH = 640, HEIGHT = 440, MARGIN = 26, LISTED = 200;
@@ -40,9 +41,9 @@ export function startMap(most) {
     const all = linesOf("map-list");
     countOf("map-count", all, most);
     if (!all.length) return draw([], [], [0, 0]);
-    const inputs = all.slice(0, most);
+    const shown = all.slice(0, most), inputs = comparedOf("map-list", shown);
     const answer = await call("map", { inputs }, signal);
-    draw(inputs, answer.points, answer.shares);
+    draw(shown, answer.points, answer.shares);
     return noteUnknown({ "these sentences": inputs.join(" ") }, signal);
   }, 150);
   byId("map-list").addEventListener("input", update);

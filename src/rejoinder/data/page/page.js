@@ -3,8 +3,9 @@
 import { call, program, useKey, watch } from "./api.js";
 import { startCompare } from "./compare.js";
 import { startReply, startSearch } from "./lists.js";
+import { takeFiles } from "./files.js";
 import { startMap } from "./map.js";
-import { byId, show, takeFiles, whenLocked } from "./tools.js";
+import { byId, show, whenLocked } from "./tools.js";
 
 const tabs = [...document.querySelectorAll("[role=tab]")];
 const requests = new Map();

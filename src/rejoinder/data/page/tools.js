@@ -59,7 +59,7 @@ export function whenLocked(callback) {
   onLocked = callback;
 }
 
-function fail(error) {
+export function fail(error) {
   if (!(error instanceof Failure)) throw error;
   if (error.status === 401) onLocked();
   else show("fault", error.message);
@@ -85,67 +85,21 @@ export function showHits(id, hits) {
       const share = Math.max(0, Math.min(1, hit.score));
       const bar = svg("svg", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" });
       bar.append(svg("rect", { class: "rail", width: 100, height: 4 }), svg("rect", { class: "fill", width: 100 * share, height: 4 }));
-      const name = hit.id === undefined ? [] : [element("span", { class: "hint" }, `id ${hit.id}`)];
-      return element("li", {}, element("span", { class: "text" }, hit.text), element("span", { class: "value" }, numberOf(hit.score)), bar, ...name);
+      return element("li", {}, element("span", { class: "text" }, hit.text), element("span", { class: "value" }, numberOf(hit.score)), bar, ...knownOf(hit));
     }),
   );
 }
 
-const DOCUMENTS = [
-  [/^From \S+.*\r?\n(?:[>\w-]+:|\s)/, "a mailbox (mbox)"],
-  [/^\s*<(?:!doctype|html|\?xml)\b/i, "HTML or XML"],
-  [/^%PDF-/, "a PDF document"],
-  [/^PK\x03\x04/, "a zip archive"],
-  [/\0/, "a binary file"],
-];
+const QUOTED = 120;
 
-/** What a file is if its lines are not texts. `rejoinder search` refuses the same files. */
-function otherThanLines(name, text) {
-  const table = /\.(csv|tsv|jsonl|ndjson|parquet)$/i.exec(name);
-  if (table) return `a table (.${table[1]}), which rejoinder search --columns reads`;
-  if (/^\s*[{[]/.test(text) && [text, text.split("\n", 1)[0]].some(isJson)) return "JSON";
-  return DOCUMENTS.find(([pattern]) => pattern.test(text))?.[1];
-}
-
-function isJson(text) {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Lets the reader open a text file, or drop it on a card, to replace a list. */
-export function takeFiles(most) {
-  const read = async (file, id) => {
-    if (file.size > most) {
-      return show("fault", `${file.name} has ${file.size.toLocaleString("en")} bytes; at most ${most.toLocaleString("en")} can be sent.`);
-    }
-    const bytes = await file.arrayBuffer();
-    const other = otherThanLines(file.name, new TextDecoder("latin1").decode(bytes));
-    if (other) return show("fault", `${file.name} is ${other}. Open a file of lines of text here, one text per line.`);
-    try {
-      byId(id).value = new TextDecoder("utf-8", { fatal: true }).decode(bytes).replaceAll("\r", "");
-    } catch {
-      return show("fault", `${file.name} is not UTF-8 text; save it as UTF-8, and open it again.`);
-    }
-    return byId(id).dispatchEvent(new Event("input"));
-  };
-  for (const input of document.querySelectorAll("[data-file]"))
-    input.addEventListener("change", () => input.files[0] && read(input.files[0], input.dataset.file));
-  for (const card of document.querySelectorAll("[data-drop]")) {
-    card.addEventListener("dragover", (event) => {
-      event.preventDefault();
-      card.classList.add("over");
-    });
-    card.addEventListener("dragleave", () => card.classList.remove("over"));
-    card.addEventListener("drop", (event) => {
-      card.classList.remove("over");
-      const [file] = event.dataTransfer.files;
-      if (!file) return;
-      event.preventDefault();
-      read(file, card.dataset.drop);
-    });
-  }
+/** What is known about a hit: of a message, who wrote it, when and where, and what it answers. */
+function knownOf({ id, about = {}, answered }) {
+  const { time, author, source, link } = about;
+  if (!author && !source) return id === undefined || id === null ? [] : [element("span", { class: "hint" }, `id ${id}`)];
+  const minute = time === undefined ? "" : new Date(1000 * time).toISOString().slice(0, 16).replace("T", " ");
+  const where = element("span", { class: "hint about" }, [minute, author, source && `in ${source}`].filter(Boolean).join(" · "));
+  if (/^https?:\/\//.test(link ?? "")) where.append(" · ", element("a", { href: link, rel: "noreferrer", target: "_blank" }, "open"));
+  if (!answered) return [where];
+  const quote = answered.length > QUOTED ? `${answered.slice(0, QUOTED)}…` : answered;
+  return [where, element("span", { class: "hint about" }, `in answer to: ${quote}`)];
 }
