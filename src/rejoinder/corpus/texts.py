@@ -10,7 +10,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rejoinder.corpus.core_text import core_of
 from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.texts import read_texts
@@ -151,6 +150,8 @@ def _messages(
 
 def entry_of(message: "Message") -> Entry:
     """Returns a message of an export, with what is known about it."""
+    from rejoinder.corpus.core_text import core_of  # texts without messages need no such rules
+
     facts = (
         message.author, message.time, message.source, message.thread, message.parent, message.link,
     )  # fmt: skip
