@@ -1,6 +1,7 @@
 """Search by meaning, by words and by both: what they find, and how fast.
 
     python benchmarks/hybrid.py find --data ../shared/data --conversations reddit_2015 forums
+    python benchmarks/hybrid.py core --exports ../shared/data/exports/mbox/supertux-devel
     python benchmarks/hybrid.py speed --pairs pairs/ --texts 1000000 --folder kept/
 
 `find` asks for what belongs to a query, `--queries` of them in each set. A row gives recall@10, the
@@ -13,6 +14,9 @@ share of what is to be found among ten hits, and MRR, the mean of 1 / place of t
   around its rarest word.
 - Questions: all related questions of CQA 2016 are indexed. A query is an original question; those
   judged relevant are to be found.
+
+`core` indexes the messages of exports with and without their greetings and signatures
+(`corpus.core_text`). A query is a message that another one answers, which is to be found.
 
 `speed` indexes messages and replies of pairs, keeps the index in `--folder`, and searches other
 messages and replies, in batches of `--batch` and alone, by each mode. Both print JSON.
@@ -33,6 +37,7 @@ from typing import Any
 
 from rejoinder import Index, IndexHit, extract
 from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.texts import entries_of
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.index.hybrid import fuse
 from rejoinder.index.words import words_of
@@ -53,6 +58,9 @@ def main() -> None:
     find.add_argument("--conversations", nargs="+", default=["reddit_2015", "forums"])
     find.add_argument("--splits", nargs="+", default=["dev", "test"])
     find.add_argument("--queries", type=int, default=5_000)
+    core = commands.add_parser("core")
+    core.add_argument("--exports", type=Path, nargs="+", required=True)
+    core.add_argument("--model", default="rejoinder-base")
     speed = commands.add_parser("speed")
     speed.add_argument("--pairs", type=Path, required=True)
     speed.add_argument("--texts", type=int, default=1_000_000)
@@ -62,8 +70,8 @@ def main() -> None:
     find.add_argument("--model", default="rejoinder-base")
     speed.add_argument("--model", default="rejoinder-small")
     chosen = parser.parse_args()
-    report = _find(chosen) if chosen.command == "find" else _speed(chosen)
-    print(json.dumps(report, indent=1))
+    command = {"find": _find, "core": _core, "speed": _speed}[chosen.command]
+    print(json.dumps(command(chosen), indent=1))
 
 
 def _find(chosen: argparse.Namespace) -> list[dict[str, Any]]:
@@ -150,6 +158,30 @@ def _scores(lists: Sequence[Sequence[str]], goods: Sequence[set[str]]) -> dict[s
         "recall@10": round(statistics.mean(recalls), 4),
         "mrr": round(statistics.mean(ranks), 4),
     }
+
+
+def _core(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    for export in chosen.exports:
+        entries = {str(entry.id): entry for entry in entries_of(export)}
+        asked = [
+            (entry.about["answers"], str(entry.id))
+            for entry in entries.values()
+            if entry.about.get("answers") in entries
+        ]
+        cut = sum(entry.encoded != entry.text for entry in entries.values())
+        whole = [(name, entry.text) for name, entry in entries.items()]
+        about = {"export": export.name, "texts": len(entries), "cut": cut, "queries": len(asked)}
+        for name, texts in (("whole", whole), ("core", export)):
+            with tempfile.TemporaryDirectory() as folder:
+                index = Index.create(Path(folder, "index"), texts, chosen.model)
+                found = index.search([entries[one].text for one, _ in asked], DEPTH + 1, exact=True)
+            lists = [
+                [hit.id for hit in hits if hit.id != one]
+                for hits, (one, _) in zip(found, asked, strict=True)
+            ]
+            rows.append(about | {"encoded": name} | _scores(lists, [{reply} for _, reply in asked]))
+    return rows
 
 
 def _speed(chosen: argparse.Namespace) -> dict[str, Any]:
