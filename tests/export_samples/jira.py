@@ -1,4 +1,4 @@
-"""Pages of issues with comments in both forms of text, and of loose comments; an XML export."""
+"""Pages of issues with comments in both forms of text, and of loose comments; XML and CSV."""
 
 from typing import Any
 
@@ -84,7 +84,12 @@ _XML = """<?xml version="1.0" encoding="UTF-8"?>
 when?&lt;/p&gt;</comment><comment id="41" author="eve" rolelevel="Staff"
 created="Fri, 1 Mar 2024 10:42:00 +0200">Us</comment></comments></item></channel></rss>
 """
+_TABLE = """Summary,Issue key,Issue id,Project key,Reporter,Created,Comment,Comment
+Dark,WEB-4,504,WEB,Ann,01/Mar/24 8:50 AM,"01/Mar/24 8:51 AM;b:2;Which
+page; all?",
+"""
 FILES: dict[str, Any] = {
+    "search.csv": _TABLE,
     "search.xml": _XML,
     "issues.json": {"startAt": 0, "maxResults": 50, "total": 2, "issues": _ISSUES},
     "comments.json": {
@@ -123,6 +128,8 @@ MESSAGES = [
     _message("503", "Slow\nIt is slow", "Ann", 40),
     _message("503/40", "Since\nwhen?", "Bob", 41),
     _message("503/41", "Us", "eve", 42, is_private=True),
+    _message("504", "Dark", "Ann", 50),
+    _message("504/comment-1", "Which\npage; all?", "b:2", 51),
 ]
 BROKEN = {
     "issues.json": {"issues": [*_ISSUES, {"id": "502", "key": "WEB-3"}, "no issue"]},

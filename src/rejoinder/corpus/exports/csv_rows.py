@@ -41,7 +41,11 @@ def _header(files: Files, name: str) -> tuple[str, dict[str, list[int]]]:
     choices = []
     for separator in _SEPARATORS:
         columns: dict[str, list[int]] = {}
-        for place, column in enumerate(next(csv.reader([line], delimiter=separator), [])):
+        try:
+            names = next(csv.reader([line], delimiter=separator), [])
+        except csv.Error:
+            names = []
+        for place, column in enumerate(names):
             columns.setdefault(column.strip(), []).append(place)
         choices.append((separator, columns))
     return max(choices, key=lambda choice: len(choice[1]))
