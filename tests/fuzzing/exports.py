@@ -45,6 +45,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
             return False
         finally:
             shutil.rmtree(export, ignore_errors=True)
+            shutil.rmtree(out.with_suffix(".words"), ignore_errors=True)
         comments = [decoder.decode(line) for line in out.read_bytes().splitlines()]
         counts = converted.counts
         assert counts.messages == len(comments) + sum(counts.dropped.values())

@@ -37,6 +37,8 @@ from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.io.files.places import Place, as_place, scratch_folder
 from rejoinder.io.formats.amounts import parse_bytes, parse_duration
 
+_MEMORY_FOR_EXPORTS = "300MB"
+
 
 def extract(
     sources: str | Path | Sequence[str | Path],
@@ -118,10 +120,11 @@ def extract(
         engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`.
         master: for `spark`: the address of a cluster's master, `local[4]` for four threads of this
             machine, or the address of a Spark Connect server, `sc://host`. None means this machine.
-        memory: memory of the engine, such as `800MB`; None means `2GB`. What does not fit is
-            spilled to disk. Reading and writing take about 0.8 GB on top, and a decoder window of
-            up to 2 GiB where a dump needs it. With a `master`: memory of each executor; None means
-            what the cluster's settings say.
+        memory: memory of the engine, such as `800MB`; None means `2GB`, and `300MB` for exports,
+            whose reading takes longer than that. What does not fit is spilled to disk. Reading and
+            writing take about 0.8 GB on top, and a decoder window of up to 2 GiB where a dump needs
+            it. With a `master`: memory of each executor; None means what the cluster's settings
+            say.
         threads: number of threads of the engine on this machine. None means all cores.
         carry: folder of the comments of earlier extractions, to which those of this one are added;
             it is made if it is missing. Replies find their messages in earlier extractions, and
@@ -188,6 +191,8 @@ def extract(
         if converted:
             files, options = [one.file for one in converted], replace(options, columns=COLUMNS)
         carried = stack.enter_context(carrying(state, options, files, progress))
+        if converted and engine != "spark":
+            memory = memory or _MEMORY_FOR_EXPORTS
         opened = opener(Resources(spill, memory, threads, master))
         outcome = opened.extract(Extraction(files, options, carried), folder, progress)
         if chosen.context and isinstance(folder, Path):

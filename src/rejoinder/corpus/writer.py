@@ -42,7 +42,8 @@ class Written:
 def write_shards(folder: Place, tables: Iterator[pa.Table], threads: int = 1) -> Written:
     """Writes pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
 
-    As many shards as `threads` are written at a time, while the rows of the next one are collected.
+    As many shards as `threads` are written at a time, while the rows of the next one are collected;
+    with one thread, a shard is written before the next is collected.
     """
 
     def write(job: tuple[int, tuple[str, pa.Table]]) -> tuple[Shard, pl.DataFrame, list[pl.Series]]:
@@ -54,7 +55,9 @@ def write_shards(folder: Place, tables: Iterator[pa.Table], threads: int = 1) ->
 
     written = Written()
     hashes: list[list[pl.Series]] = [[pl.Series(dtype=pl.UInt64)] * len(_TEXTS)]
-    for shard, sources, found in mapped_ahead(write, enumerate(_shards(tables)), threads):
+    jobs = enumerate(_shards(tables))
+    done = mapped_ahead(write, jobs, threads) if threads > 1 else map(write, jobs)
+    for shard, sources, found in done:
         written.shards.append(shard)
         written.rows += shard.rows
         written.splits[shard.split] += shard.rows

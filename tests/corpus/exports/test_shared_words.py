@@ -11,6 +11,7 @@ from rejoinder.corpus.exports.shared_words import SharedWords
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError
+from rejoinder.io.files.places import scratch_folder
 
 WORDS = ("apple", "bear", "cloud")
 
@@ -21,10 +22,9 @@ WORDS = ("apple", "bear", "cloud")
     st.sampled_from([1, 3, 100]),
 )
 def test_words_are_those_of_so_many_authors(messages, least, chunk):
-    words = SharedWords(least)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, scratch_folder() as folder:
+        words = SharedWords(least, folder / "words")
         patch.setattr(shared_words, "_CHUNK", chunk)
-        patch.setattr(shared_words, "_MOST", 2)
         for author, said in messages:
             words.add(author, " ".join(said))
         found = words.words()

@@ -5,6 +5,10 @@ from typing import NamedTuple
 
 from rejoinder.corpus.exports.base import Message
 
+_LONGEST = 1_000
+"""Messages after which a channel without pauses is cut: threads are in one split, and one is in
+memory at a time."""
+
 
 class Position(NamedTuple):
     """Where a message stands in its conversation."""
@@ -30,21 +34,23 @@ class Conversations:
     """
 
     def __init__(self, within: float) -> None:
-        """Counts more than `within` seconds as a pause. In threads there is none."""
+        """Counts more than `within` seconds as a pause. Threads have none, and are never cut."""
         self._within = within
-        self._last: dict[int, tuple[str, str, float | None, str]] = {}
+        self._last: dict[int, tuple[str, str, float | None, str, int]] = {}
 
     def place(self, message: Message) -> Position:
         """Returns where a message stands; the next one stands after it."""
         key = hash((message.source, message.thread))  # less than a pair of strings for each thread
         last = self._last.get(key)
-        if last is None or (message.thread is None and self._paused(last[2], message.time)):
-            position = Position(None, False, message.thread or message.id)
+        if last is None or (message.thread is None and self._ends(last[2], last[4], message.time)):
+            position, count = Position(None, False, message.thread or message.id), 1
         else:
-            position = Position(last[0], last[1] != message.author, last[3])
+            position, count = Position(last[0], last[1] != message.author, last[3]), last[4] + 1
         time = None if message.thread else message.time
-        self._last[key] = (message.id, sys.intern(message.author), time, position.thread)
+        self._last[key] = (message.id, sys.intern(message.author), time, position.thread, count)
         return position
 
-    def _paused(self, before: float | None, now: float | None) -> bool:
+    def _ends(self, before: float | None, count: int, now: float | None) -> bool:
+        if count == _LONGEST:
+            return True
         return before is not None and now is not None and abs(now - before) > self._within

@@ -141,7 +141,7 @@ def convert(
     encoder = msgspec.json.Encoder()
     conversations = Conversations(options.within)
     least = options.min_authors or (1 if export.is_public else _MIN_AUTHORS)
-    words = SharedWords(least) if least > 1 else None
+    words = SharedWords(least, file.with_suffix(".words")) if least > 1 else None
     with opened(path) as files, file.open("wb") as out:
         size = files.size
         for item in export.read(files):

@@ -1,24 +1,33 @@
 """The words that several authors used: a name or a password of one person is none of them."""
 
+from pathlib import Path
+
+import duckdb
 import polars as pl
 
 from rejoinder.text.columns import as_series, tokenize
 
 _CHUNK = 20_000
-_MOST = 4_000_000
-"""Pairs of a word and an author that are kept; beyond it, words of enough authors leave them."""
+_MEMORY = "300MB"
+_QUERY = """SELECT word FROM (SELECT DISTINCT word, author FROM read_parquet('{files}'))
+    GROUP BY word HAVING count(*) >= {least}"""
 
 
 class SharedWords:
-    """Collects words with their authors, in bounded memory for each word that is rare."""
+    """Collects words with their authors: frequent ones in memory, the others on disk."""
 
-    def __init__(self, least: int) -> None:
-        """Collects words for `words`, which returns those of `least` authors or more."""
+    def __init__(self, least: int, folder: Path) -> None:
+        """Collects words for `words`, which returns those of `least` authors or more.
+
+        `folder` is made, for what does not stay in memory.
+        """
         self._least = least
+        self._folder = folder
         self._authors: list[str] = []
         self._texts: list[str] = []
-        self._seen = pl.DataFrame(schema={"word": pl.String, "author": pl.UInt64})
-        self._shared: set[str] = set()
+        self._shared = pl.DataFrame(schema={"word": pl.String})
+        self._files = 0
+        folder.mkdir()
 
     def add(self, author: str, text: str) -> None:
         """Adds the words of a text. Texts without an author count as one author's."""
@@ -30,10 +39,19 @@ class SharedWords:
     def words(self) -> list[str]:
         """Returns the words of at least so many authors, sorted."""
         self._count()
-        self._move_shared()
-        return sorted(self._shared)
+        found = set(self._shared.get_column("word"))
+        if self._files:
+            files = str(self._folder / "*.parquet").replace("'", "''")
+            spill = str(self._folder / "spill")
+            with duckdb.connect(
+                config={"memory_limit": _MEMORY, "temp_directory": spill}
+            ) as database:
+                rows = database.execute(_QUERY.format(files=files, least=self._least)).fetchall()
+            found.update(word for (word,) in rows)
+        return sorted(found)
 
     def _count(self) -> None:
+        """Keeps the words that enough authors used in these texts, and writes the others."""
         frame = pl.DataFrame(
             {
                 "word": tokenize(as_series(self._texts)),
@@ -41,13 +59,15 @@ class SharedWords:
             }
         )
         self._authors, self._texts = [], []
-        fresh = frame.explode("word").drop_nulls().unique()
-        self._seen = pl.concat([self._seen, fresh]).unique()
-        if len(self._seen) > _MOST:
-            self._move_shared()
+        pairs = frame.explode("word").drop_nulls().unique()
+        pairs = pairs.join(self._shared, on="word", how="anti")
+        counts = pairs.group_by("word").agg(pl.len().alias("authors"))
+        enough = counts.filter(pl.col("authors") >= self._least).select("word")
+        self._shared = pl.concat([self._shared, enough])
+        rest = pairs.join(enough, on="word", how="anti")
+        if len(rest):
+            self._write(rest, self._folder / f"{self._files}.parquet")
 
-    def _move_shared(self) -> None:
-        counts = self._seen.group_by("word").agg(pl.len().alias("authors"))
-        enough = counts.filter(pl.col("authors") >= self._least)
-        self._shared.update(enough["word"])
-        self._seen = self._seen.join(enough, on="word", how="anti")
+    def _write(self, pairs: pl.DataFrame, path: Path) -> None:
+        pairs.write_parquet(path, compression="zstd", compression_level=1)
+        self._files += 1

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
@@ -25,6 +25,7 @@ _NOTICE = "end-to-end encrypted"
 _EDITED = re.compile(r"\s*[\u200e]?<This message was edited>$")
 _OMITTED = re.compile(r"<[^<>]*>")
 _Order = tuple[int, int, int]
+_LOOKED_AT = 100_000
 _ORDERS: dict[str, _Order] = {"ymd": (0, 1, 2), "dmy": (2, 1, 0), "mdy": (2, 0, 1)}
 """Places of year, month and day among the three numbers of a date."""
 
@@ -44,7 +45,8 @@ def _read(files: Files) -> Iterator[Item]:
 
 
 def _chat(files: Files, name: str) -> Iterator[Item]:
-    order = _order([header for header, *_ in _rows(files, name)])
+    first = islice(_rows(files, name), _LOOKED_AT)
+    order = _order([header for header, _ in first])
     folder, _, file = name.rpartition("/")
     chat = file.removesuffix(".txt")
     if chat == "_chat":  # as iPhones call the file of every chat
@@ -56,8 +58,8 @@ def _chat(files: Files, name: str) -> Iterator[Item]:
             yield Malformed(name, number, f"no date ({error})")
             continue
         said = _AUTHOR.fullmatch(header[-1])
-        first = header[-1][said.end(1) + 1 :].strip(" ") if said else header[-1]
-        text = "\n".join([first, *lines])
+        line = header[-1][said.end(1) + 1 :].strip(" ") if said else header[-1]
+        text = "\n".join([line, *lines])
         plain = _EDITED.sub("", text).strip(_MARKS)
         yield Message(
             id=f"{chat}/{number}",
@@ -88,7 +90,7 @@ def _rows(files: Files, name: str) -> Iterator[tuple[tuple[str, ...], list[str]]
 
 
 def _order(headers: Sequence[tuple[str, ...]]) -> _Order:
-    """Returns the order of year, month and day of a whole file.
+    """Returns the order of year, month and day of a file, by its first messages.
 
     Numbers beyond 12 and 31 decide. Where there are none, dates that never go back do; then points
     stand for day first, and a 12-hour clock for month first, as in the United States.

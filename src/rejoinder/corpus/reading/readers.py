@@ -22,7 +22,7 @@ from rejoinder.io.files.places import Place, for_each, size_of
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.line_blocks import line_blocks
 
-_BLOCK_BYTES = 16 << 20
+_BLOCK_BYTES = 4 << 20
 _AHEAD = 2
 _SHOWN = 20
 

@@ -30,7 +30,7 @@ from rejoinder.corpus.engines.local.rows import (
 from rejoinder.corpus.engines.local.store import arrow_file
 from rejoinder.corpus.reading.strings import Strings, as_strings, gather
 
-_BATCH_ROWS = 2048
+_BATCH_ROWS = 512
 _SAME_HASH = "two ids have the same hash"
 _COLUMNS: Mapping[str, tuple[bool, str]] = {
     "thread_id": (True, "thread"),

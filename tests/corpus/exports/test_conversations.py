@@ -1,0 +1,37 @@
+"""What was said before a message."""
+
+from rejoinder.corpus.exports.base import Message
+from rejoinder.corpus.exports.conversations import Conversations
+
+
+def said(number: int, author: str, **others) -> Message:
+    fields = {"id": str(number), "text": "x", "time": 10.0 * number, "source": "room"}
+    return Message(**{**fields, "author": author, **others})
+
+
+def test_threads_and_channels_are_apart():
+    seen = Conversations(within=60)
+    messages = [
+        said(1, "A"),
+        said(2, "B", thread="t"),
+        said(3, "B", source="other"),
+        said(4, "A", thread="t", time=1e9),
+        said(5, "B"),
+        said(6, "A", time=None),
+        said(7, "A", time=2e9),
+    ]
+    assert [tuple(seen.place(one)) for one in messages] == [
+        (None, False, "1"),
+        (None, False, "t"),
+        (None, False, "3"),
+        ("2", True, "t"),
+        ("1", True, "1"),
+        ("5", True, "1"),
+        ("6", False, "1"),
+    ]
+
+
+def test_a_channel_without_pauses_is_cut():
+    seen = Conversations(within=60)
+    threads = [seen.place(said(number, "AB"[number % 2])).thread for number in range(2_500)]
+    assert [threads.count(thread) for thread in dict.fromkeys(threads)] == [1_000, 1_000, 500]
