@@ -34,11 +34,13 @@ def all_pairs(rows, top_k, max_pairs):
 @pytest.mark.parametrize("count", [0, 1, 2, 9, 300])
 @pytest.mark.parametrize(("top_k", "max_pairs"), [(1, 10), (3, 200), (40, 10_000), (1_000, 50)])
 @pytest.mark.parametrize("block", [4, 512])
-def test_pairs_are_the_best_of_all(encoder, monkeypatch, count, top_k, max_pairs, block):
+@pytest.mark.parametrize("workers", [1, 3])
+def test_pairs_are_the_best_of_all(encoder, monkeypatch, count, top_k, max_pairs, block, workers):
     monkeypatch.setattr("rejoinder.inference.mining._BLOCK", block)
     monkeypatch.setattr("rejoinder.inference.mining._BLOCK_SCORES", 50 * block)
     monkeypatch.setattr("rejoinder.inference.mining._SAMPLE", 20)
     rows = unit(count, encoder.dim, count + top_k)
+    monkeypatch.setattr(encoder, "_threads", workers)
     found = encoder.paraphrase_mining(rows, top_k=top_k, max_pairs=max_pairs)
     assert {(i, j) for _, i, j in found} == set(all_pairs(rows, top_k, max_pairs))
     scores = [score for score, *_ in found]
@@ -82,6 +84,26 @@ def test_sentences_are_encoded(encoder):
     assert (pair, near > 0.7) == ([0, 1], True)
     assert encoder.community_detection(TEXTS, min_community_size=2) == [[0, 3, 1]]
     assert encoder.paraphrase_mining("one") == encoder.community_detection("one") == []
+
+
+def test_equal_scores_are_chosen_by_index_in_any_number_of_threads(encoder, monkeypatch):
+    rows = np.repeat(np.eye(12, encoder.dim, dtype=np.float32), 40, axis=0)
+    monkeypatch.setattr("rejoinder.inference.mining._BLOCK", 16)
+    monkeypatch.setattr("rejoinder.inference.outputs._MIN_SLICE", 16)
+    for threads in (1, 2, 4):
+        monkeypatch.setattr(encoder, "_threads", threads)
+        found = encoder.paraphrase_mining(rows, top_k=5, max_pairs=100)
+        pairs = [(i, j) for _, i, j in found]
+        assert pairs == encoder_pairs(rows, 5, 100)
+
+
+def encoder_pairs(rows, top_k, max_pairs):
+    """All pairs by definition, of equal ones the first."""
+    scores = rows @ rows.T
+    np.fill_diagonal(scores, -np.inf)
+    nearest = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
+    pairs = {(min(i, j), max(i, j)) for i, others in enumerate(nearest.tolist()) for j in others}
+    return sorted(pairs, key=lambda pair: (-scores[pair], pair))[:max_pairs]
 
 
 def test_equal_sentences_have_equal_scores_in_order(encoder):

@@ -1,25 +1,31 @@
 """Paraphrase mining and communities: which texts of a collection say the same."""
 
+from threading import Lock
+
 import numpy as np
 
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
 from rejoinder.inference.inputs import Sentences, flag, whole_number
-from rejoinder.inference.outputs import with_bar
+from rejoinder.inference.outputs import each_batch, with_bar
 from rejoinder.inference.search import Comparisons
+from rejoinder.io.files.platform import default_workers
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
 _BLOCK = 512
 """Rows that are compared with others at a time."""
-_BLOCK_SCORES = 1 << 22
-"""Scores held in memory at a time."""
+_BLOCK_SCORES = 1 << 21
+"""Scores that each thread holds in memory at a time."""
 _SAMPLE = 4_096
 """Rows that tell how near the nearest ones must at least be."""
 
 
 class Mining(Comparisons):
     """Paraphrases and communities among the texts of a collection."""
+
+    _threads: int | None
+    """Number of CPU cores; None means all that the process may use."""
 
     def paraphrase_mining(
         self,
@@ -50,7 +56,8 @@ class Mining(Comparisons):
         """
         top_k, most = whole_number("top_k", top_k), whole_number("max_pairs", max_pairs)
         show = flag("show_progress_bar", show_progress_bar)
-        return nearest_pairs(self._vectors(sentences), top_k, most, show=show)
+        cores = self._threads or default_workers()
+        return nearest_pairs(self._vectors(sentences), top_k, most, cores, show=show)
 
     def community_detection(
         self,
@@ -88,27 +95,33 @@ class Mining(Comparisons):
 
 
 def nearest_pairs(
-    rows: Embeddings, top_k: int, max_pairs: int, *, show: bool = False
+    rows: Embeddings, top_k: int, max_pairs: int, workers: int = 1, *, show: bool = False
 ) -> list[list[float | int]]:
     """Returns `[score, i, j]` of the `max_pairs` best pairs; see `Mining.paraphrase_mining`.
 
-    `rows` are (N, D) float32, unit or zero rows.
+    `rows` are (N, D) float32, unit or zero rows. `workers` is the number of threads.
     """
-    best, count = _BestPairs(len(rows), max_pairs), min(top_k, len(rows) - 1)
-    starts = range(0, len(rows) if count > 0 else 0, _BLOCK)
-    for low in with_bar(starts, "comparing", len(starts), show=show):
-        best.add(*_nearest_others(rows, low, count, best.least))
+    best, count, lock = _BestPairs(len(rows), max_pairs), min(top_k, len(rows) - 1), Lock()
+    if count < 1:
+        return []
+
+    def work(part: slice) -> None:
+        found = _nearest_others(rows, part, count, best.least)
+        with lock:
+            best.add(*found)
+
+    each_batch(len(rows), _BLOCK, workers, work, show=show, what="comparing")
     return best.scored(rows)
 
 
 def _nearest_others(
-    rows: Embeddings, low: int, count: int, least: np.float32
+    rows: Embeddings, part: slice, count: int, least: np.float32
 ) -> tuple[Indices, Indices, Array]:
-    """Returns the `count` nearest other rows of each row of the block that begins at `low`.
+    """Returns the `count` nearest other rows of each row of a part.
 
     They are pairs in three flat arrays: rows, their neighbours, and scores, all at least `least`.
     """
-    block = rows[low : low + _BLOCK]
+    block, low = rows[part], part.start
     border = np.full(len(block), least, np.float32)
     lines, others, scores = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
     step = _BLOCK_SCORES // _BLOCK
@@ -137,11 +150,23 @@ def _best_of_each(lines: Indices, scores: Array, count: int, border: Array) -> I
     for line, end in enumerate(ends):
         places, begin = order[begin:end], end
         if len(places) >= count:
-            best = np.argpartition(scores[places], -count)[-count:]
-            places = places[best]
-            border[line] = scores[places[0]]
+            best = _largest(scores[places], count)
+            places, border[line] = places[best], scores[places[best]].min()
         kept.append(places)
     return np.concatenate(kept)
+
+
+def _largest(scores: Array, count: int) -> Indices:
+    """Returns where the `count` largest scores are, in order of place; of equal ones the first.
+
+    >>> _largest(np.array([2, 1, 3, 2, 2], np.float32), 3).tolist()
+    [0, 2, 3]
+    """
+    least = np.partition(scores, -count)[-count]
+    chosen = scores > least
+    equal = np.flatnonzero(scores == least)
+    chosen[equal[: count - np.count_nonzero(chosen)]] = True
+    return np.flatnonzero(chosen)
 
 
 class _BestPairs:
@@ -166,9 +191,9 @@ class _BestPairs:
         self._keys, places = np.unique(self._keys, return_index=True)
         self._scores = self._scores[places]
         if len(self._keys) > self._wanted:
-            best = np.argpartition(self._scores, -self._wanted)[-self._wanted :]
+            best = _largest(self._scores, self._wanted)
             self._keys, self._scores = self._keys[best], self._scores[best]
-            self.least = self._scores[0]
+            self.least = self._scores.min()
 
     def scored(self, rows: Embeddings) -> list[list[float | int]]:
         """Returns `[score, i, j]` of the best pairs, in order.

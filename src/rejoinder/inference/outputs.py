@@ -201,13 +201,19 @@ def windows(tokens: Ragged, most: int) -> tuple[Ragged, NDArray[np.int64]]:
 
 
 def each_batch(
-    count: int, batch_size: int, workers: int, work: Callable[[slice], None], *, show: bool
+    count: int,
+    batch_size: int,
+    workers: int,
+    work: Callable[[slice], None],
+    *,
+    show: bool,
+    what: str = "encoding",
 ) -> None:
     """Calls `work` for consecutive slices that cover `range(count)`, and waits for all calls.
 
     With several `workers`, as many threads call `work` at a time, each on one core; with 1 it is
     called in the calling thread and may use any number of cores. Its errors are raised here.
-    `show` draws a progress bar on standard error.
+    `show` draws a progress bar on standard error, which says `what` is done.
     """
     if 0 < count <= min(batch_size, _MIN_SLICE) and not show:
         work(slice(0, count))
@@ -216,11 +222,11 @@ def each_batch(
         batch_size = min(batch_size, max(-(-count // workers), _MIN_SLICE))
     slices = [slice(low, min(low + batch_size, count)) for low in range(0, count, batch_size)]
     if workers == 1 or len(slices) < 2:
-        for batch in with_bar(slices, "encoding", len(slices), show=show):
+        for batch in with_bar(slices, what, len(slices), show=show):
             work(batch)
         return
     with _one_core_each(), ThreadPoolExecutor(workers, "rejoinder") as pool:
-        for _ in with_bar(pool.map(work, slices), "encoding", len(slices), show=show):
+        for _ in with_bar(pool.map(work, slices), what, len(slices), show=show):
             pass
 
 
