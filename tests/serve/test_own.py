@@ -71,6 +71,8 @@ def test_search_in_messages_takes_what_the_library_takes(model, tmp_path):
             assert [[hit["id"] for hit in hits] for hits in answer.json()] == [
                 [hit.id for hit in hits] for hits in expected
             ]
+            answered = made.find([hit.about.get("answers", "") for hit in expected[0]])
+            assert [hit["answered"] for hit in answer.json()[0]] == answered
             around = [(hit["before"], hit["after"]) for hit in answer.json()[0]]
             assert around == [
                 tuple([asdict(one) for one in side] for side in (hit.before, hit.after))
@@ -106,6 +108,7 @@ def test_search_finds_messages_with_what_is_known_of_them(model, tmp_path):
         assert hit["text"] == "Yes, since today"
         assert hit["about"].items() >= {"author": "Bob B.", "source": "help"}.items()
         assert hit["id"] == "help/1709280200.000300"
+        assert hit["answered"].startswith("Does #billing work")
 
 
 def test_search_without_texts_says_how_to_give_some():

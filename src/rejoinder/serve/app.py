@@ -1,11 +1,11 @@
 """Creates the FastAPI app of a model."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
+from rejoinder.corpus.texts import Entry
 from rejoinder.index.folder import TextIndex
 from rejoinder.models.folder import ModelContents
 from rejoinder.serve.errors import add_handlers
@@ -16,9 +16,6 @@ from rejoinder.serve.service import Service
 from rejoinder.serve.settings import ServerSettings
 from rejoinder.version import VERSION
 
-if TYPE_CHECKING:
-    from rejoinder.corpus.texts import Entry
-
 PUBLIC = ("/health", *PATHS)
 """Paths that need no key: the health check, and the page, which asks for the key."""
 
@@ -27,7 +24,7 @@ def create_app(
     model: ModelContents,
     settings: ServerSettings | None = None,
     *,
-    texts: "Sequence[Entry]" = (),
+    texts: Sequence[Entry] = (),
     index: TextIndex | None = None,
     threads: int | None = None,
 ) -> FastAPI:

@@ -4,19 +4,17 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
 
+from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError
 from rejoinder.index.folder import TextIndex
-from rejoinder.index.hits import IndexHit
 from rejoinder.index.where import ConditionError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.inputs import first_indices
-from rejoinder.inference.search import Hit, nearest_rows
 from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.inference.why import Explanation, can_explain, explain
 from rejoinder.models.folder import ModelContents
@@ -26,11 +24,9 @@ from rejoinder.protocols import Embeddings
 from rejoinder.serve.batching import Batcher, Encode
 from rejoinder.serve.errors import RequestError, refused
 from rejoinder.serve.metrics import Metrics
+from rejoinder.serve.searched import Hits, TextList, with_answered
 from rejoinder.serve.sent_files import FileReader
 from rejoinder.serve.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from rejoinder.corpus.texts import Entry
 
 _LOG = logging.getLogger("uvicorn.error")
 _MOST_HITS = 100_000
@@ -41,7 +37,7 @@ _MOST_CHARACTERS = 32 << 20
 """Most characters of all texts in an answer."""
 
 
-_Find = Callable[[int], list[list[Hit]] | list[list[IndexHit]]]
+_Find = Callable[[int], Hits]
 """Returns so many of the best texts for each of some queries."""
 
 
@@ -52,7 +48,7 @@ class Service:
         self,
         model: ModelContents,
         settings: ServerSettings,
-        texts: "Sequence[Entry]" = (),
+        texts: Sequence[Entry] = (),
         index: TextIndex | None = None,
         threads: int | None = None,
     ) -> None:
@@ -75,10 +71,7 @@ class Service:
         self.language = "en" if any(row.licence.known for row in rows) else None
         self.explains = can_explain(model)
         """Whether `/explain` works."""
-        self._index, self._entries = index, texts
-        said = [entry.encoded for entry in texts]
-        # equal texts get equal embeddings
-        self._corpus = self.encoder.encode(said)[first_indices(said)]
+        self._index, self._texts = index, TextList(texts, self.encoder)
         self._features = model.features
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
@@ -176,11 +169,9 @@ class Service:
     @property
     def searched(self) -> int:
         """Number of texts that `search` searches."""
-        return len(self._entries) if self._index is None else len(self._index)
+        return len(self._texts) if self._index is None else len(self._index)
 
-    async def search(
-        self, queries: Sequence[str], top_k: int, chosen: Mapping[str, Any]
-    ) -> list[list[Hit]] | list[list[IndexHit]]:
+    async def search(self, queries: Sequence[str], top_k: int, chosen: Mapping[str, Any]) -> Hits:
         """Returns for each query the best of the server's texts, best first.
 
         `chosen` are further arguments of `TextIndex.best`.
@@ -196,19 +187,27 @@ class Service:
                     next(iter(chosen)),
                     "this server searches texts by meaning; start it with --index FOLDER.",
                 )
-            find = partial(self._nearest, await self.embed(queries))
+            find = partial(self._texts.nearest, await self.embed(queries))
         else:
             mode = chosen.get("mode", "semantic")
             rows = None if mode == "words" else await self.embed(queries)
-            find = partial(self._index.best, queries, rows, **{**chosen, "mode": mode})
+            find = partial(self._best, self._index, queries, rows, {**chosen, "mode": mode})
         around = 1 + 2 * chosen.get("context", 0)
         work = partial(self._search, find, len(queries), top_k, around)
-        found: list[list[Hit]] = await self.batcher.call(work, len(queries))
+        found: Hits = await self.batcher.call(work, len(queries))
         return found
 
-    def _search(
-        self, find: _Find, queries: int, top_k: int, around: int
-    ) -> list[list[Hit]] | list[list[IndexHit]]:
+    @staticmethod
+    def _best(
+        index: TextIndex,
+        queries: Sequence[str],
+        rows: Embeddings | None,
+        chosen: Mapping[str, Any],
+        top_k: int,
+    ) -> Hits:
+        return with_answered(index.best(queries, rows, top_k, **chosen), index.find)
+
+    def _search(self, find: _Find, queries: int, top_k: int, around: int) -> Hits:
         """Returns what `find` does; `around` is the number of texts of a hit with its context."""
         try:
             if self._index is not None:
@@ -241,15 +240,6 @@ class Service:
             )
         return found
 
-    def _nearest(self, queries: Embeddings, top_k: int) -> list[list[Hit]] | list[list[IndexHit]]:
-        rows, scores = (array.tolist() for array in nearest_rows(queries, self._corpus, top_k))
-        hits = [[*zip(*found, strict=True)] for found in zip(rows, scores, strict=True)]
-        if self._entries and self._entries[0].about:
-            return [[_message(self._entries[row], score) for row, score in found] for found in hits]
-        return [
-            [Hit(row, score, self._entries[row].text) for row, score in found] for found in hits
-        ]
-
     async def tokens(self, texts: Sequence[str]) -> list[list[Token]]:
         """Returns the tokens of each text.
 
@@ -268,10 +258,6 @@ class Service:
 
         found: list[list[Token]] = await self.batcher.call(read, len(texts))
         return found
-
-
-def _message(entry: "Entry", score: float) -> IndexHit:
-    return IndexHit(entry.id or "", score, entry.text, entry.about)
 
 
 def service_of(request: Request) -> Service:

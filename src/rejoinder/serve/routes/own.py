@@ -14,6 +14,7 @@ from rejoinder.inference.tokens import Token
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures
+from rejoinder.serve.searched import MessageHit
 from rejoinder.serve.sent_files import SentTexts
 from rejoinder.serve.service import service_of
 
@@ -58,7 +59,7 @@ class Search(RequestBody):
 
 @router.post(
     "/search",
-    response_model=list[list[Hit]] | list[list[IndexHit]],
+    response_model=list[list[Hit]] | list[list[MessageHit]] | list[list[IndexHit]],
     responses={404: {"model": TeiError}},
 )
 async def search(request: Request, body: Search) -> Response:

@@ -1,0 +1,64 @@
+"""What a server searches: texts in memory, and messages with those that they answer."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rejoinder.corpus.texts import Entry
+from rejoinder.index.hits import IndexHit
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import first_indices
+from rejoinder.inference.search import Hit, nearest_rows
+from rejoinder.protocols import Embeddings
+
+Hits = list[list[Hit]] | list[list[IndexHit]]
+"""What was found for each query."""
+
+
+class TextList:
+    """Texts in memory, and their embeddings."""
+
+    def __init__(self, entries: Sequence[Entry], encoder: SentenceEncoder) -> None:
+        self._entries = entries
+        encoded = [entry.encoded for entry in entries]
+        # equal texts get equal embeddings
+        self._embeddings = encoder.encode(encoded)[first_indices(encoded)]
+        self._texts = {entry.id: entry.text for entry in entries if entry.about}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def nearest(self, queries: Embeddings, top_k: int) -> Hits:
+        """Returns for each query the nearest texts, best first."""
+        rows, scores = (list_.tolist() for list_ in nearest_rows(queries, self._embeddings, top_k))
+        hits = [
+            [(row, self._entries[row], score) for row, score in zip(*found, strict=True)]
+            for found in zip(rows, scores, strict=True)
+        ]
+        if not self._texts:
+            return [[Hit(row, score, one.text) for row, one, score in found] for found in hits]
+        messages = [
+            [IndexHit(one.id or "", score, one.text, one.about) for _, one, score in found]
+            for found in hits
+        ]
+        return with_answered(messages, self._find)
+
+    def _find(self, ids: Sequence[str]) -> list[str | None]:
+        return [self._texts.get(one) for one in ids]
+
+
+@dataclass(frozen=True)
+class MessageHit(IndexHit):
+    """A message that was found."""
+
+    answered: str | None = None
+    """The message that it answers; null if there is none, or the server does not have it."""
+
+
+def with_answered(
+    found: list[list[IndexHit]], find: Callable[[Sequence[str]], list[str | None]]
+) -> list[list[IndexHit]]:
+    """Returns hits with what they answer, if they are messages; `find` gives the texts of ids."""
+    if not any(hit.about for hits in found for hit in hits):
+        return found
+    answered = iter(find([hit.about.get("answers", "") for hits in found for hit in hits]))
+    return [[MessageHit(**vars(hit), answered=next(answered)) for hit in hits] for hits in found]
