@@ -71,11 +71,11 @@ def hits_of(
 
     def hit(negated: float, number: int, row: int) -> IndexHit:
         segment = segments[number]
-        around = conversations.around((number, row), context) if context else ((), ())
-        return IndexHit(
-            segment.ids[row], -negated, segment.texts[row], segment.about(row),
-            *([text(place) for place in side] for side in around),
-        )  # fmt: skip
+        known = segment.ids[row], -negated, segment.texts[row], segment.about(row)
+        if not context:
+            return IndexHit(*known)
+        before, after = conversations.around((number, row), context)
+        return IndexHit(*known, [*map(text, before)], [*map(text, after)])
 
     for number, found in enumerate(results):
         hits.append([hit(*place) for place in found])

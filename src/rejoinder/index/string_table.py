@@ -51,11 +51,13 @@ class StringTable:
         self._name = folder / f"{name}.bin"
         self._offsets = mapped(folder / f"{name}.offsets", OFFSET, (count + 1,))
         self._bytes = mapped(folder / f"{name}.bin", np.dtype("u1"), (int(self._offsets[-1]),))
+        # a string from them takes a third of the time of one from arrays
+        self._begins, self._view = self._offsets.data, self._bytes.data
 
     def __getitem__(self, index: int) -> str:
-        begin, end = self._offsets[index : index + 2].tolist()
+        begin, end = self._begins[index], self._begins[index + 1]
         try:
-            return self._bytes[begin:end].tobytes().decode()
+            return str(self._view[begin:end], "utf-8")
         except UnicodeDecodeError:
             raise InputError(
                 f"string {index:,} of {self._name} is not UTF-8; the index is damaged. {REMEDY}"
