@@ -27,6 +27,8 @@ from rejoinder.training.loop.reporting import Reporter
 
 _PROBED = 40
 """Steps after which the time of a step is known."""
+_SURE = 120
+"""Steps that take less than a minute on slow machines, too: they are not measured before."""
 _MOST_WORDS = 50_000
 Stage = Callable[[str], None]
 
@@ -130,7 +132,7 @@ def finetune(
                 recipe, wider, begin, target.name, count, questions=groups is not None, seed=seed
             )
             config = planned()
-            if config.steps > 2 * _PROBED:
+            if config.steps > max(2 * _PROBED, _SURE * minutes):
                 stage("measuring the speed")
                 probe = trained_on(config, out=work / "probe", stop_at=_PROBED)
                 _end_if_interrupted(probe)
