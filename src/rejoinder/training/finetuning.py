@@ -27,10 +27,10 @@ _GRAM = 3
 _SIMILAR = 0.5
 """Least Dice coefficient of the trigrams of words that are spelt alike."""
 _TEXTS = 20_000
-_FEW, _MANY = 100_000, 500_000
-"""Numbers of pairs between which the recipe changes."""
-_BATCH, _LARGE_BATCH = 1_024, 2_048
-_EPOCHS = 6
+_FEW = 100_000
+"""Number of pairs from which a word must occur more often."""
+_BATCHES = ((20_000, 256, 12), (500_000, 1_024, 6), (None, 2_048, 1))
+"""Up to how many pairs: the batch, and the passes over them."""
 _RATE, _TABLE_RATE = 0.0003, 0.01
 QUESTIONS = "questions.jsonl"
 """File of groups of questions, below the folder of data."""
@@ -173,8 +173,9 @@ def recipe(
         )
     text = model.features.config()
     nested = model.training.get("config", {}).get("training", {}).get("nested_dims", [])
-    batch = _LARGE_BATCH if pairs >= _MANY else min(_BATCH, max(2, pairs // 4))
-    steps = -(-pairs * (_EPOCHS if pairs < _MANY else 1) // batch)
+    batch, passes = next(how for most, *how in _BATCHES if most is None or pairs < most)
+    batch = min(batch, max(2, pairs // 4))
+    steps = -(-pairs * passes // batch)
     steps = max(1, min(steps, most_steps or steps))
     return parse_config(
         {
