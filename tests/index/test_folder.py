@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rejoinder.errors import InputError, StorageError
-from rejoinder.index import folder as folders
+from rejoinder.index import reader
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import FILE, IndexModel, Manifest
 from rejoinder.index.segment import BY_MEANING, BY_WORDS, FILES, EncodedTexts
@@ -319,7 +319,7 @@ def test_an_empty_index_and_an_empty_addition(tmp_path):
 
 def test_a_segment_that_is_removed_while_an_index_is_opened(tmp_path, monkeypatch):
     index = made(tmp_path, TEXTS)
-    read, calls = folders.read_manifest, []
+    read, calls = reader.read_manifest, []
 
     def slow(folder):
         manifest = read(folder)
@@ -328,7 +328,7 @@ def test_a_segment_that_is_removed_while_an_index_is_opened(tmp_path, monkeypatc
             index.compact()
         return manifest
 
-    monkeypatch.setattr(folders, "read_manifest", slow)
+    monkeypatch.setattr(reader, "read_manifest", slow)
     assert dict(found(TextIndex(index.folder), "one")) == TEXTS
     assert calls
 
