@@ -7,7 +7,8 @@ import polars as pl
 
 from rejoinder.text.columns import as_series, tokenize
 
-_CHUNK = 20_000
+_CHUNK = 2_000_000
+"""Characters of texts that are counted at a time, about 20,000 messages of a chat."""
 _MEMORY = "300MB"
 _QUERY = """SELECT word FROM (SELECT DISTINCT word, author FROM read_parquet('{files}'))
     GROUP BY word HAVING count(*) >= {least}"""
@@ -26,6 +27,7 @@ class SharedWords:
         self._authors: list[str] = []
         self._texts: list[str] = []
         self._shared = pl.DataFrame(schema={"word": pl.String})
+        self._chars = 0
         self._files = 0
         folder.mkdir()
 
@@ -33,7 +35,8 @@ class SharedWords:
         """Adds the words of a text. Texts without an author count as one author's."""
         self._authors.append(author)
         self._texts.append(text)
-        if len(self._texts) == _CHUNK:
+        self._chars += len(text)
+        if self._chars >= _CHUNK:
             self._count()
 
     def words(self) -> list[str]:
@@ -58,7 +61,7 @@ class SharedWords:
                 "author": pl.Series(self._authors, dtype=pl.String).hash(),
             }
         )
-        self._authors, self._texts = [], []
+        self._authors, self._texts, self._chars = [], [], 0
         pairs = frame.explode("word").drop_nulls().unique()
         pairs = pairs.join(self._shared, on="word", how="anti")
         counts = pairs.group_by("word").agg(pl.len().alias("authors"))
