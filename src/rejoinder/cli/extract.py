@@ -73,7 +73,7 @@ def extract(
     memory: Annotated[
         str | None,
         "Memory of the engine, 150MB or more; with --master, of each executor. Default: "
-        "2GB, for exports 300MB, or what the cluster's settings say. Reading and writing take "
+        "2GB, for exports 200MB, or what the cluster's settings say. Reading and writing take "
         "0.8 GB on top.",
     ] = None,
     threads: ThreadsOption = None,

@@ -37,7 +37,7 @@ from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.io.files.places import Place, as_place, scratch_folder
 from rejoinder.io.formats.amounts import parse_bytes, parse_duration
 
-_MEMORY_FOR_EXPORTS = "300MB"
+_MEMORY_FOR_EXPORTS = "200MB"
 
 
 def extract(
@@ -120,7 +120,7 @@ def extract(
         engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`.
         master: for `spark`: the address of a cluster's master, `local[4]` for four threads of this
             machine, or the address of a Spark Connect server, `sc://host`. None means this machine.
-        memory: memory of the engine, such as `800MB`; None means `2GB`, and `300MB` for exports,
+        memory: memory of the engine, such as `800MB`; None means `2GB`, and `200MB` for exports,
             whose reading takes longer than that. What does not fit is spilled to disk. Reading and
             writing take about 0.8 GB on top, and a decoder window of up to 2 GiB where a dump needs
             it. With a `master`: memory of each executor; None means what the cluster's settings
