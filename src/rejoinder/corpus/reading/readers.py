@@ -22,7 +22,8 @@ from rejoinder.io.files.places import Place, for_each, size_of
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.line_blocks import line_blocks
 
-_BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 16 << 20
+"""Bytes of JSON lines that are parsed at a time; fewer take less memory, and longer."""
 _AHEAD = 2
 _SHOWN = 20
 
@@ -72,6 +73,7 @@ def read_comments(
     options: ExtractOptions,
     report: Report,
     work: Callable[[pa.RecordBatch], T],
+    block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[T]:
     """Yields `work` of the comments of `files` in pieces, with the columns of `COMMENTS`.
 
@@ -82,7 +84,7 @@ def read_comments(
         InputError: a file can't be read, lacks a column, or is not what the options are for.
     """
     check_files(files, options)
-    yield from read_checked(files, options, report, work)
+    yield from read_checked(files, options, report, work, block_bytes)
     check_keys(report, options)
 
 
@@ -120,6 +122,7 @@ def read_checked(
     options: ExtractOptions,
     report: Report,
     work: Callable[[pa.RecordBatch], T],
+    block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[T]:
     """Yields what `read_comments` does, without its checks of all files together."""
 
@@ -130,7 +133,7 @@ def read_checked(
         return entry, parsed, len(batch), work(batch)
 
     for entry, parsed, count, result in mapped_ahead(
-        comments, _pieces(files, options, report), _AHEAD
+        comments, _pieces(files, options, report, block_bytes), _AHEAD
     ):
         if parsed.malformed and options.strict:
             line = parsed.malformed[0]
@@ -157,7 +160,7 @@ def mapped_ahead(work: Callable[[T], R], items: Iterable[T], threads: int) -> It
 
 
 def _pieces(
-    files: Sequence[Place], options: ExtractOptions, report: Report
+    files: Sequence[Place], options: ExtractOptions, report: Report, block_bytes: int
 ) -> Iterator[tuple[FileReport, _Piece]]:
     columns = options.columns_read
     for path in files:
@@ -169,7 +172,7 @@ def _pieces(
         else:
             content = decompressed(path, entry.add_bytes)
             if format_ == "json":
-                pieces = _json_pieces(path, content, options, report)
+                pieces = _json_pieces(path, content, options, report, block_bytes)
             else:
                 usual = separator_of(path) or ","
                 separator = options.separator or detect_separator(path, usual, columns)
@@ -180,10 +183,14 @@ def _pieces(
 
 
 def _json_pieces(
-    path: Place, content: Iterator[bytes], options: ExtractOptions, report: Report
+    path: Place,
+    content: Iterator[bytes],
+    options: ExtractOptions,
+    report: Report,
+    block_bytes: int,
 ) -> Iterator[_Piece]:
     columns, line = options.columns_read, 1
-    for block in line_blocks(content, _BLOCK_BYTES, longest=options.max_line):
+    for block in line_blocks(content, block_bytes, longest=options.max_line):
         if line == 1 and columns.given:
             report.keys |= keys_of(block)
         yield partial(parse_block, block, columns.wanted, columns.needed, path.name, line)

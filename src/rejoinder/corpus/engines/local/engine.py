@@ -51,7 +51,7 @@ from rejoinder.corpus.engines.local.rows import (
 )
 from rejoinder.corpus.engines.local.store import SCHEMA, Store, arrow_file
 from rejoinder.corpus.options import ExtractProgress
-from rejoinder.corpus.reading.readers import Report, mapped_ahead, read_comments
+from rejoinder.corpus.reading.readers import BLOCK_BYTES, Report, mapped_ahead, read_comments
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, size_of
@@ -63,6 +63,8 @@ _WRITER_BYTES = 1 << 29
 """The `--memory` for each shard that is written at a time: a shard's rows take 60 MB and more."""
 _GROWTH = 8
 """Bytes of a comment in memory by its bytes in a compressed dump."""
+_BLOCK_SHARE, _LEAST_BLOCK = 128, 1 << 20
+"""Part of the memory that a parsed block is, and its least bytes."""
 _PARTS = (4, BITS)
 """Least and largest number of parts, as powers of two."""
 
@@ -163,7 +165,10 @@ class LocalEngine(DuckDBEngine):
             rows, block = classifier.result()(comments)
             return rows.in_parts(bits), block
 
-        for piece, block in read_comments(extraction.files, extraction.options, report, in_parts):
+        block_bytes = int(np.clip(self.memory // _BLOCK_SHARE, _LEAST_BLOCK, BLOCK_BYTES))
+        for piece, block in read_comments(
+            extraction.files, extraction.options, report, in_parts, block_bytes
+        ):
             progress("reading", report.bytes_read, size)
             store.add(piece, block)
         return store
