@@ -157,6 +157,28 @@ def test_signals_leave_nothing_behind(place, number, status, said):
     assert sorted(place.iterdir()) == before
 
 
+def test_an_interruption_that_python_ignores_ends_a_command_that_reads():
+    """Python ignores what is raised within `__del__`, or while a module is freed."""
+    script = (
+        "import os, signal, sys\n"
+        "from rejoinder.cli.exits import status_of\n"
+        "from rejoinder.cli.lines import read_lines\n"
+        "class Freed:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        sum(range(1_000))\n"
+        "def command():\n"
+        "    Freed()\n"
+        "    read_lines('-')\n"
+        "sys.exit(status_of(command))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.wait(120) == 130
+        assert running.stderr.read().endswith("rejoinder: interrupted\n")
+
+
 def test_a_signal_that_another_thread_was_given_ends_a_command_that_reads():
     """While BLAS starts its threads the main thread blocks signals; now and then one gets it."""
     script = (

@@ -29,7 +29,7 @@ _SIGNALLED = {128 + signal.SIGINT: "interrupted"} | {
 def status_of(command: Callable[[], object]) -> int:
     """Runs a command and reports on standard error what stopped it.
 
-    Signals that end the process raise `SystemExit` from now on, so that `finally` blocks clean up.
+    Signals that end the process raise an exception from now on, so that `finally` blocks clean up.
 
     Returns:
         The exit status: 0 for success, also if the reader of the output closed the pipe; 1 for a
@@ -40,6 +40,8 @@ def status_of(command: Callable[[], object]) -> int:
     for number in TERMINATION_SIGNALS:
         if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores SIGHUP
             signal.signal(number, _exit)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
+        signal.signal(signal.SIGINT, _interrupt)
     status, sentence = 0, ""
     try:
         status = _run(command)
@@ -71,6 +73,11 @@ def status_of(command: Callable[[], object]) -> int:
 def _exit(number: int, _frame: FrameType | None) -> NoReturn:
     _received.append(number)
     raise SystemExit(128 + number)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> NoReturn:
+    _received.append(number)
+    raise KeyboardInterrupt
 
 
 def exit_if_signalled() -> None:
