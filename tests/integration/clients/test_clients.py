@@ -101,8 +101,10 @@ def test_the_examples_of_the_docs_run(address, capsys):
     page = (Path(__file__).resolve().parents[3] / "docs" / "serving.md").read_text("utf-8")
     section = page.split("## Clients")[1].split("\n## ")[0]
     section = section.replace("http://127.0.0.1:8080", address)
-    shell, *programs = re.findall(r"```\w+\n(.*?)```", section, re.DOTALL)
-    for program in programs:
+    blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
+    # the second one for the shell needs an index of messages, which tests/serve has
+    shell = next(block for language, block in blocks if language == "sh")
+    for program in (block for language, block in blocks if language == "python"):
         exec(compile(program, "serving.md", "exec"), {})  # noqa: S102 -- it is our own
     dimension, shape, similarities = capsys.readouterr().out.split("\n")[:3]
     assert (dimension, shape) == ("512", "(1, 512)")
