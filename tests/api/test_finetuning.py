@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from rejoinder.api.finetuning import finetune
+from rejoinder.api.finetuning import FineTuned, finetune
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
 from rejoinder.errors import InputError
@@ -144,3 +144,12 @@ def test_pairs_need_held_out_threads(tmp_path):
     with pytest.raises(InputError, match=r"dev.*--split"):
         finetune(pairs, out=tmp_path / "mine", model="rejoinder-small")
     assert not (tmp_path / "mine").exists()
+
+
+def test_only_what_is_found_first_tells_whether_a_model_is_better():
+    before = {"P@1": 0.5, "P@10": 0.6, "recall@10 of all": 0.2}
+    worse = FineTuned(None, before, {**before, "P@1": 0.49, "P@10": 0.9}, 1, 1, 1, 1.0, 1.0)
+    assert not worse.is_better
+    asked = {**before, "questions P@1": 0.5}
+    after = {**asked, "P@1": 0.49, "questions P@1": 0.52, "P@10": 0.1}
+    assert FineTuned(None, asked, after, 1, 1, 1, 1.0, 1.0).is_better

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rejoinder.api.held_out import HeldOut
+from rejoinder.api.held_out import QUESTIONS_SCORE, HeldOut
 from rejoinder.api.training import Run, train
 from rejoinder.corpus.shards import Pairs, open_pairs
 from rejoinder.errors import InputError
@@ -52,16 +52,15 @@ class FineTuned:
     """How far the weights went from the old ones to the trained ones, from 0 to 1."""
 
     @property
-    def first_right(self) -> tuple[float, float]:
-        """P@1 of replies before and after."""
-        before, after = next(iter(self.before.values())), next(iter(self.after.values()))
-        return before, after
+    def first_found(self) -> Mapping[str, tuple[float, float]]:
+        """P@1 of replies, and of questions if there are any, before and after."""
+        names = [next(iter(self.before)), *({QUESTIONS_SCORE} & {*self.before})]
+        return {name: (self.before[name], self.after[name]) for name in names}
 
     @property
     def is_better(self) -> bool:
-        """Whether replies, and questions if there are any, are found first at least as often."""
-        gains = [self.after[name] - self.before[name] for name in self.before if "P@1" in name]
-        return sum(gain for gain in gains) >= 0
+        """Whether replies and questions together are found first at least as often."""
+        return sum(after - before for before, after in self.first_found.values()) >= 0
 
 
 def finetune(
@@ -126,11 +125,10 @@ def finetune(
             if held_out.questions:
                 held_out.questions.write_train(work / QUESTIONS)
             count, begin = opened.count("train"), str(work / "start")
-            labelled = None if groups is None else work
+            asks = held_out.questions is not None
+            labelled = work if asks else None
             trained_on = partial(train, pairs=folder, data=labelled, threads=threads)
-            planned = partial(
-                recipe, wider, begin, target.name, count, questions=groups is not None, seed=seed
-            )
+            planned = partial(recipe, wider, begin, target.name, count, questions=asks, seed=seed)
             config = planned()
             if config.steps > max(2 * _PROBED, _SURE * minutes):
                 stage("measuring the speed")

@@ -26,6 +26,7 @@ _LEAST = 200
 """Groups or graded pairs, of which a tenth is held out twice."""
 _RANKED = 3_000
 """Inputs of the dev split by which weights are chosen."""
+QUESTIONS_SCORE = "questions P@1"
 Split = Literal["train", "dev", "test"]
 
 
@@ -111,7 +112,7 @@ class HeldOut:
         found = {first: scores[first], last: scores[last]}
         found["recall@10 of all"] = recall_of_all(embedder, self._test, 10)
         if self.questions:
-            found["questions P@1"] = self.questions.found_first(encoder, "test")
+            found[QUESTIONS_SCORE] = self.questions.found_first(encoder, "test")
         if graded := self.graded("test"):
             found["graded pairs"] = score_stsb(encoder, graded).scores["pearson"]
         for value in self._dev.similarity(encoder).values():

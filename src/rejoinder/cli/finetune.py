@@ -79,10 +79,13 @@ def finetune(
         ]
         print_rows(("held-out threads", "before", "after", "change"), rows, f"{model}, fine-tuned")
     if tuned.folder is None:
-        before, after = tuned.first_right
+        scores = ", ".join(
+            f"{name} {before:.3f} before, {after:.3f} after"
+            for name, (before, after) in tuned.first_found.items()
+        )
         status_line(
-            f"not kept: the first reply is right less often than before ({before:.3f} before, "
-            f"{after:.3f} after). More pairs may help; --force keeps it."
+            f"not kept: the first one found is right less often than before ({scores}). More pairs "
+            "may help; --force keeps it."
         )
         raise typer.Exit(1)
     status_line(

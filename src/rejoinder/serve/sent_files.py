@@ -14,14 +14,12 @@ from rejoinder.corpus.texts import Entry, entries_of
 from rejoinder.errors import RejoinderError
 from rejoinder.io.files.places import scratch_folder
 from rejoinder.serve.errors import refused
-from rejoinder.serve.settings import ServerSettings
+from rejoinder.serve.settings import MOST_CHARACTERS, ServerSettings
 
 _NOT_IN_NAMES = re.compile(r"[^\w .#@()+-]|^[. ]+")
 _LONGEST_NAME = 100
 _EXPANDED = 8
 """Bytes of an export's content for each byte that a request may have."""
-_MOST_CHARACTERS = 32 << 20
-"""Most characters of all texts in an answer."""
 _TABLE = ".parquet"
 """Kilobytes of such a table can hold a billion rows."""
 
@@ -80,13 +78,13 @@ class FileReader:
                 for entry in entries_of(path, on_left_out=left_out.append, most=self._most_bytes):
                     read.append(entry)
                     size += len(entry.text)
-                    if size > _MOST_CHARACTERS or len(read) > self._most_texts:
+                    if size > MOST_CHARACTERS or len(read) > self._most_texts:
                         break
             except RejoinderError as error:  # without the path
                 raise refused("content", str(error).replace(f"{folder}/", "")) from None
-        if size > _MOST_CHARACTERS:
+        if size > MOST_CHARACTERS:
             raise refused(
-                "content", f"the texts have more than {_MOST_CHARACTERS:,} characters; cut {name}."
+                "content", f"the texts have more than {MOST_CHARACTERS:,} characters; cut {name}."
             )
         kept = read[: self._most_texts]
         texts = [SentText(one.id, one.text, one.core, {**one.about}) for one in kept]

@@ -26,15 +26,13 @@ from rejoinder.serve.errors import RequestError, refused
 from rejoinder.serve.metrics import Metrics
 from rejoinder.serve.searched import Hits, TextList, with_answered
 from rejoinder.serve.sent_files import FileReader
-from rejoinder.serve.settings import ServerSettings
+from rejoinder.serve.settings import MOST_CHARACTERS, ServerSettings
 
 _LOG = logging.getLogger("uvicorn.error")
 _MOST_HITS = 100_000
 """Most hits in an answer, of all queries together."""
 _MOST_TOKENS = 100_000
 """Most tokens in an answer; each is a JSON object."""
-_MOST_CHARACTERS = 32 << 20
-"""Most characters of all texts in an answer."""
 
 
 _Find = Callable[[int], Hits]
@@ -232,10 +230,10 @@ class Service:
             for hit in chain.from_iterable(found)
             for each in (hit, *getattr(hit, "before", ()), *getattr(hit, "after", ()))
         )
-        if size > _MOST_CHARACTERS:
+        if size > MOST_CHARACTERS:
             raise refused(
                 "top_k",
-                f"the hits have {size:,} characters, more than {_MOST_CHARACTERS:,}. Ask for fewer "
+                f"the hits have {size:,} characters, more than {MOST_CHARACTERS:,}. Ask for fewer "
                 "hits.",
             )
         return found

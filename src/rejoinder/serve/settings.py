@@ -5,6 +5,8 @@ from ipaddress import ip_address
 
 from rejoinder.errors import InputError
 
+MOST_CHARACTERS = 32 << 20
+"""Most characters of all texts in an answer."""
 _LEAST_KEY = 8
 
 
