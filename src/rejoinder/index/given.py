@@ -12,14 +12,17 @@ GivenText = str | tuple[str, str]
 """A text, or an id and a text."""
 
 
-def given_texts(given: Iterable[GivenText]) -> Iterator[Entry]:
-    """Yields ids and texts of strings, or of tuples of an id and a string.
+def given_texts(given: Iterable[GivenText | Entry]) -> Iterator[Entry]:
+    """Yields ids and texts of strings, or of tuples of an id and a string; entries as they are.
 
     Raises:
         InputError: an item is neither; the message gives its index.
     """
     refuse_unordered(given)
     for index, item in enumerate(given):
+        if isinstance(item, Entry):
+            yield item
+            continue
         if isinstance(item, str):
             yield Entry(None, replace_surrogates(item))
             continue

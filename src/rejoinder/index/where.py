@@ -4,6 +4,7 @@ import datetime
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rejoinder.corpus.options import parse_date
 from rejoinder.errors import InputError, nearest
@@ -38,6 +39,16 @@ class Conditions:
     def is_timed(self) -> bool:
         """Whether texts without a time are left out."""
         return self.since > -math.inf or self.until < math.inf
+
+    def meets(self, about: Mapping[str, Any]) -> bool:
+        """Returns whether a text is what it must be, by what is known `about` it."""
+        if self.is_timed:
+            time = about.get("time")
+            if time is None or not self.since <= time < self.until:
+                return False
+        return all(
+            str(about.get(name, "")).casefold() in wanted for name, wanted in self.values.items()
+        )
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -1,0 +1,248 @@
+"""`Collection`: the texts of a file, an export, pairs or an index, with embeddings and replies.
+
+`dedupe`, `cluster` and `suggest` read what they work on here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rejoinder.corpus.core_text import core_of
+from rejoinder.corpus.manifest import FILE as PAIRS
+from rejoinder.corpus.manifest import SPLITS
+from rejoinder.corpus.texts import Entry
+from rejoinder.errors import InputError
+from rejoinder.index.fields import About
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.given import GivenText, given_texts
+from rejoinder.index.indexing import place_of_model, refuse_other_model
+from rejoinder.index.manifest import FILE as INDEX
+from rejoinder.index.where import Conditions, Where, conditions_of
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.sentence_stream import EncodingProgress, Source, chunks
+from rejoinder.measures import Indices
+from rejoinder.models.shipped import DEFAULT
+from rejoinder.protocols import Embeddings
+
+Given = str | Path | Iterable[GivenText | Entry]
+"""A path; or strings, tuples of an id and a text, or entries."""
+Model = SentenceEncoder | str | Path | None
+"""An encoder, its name or folder; None: that of the index, or else `rejoinder-base`."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """N texts with their embeddings, and what is known about them."""
+
+    name: str
+    """The path; empty for texts that a program gave."""
+    ids: list[str]
+    """Those of the source; without any there, numbers from 1."""
+    texts: list[str]
+    embeddings: Embeddings
+    """(N, D) float32, unit or zero rows; those of an index, or of texts without their greetings and
+    signatures (`corpus.core_text`). Equal texts have equal rows."""
+    about: Sequence[About]
+    """What is known about each text, by `corpus.texts.KEYS`: `author`, `time`, `source` (the
+    channel), `thread`, `answers` (the id of the message that it answers), `link`."""
+    left_out: dict[str, int]
+    """Number of messages of an export that were left out, by the reason."""
+    of_responses: bool
+    """Whether the embeddings are those of `encode_response`, as in some indexes."""
+    open_encoder: Callable[[], SentenceEncoder]
+    """Opens the model of the embeddings. An index that is only read needs none."""
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def encoder(self) -> SentenceEncoder:
+        """The model that made the embeddings.
+
+        Raises:
+            InputError: an index does not say where its model is.
+            ModelError: the model is no longer there.
+        """
+        return self.open_encoder()
+
+    def column(self, key: str) -> list[Any]:
+        """Returns one fact about each text, such as its `author`; None where it is not known."""
+        return [about.get(key) for about in self.about]
+
+    @cached_property
+    def answered(self) -> Indices:
+        """(N,) int64: the index of the message that each one answers; -1 where it is not here."""
+        places = {name: row for row, name in enumerate(self.ids)}
+        return np.array([places.get(name, -1) for name in self.column("answers")], np.int64)
+
+    @cached_property
+    def replies(self) -> list[list[int]]:
+        """The indices of the replies to each message."""
+        found: list[list[int]] = [[] for _ in self.texts]
+        for row, message in enumerate(self.answered.tolist()):
+            if message >= 0:
+                found[message].append(row)
+        return found
+
+
+def open_collection(
+    source: Given,
+    encoder: Model = None,
+    *,
+    columns: str | None = None,
+    where: Where | None = None,
+    threads: int | None = None,
+    progress: EncodingProgress = lambda _done, _read, _all: None,
+) -> Collection:
+    """Reads texts and encodes them, or takes the embeddings of an index.
+
+    Args:
+        source: An index; a folder of pairs, of which both sides are read, each message once; a file
+            of texts, or an export (`corpus.texts`); or texts.
+        encoder: The model. That of an index can't be another one.
+        columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
+        where: Keep only messages that meet all conditions, see `Index.search`.
+        threads: Number of CPU cores; None means all that the process may use.
+        progress: Called with how far the work is.
+
+    Raises:
+        InputError: the source can't be read or has no texts, none meets `where`, or the index was
+            made with another model.
+        ModelError: the model can't be loaded.
+        MissingExtraError: a package is missing that reads the source.
+    """
+    conditions = conditions_of(where) if where else Conditions({})
+    path = Path(source) if isinstance(source, str | Path) else None
+    if columns is not None and path is not None and path.is_dir():
+        raise InputError(f"--columns is for a file; {path} is a folder.")
+    if path is not None and (path / INDEX).is_file():
+        made = _of_index(path, encoder, conditions, threads)
+    else:
+        pairs = path is not None and (path / PAIRS).is_file()
+        given = Source(messages_of_pairs(path) if path and pairs else source, columns, given_texts)
+        made = _encoded(
+            given, str(path or ""), loaded_encoder(encoder, threads), conditions, progress
+        )
+    if not made.texts:
+        wanted = ", ".join(f"{key}={value}" for key, value in (where or {}).items())
+        raise InputError(
+            f"{made.name or 'what was given'} has no text{wanted and f' with {wanted}'}."
+        )
+    return made
+
+
+def loaded_encoder(encoder: Model, threads: int | None = None) -> SentenceEncoder:
+    """Returns an encoder as it is, or loads it; by default `rejoinder-base`."""
+    if isinstance(encoder, SentenceEncoder):
+        return encoder
+    return SentenceEncoder.load(DEFAULT if encoder is None else encoder, threads=threads)
+
+
+def messages_of_pairs(folder: Path) -> Iterator[Entry]:
+    """Yields the messages of both sides of all splits, each once; replies say what they answer.
+
+    Raises:
+        InputError: the folder holds no usable pairs.
+    """
+    from rejoinder.corpus.shards import open_pairs  # needs Polars
+
+    pairs = open_pairs(folder)
+    said: dict[str, Entry] = {}
+    for split in SPLITS:
+        for frame in pairs.iter_frames(split, _COLUMNS):
+            for asked, name, message, reply, thread, channel in frame.iter_rows():
+                about = {"source": channel, "thread": thread}
+                about = {key: value for key, value in about.items() if value}
+                said.setdefault(asked, Entry(asked, message, about))
+                # may stand there as the message of another pair
+                said[name] = Entry(name, reply, {**about, "answers": asked})
+    return iter(said.values())
+
+
+_COLUMNS = ("input_id", "response_id", "input", "response", "thread_id", "source")
+
+
+def _encoded(
+    given: Source,
+    name: str,
+    encoder: SentenceEncoder,
+    conditions: Conditions,
+    progress: EncodingProgress,
+) -> Collection:
+    """Encodes each different text once, a chunk at a time."""
+    kept: list[Entry] = []
+    places: dict[str, int] = {}
+    firsts: list[int] = []
+    parts: list[Embeddings] = []
+    progress(0, 0, given.size)
+    for chunk in chunks(one for one in given if conditions.meets(one.about)):
+        cores = [_core(one) for one in chunk]
+        first = [places.setdefault(core, len(kept) + at) for at, core in enumerate(cores)]
+        new = [at for at, place in enumerate(first) if place == len(kept) + at]
+        part = np.zeros((len(chunk), encoder.dim), np.float32)
+        part[new] = encoder.encode([cores[at] for at in new])
+        parts.append(part)
+        kept += chunk
+        firsts += first
+        progress(len(kept), given.read, given.size)
+    embeddings = joined(parts, encoder.dim)
+    again = np.flatnonzero(np.array(firsts, np.int64) != np.arange(len(firsts)))
+    embeddings[again] = embeddings[np.array(firsts, np.int64)[again]]
+    return Collection(
+        name,
+        [one.id or str(number) for number, one in enumerate(kept, 1)],
+        [one.text for one in kept],
+        embeddings,
+        [one.about for one in kept],
+        dict(given.left_out),
+        of_responses=False,
+        open_encoder=lambda: encoder,
+    )
+
+
+def _core(entry: Entry) -> str:
+    if entry.core is not None:
+        return entry.core
+    return core_of(entry.text, entry.about.get("author", ""))
+
+
+def _of_index(
+    path: Path, encoder: Model, conditions: Conditions, threads: int | None
+) -> Collection:
+    opened = TextIndex(path)
+    ids, texts, about, parts = list[str](), list[str](), list[About](), list[Embeddings]()
+    for part in opened.encoded():
+        known = part.about or [{}] * len(part.texts)
+        rows = [row for row, one in enumerate(known) if conditions.meets(one)]
+        ids += [str(part.ids[row]) for row in rows]
+        texts += [part.texts[row] for row in rows]
+        about += [known[row] for row in rows]
+        parts.append(np.asarray(part.embeddings[rows], np.float32))
+
+    def open_encoder() -> SentenceEncoder:
+        loaded = loaded_encoder(place_of_model(opened) if encoder is None else encoder, threads)
+        refuse_other_model(opened, loaded.describe())
+        return loaded
+
+    made = Collection(
+        str(path), ids, texts, joined(parts, opened.manifest.dim), about, {},
+        of_responses=opened.manifest.response, open_encoder=open_encoder,
+    )  # fmt: skip
+    if encoder is not None:
+        _ = made.encoder  # refuses another one
+    return made
+
+
+def joined(parts: list[Embeddings], dim: int) -> Embeddings:
+    """Returns parts in one array, and empties the list, so that memory holds little twice."""
+    rows = np.empty((sum(map(len, parts)), dim), np.float32)
+    end = len(rows)
+    while parts:
+        part = parts.pop()
+        rows[end - len(part) : end] = part
+        end -= len(part)
+    return rows
