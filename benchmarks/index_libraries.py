@@ -23,6 +23,7 @@ import numpy as np
 
 from rejoinder.index import lists
 from rejoinder.index.manifest import Probing
+from rejoinder.index.stored_rows import StoredRows
 from rejoinder.inference.search import nearest_rows
 from rejoinder.io.files.hashed import file_facts
 
@@ -113,7 +114,9 @@ def _truth(chosen: argparse.Namespace) -> np.ndarray:
 
 
 def _build_faiss(rows: np.ndarray, path: Path) -> None:
-    probing = lists.write_lists(path.parent, rows, 0.98)
+    stored = path.with_suffix(".rows")
+    rows.tofile(stored)
+    probing = lists.write_lists(path.parent, StoredRows(stored, rows.dtype, rows.shape), 0.98)
     path.with_suffix(".json").write_text(json.dumps([probing.probes, probing.candidates]))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rejoinder.errors import InputError, StorageError
-from rejoinder.index import reader
+from rejoinder.index import folder, reader
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import FILE, IndexModel, Manifest
 from rejoinder.index.segment import BY_MEANING, BY_WORDS, FILES, EncodedTexts
@@ -155,7 +155,7 @@ def test_a_change_that_fails_changes_nothing(tmp_path, monkeypatch, place):
         if place == "write":
             patched.setattr(Manifest, "write", full)
         else:
-            patched.setattr(f"rejoinder.index.segment.{place}", full)
+            patched.setattr(f"rejoinder.index.new_segments.{place}", full)
         with pytest.raises(StorageError, match="space"):
             index.add_encoded([encoded({"new": "four"})])
     again = TextIndex(index.folder)
@@ -464,3 +464,47 @@ def test_the_first_look_up_notices_changed_keys(tmp_path, name):
     index = TextIndex(tmp_path / "index")
     with pytest.raises(InputError, match=name):
         index.get("a")
+
+
+def test_many_texts_are_in_several_segments(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "SEGMENT_ROWS", 2)
+    parts = [encoded({f"{part}{row}": f"text {part}{row}" for row in "ab"}) for part in "pqr"]
+    unnamed = EncodedTexts([None, None], ["7", "nine"], np.array([vector("7"), vector("nine")]))
+    index = create_index(
+        tmp_path / "index", EMPTY, [*parts, encoded({"41": "x", "y": "y"}), unnamed]
+    )
+    assert [entry.rows for entry in index.manifest.segments] == [2, 2, 2, 2, 2]
+    assert (index.get("42"), index.get("43")) == ("7", "nine")
+    assert index.manifest.next_id == 44
+    before = scan(index)
+    index.delete("pa")
+    index.compact()
+    assert scan(index) == before[1:]
+    assert [entry.rows for entry in index.manifest.segments] == [3, 2, 2, 2]
+
+
+@pytest.mark.parametrize("update", [False, True])
+def test_an_id_that_is_given_to_two_segments_leaves_the_index_as_it_was(
+    tmp_path, monkeypatch, update
+):
+    index = made(tmp_path, TEXTS)
+    files = sorted(path.name for path in index.folder.iterdir())
+    monkeypatch.setattr(folder, "SEGMENT_ROWS", 1)
+    with pytest.raises(InputError, match="two texts have the id 'n'"):
+        index.add_encoded([encoded({"n": "new"}), encoded({"n": "other"})], update=update)
+    assert sorted(path.name for path in index.folder.iterdir()) == files
+    assert scan(TextIndex(index.folder)) == list(TEXTS.items())
+
+
+def test_an_update_replaces_texts_by_those_of_several_segments(tmp_path, monkeypatch):
+    index = made(tmp_path, TEXTS)
+    monkeypatch.setattr(folder, "SEGMENT_ROWS", 1)
+    index.add_encoded(
+        [encoded({"a": "un"}), encoded({"c": "new"}), encoded({"d": "de"})], update=True
+    )
+    assert dict(scan(index)) == {**TEXTS, "a": "un", "c": "new", "d": "de"}
+
+
+def scan(index):
+    """All ids and texts, in their order."""
+    return [pair for part in index.encoded() for pair in zip(part.ids, part.texts, strict=True)]

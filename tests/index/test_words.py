@@ -140,6 +140,14 @@ def test_frequent_words_are_left_out_without_a_trace(tmp_path, top_k):
     check(made(tmp_path, texts), texts, queries, top_k)
 
 
+def test_words_that_are_put_in_order_in_stretches_give_the_same_files(tmp_path, monkeypatch):
+    parts = [part(random_texts(200, seed)) for seed in range(3)]
+    whole = create_index(tmp_path / "whole", ABOUT, parts)
+    monkeypatch.setattr(word_files, "_PAIRS", 50)
+    stretches = create_index(tmp_path / "stretches", ABOUT, parts)
+    assert stretches.manifest == whole.manifest
+
+
 def test_counts_of_any_size_are_kept(tmp_path):
     texts = {"few": "a b", "many": "a " * 300 + "b", "most": "a " * 70_000, "none": "c"}
     for names, dtype in ((["few"], "u1"), (["few", "many"], "u2"), (list(texts), "u4")):

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,14 @@ from msgspec.structs import replace
 
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import FILE, Manifest
+from rejoinder.index.new_segments import gets_lists, given_twice, in_groups, new_segment
 from rejoinder.index.reader import IndexReader
 from rejoinder.index.segment import (
     EncodedTexts,
+    Segment,
     encoded_texts,
-    gets_lists,
     name_of_deletions,
-    new_segment,
+    places_of,
 )
 from rejoinder.index.string_table import StringTable
 from rejoinder.io.files.atomic import new_folder, write_bytes
@@ -25,14 +27,18 @@ from rejoinder.io.files.storage import storage_errors
 
 MODEL = "model"
 """Folder in an index for a copy of its model."""
+SEGMENT_ROWS = 1 << 20
+"""Texts of a segment, of which the words and lists are in memory while it is written."""
+_IDS = 65_536
 
 
 class TextIndex(IndexReader):
     """Texts with ids and embeddings in a folder.
 
-    Texts that are added together form a segment, which never changes. A separate file lists its
-    deleted texts. A change writes new files and then replaces `index.json`. Readers therefore see
-    the index before or after the change, and a killed change leaves the index as it was.
+    Texts that are added together form a segment, or one for each million, which never changes. A
+    separate file lists its deleted texts. A change writes new files and then replaces `index.json`.
+    Readers therefore see the index before or after the change, and a killed change leaves the index
+    as it was.
 
     A segment of 200,000 texts or more has inverted lists for approximate search (`index.lists`).
     Smaller segments are joined and get lists once they hold as many texts together.
@@ -52,29 +58,66 @@ class TextIndex(IndexReader):
             StorageError: the index can't be written.
         """
         with self._changing():
-            entry = new_segment(self.folder, self.manifest, parts)
-            added = StringTable(self.folder / entry.name, "ids", entry.rows)
-            ids = list(added)
-            old = [place for place in self._places(ids) if place is not None]
-            if old and not update:
-                shutil.rmtree(self.folder / entry.name)
-                part, row = old[0]
-                raise InputError(
-                    f"{self.folder} already has a text with the id "
-                    f"{self._segments[part].ids[row]!r}. Nothing was added; update it (--update), "
-                    "or choose another id."
+            try:
+                about, old = self._written(parts, update=update)
+            except BaseException:
+                self._sweep()
+                raise
+            new = about.segments[len(self._segments) :]
+            changed = self._without(old)
+            self._become(
+                replace(
+                    changed,
+                    segments=(*changed.segments, *new),
+                    next_number=max(changed.next_number, about.next_number),
+                    next_id=about.next_id,
                 )
-            # ids that texts without an id could get
-            taken = [
-                int(name) for name in ids if len(name) < 19 and name.isdigit() and name.isascii()
-            ]
-            manifest = replace(
-                self._without(old), next_id=max([self.manifest.next_id - 1, *taken]) + 1
             )
-            segments = (*manifest.segments, entry) if entry.rows else manifest.segments
-            self._become(replace(manifest, segments=segments))
             self._list_small_ones()
-            return entry.rows
+            return sum(entry.rows for entry in new)
+
+    def _written(
+        self, parts: Iterable[EncodedTexts], *, update: bool
+    ) -> tuple[Manifest, list[tuple[int, int]]]:
+        """Writes segments, and returns the manifest with them, and the places of the same ids.
+
+        Raises:
+            InputError: an id is given twice, or is in the index and `update` is False.
+        """
+        added: list[Segment] = []
+        old: list[tuple[int, int]] = []
+        about = self.manifest
+        for about in self._segments_of(parts, self.manifest):
+            if len(about.segments) == len(self._segments) + len(added):
+                continue  # no text came
+            segment = Segment(self.folder, about.segments[-1], about)
+            ids = iter(segment.ids)
+            while chunk := list(islice(ids, _IDS)):
+                if (twice := next(filter(None, places_of(added, chunk)), None)) is not None:
+                    raise given_twice(added[twice[0]].ids[twice[1]])
+                found = [place for place in self._places(chunk) if place is not None]
+                if found and not update:
+                    part, row = found[0]
+                    raise InputError(
+                        f"{self.folder} already has a text with the id "
+                        f"{self._segments[part].ids[row]!r}. Nothing was added; update it "
+                        "(--update), or choose another id."
+                    )
+                old += found
+            added.append(segment)
+        return about, old
+
+    def _segments_of(self, parts: Iterable[EncodedTexts], about: Manifest) -> Iterator[Manifest]:
+        """Writes segments of about `SEGMENT_ROWS` texts; yields the manifest with each one more."""
+        for group in in_groups(parts, SEGMENT_ROWS):
+            entry = new_segment(self.folder, about, group)
+            segments = (*about.segments, entry) if entry.rows else about.segments
+            about = replace(about, segments=segments, next_number=about.next_number + 1)
+            # texts without an id could get the same
+            ids = StringTable(self.folder / entry.name, "ids", entry.rows)
+            taken = (int(one) for one in ids if len(one) < 19 and one.isdigit() and one.isascii())
+            about = replace(about, next_id=max(about.next_id - 1, max(taken, default=0)) + 1)
+            yield about
 
     def delete(self, ids: str | Iterable[str]) -> None:
         """Deletes the text with an id, or the texts with several ids.
@@ -88,7 +131,7 @@ class TextIndex(IndexReader):
             self._become(self._without(self._known_places(ids)))
 
     def compact(self) -> None:
-        """Frees the space of deleted texts, and joins all segments.
+        """Frees the space of deleted texts, and joins segments of up to a million texts.
 
         Raises:
             InputError: a file was changed after it was written. The index stays as it is.
@@ -97,9 +140,10 @@ class TextIndex(IndexReader):
         """
         with self._changing():
             self.check()  # otherwise damage would get a valid hash in the new segment
-            entry = new_segment(self.folder, self.manifest, encoded_texts(self._segments))
-            segments = (entry,) if entry.rows else ()
-            self._become(replace(self.manifest, segments=segments))
+            about = replace(self.manifest, segments=())
+            for extended in self._segments_of(encoded_texts(self._segments), about):
+                about = extended
+            self._become(about)
 
     def _list_small_ones(self) -> None:
         """Joins the last segments without lists if they are large enough together."""

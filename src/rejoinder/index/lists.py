@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, require
 from rejoinder.index.manifest import REMEDY, Probing
+from rejoinder.index.stored_rows import StoredRows
 from rejoinder.inference.search import dots, nearest_rows
 from rejoinder.io.files.hashed import check_file
 from rejoinder.protocols import Embeddings
@@ -42,7 +43,7 @@ _MARGIN = 0.004
 """The recall of the judged rows must exceed the wanted recall by twice its standard error."""
 
 
-def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
+def write_lists(folder: Path, stored: StoredRows, recall: float) -> Probing:
     """Writes `lists.faiss` for rows, and chooses how much of it a query reads.
 
     It chooses the least that finds a share of `recall` of ten nearest neighbours. The same rows
@@ -51,7 +52,7 @@ def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
 
     Args:
         folder: Where to write it.
-        embeddings: (N, D) float32 or float16, N at least 2.
+        stored: (N, D) float32 or float16, N at least 2. Memory holds a sample and the lists.
         recall: From 0 to 1.
 
     Raises:
@@ -60,9 +61,9 @@ def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
     require(EXTRA, PACKAGE)
     import faiss
 
-    rows, dim = embeddings.shape
+    rows, dim = stored.mapped.shape
     count = _list_count(rows)
-    sample = _sample(embeddings, max(_LEAST_SAMPLE, _SAMPLE_PER_LIST * count))
+    sample = _sample(stored, max(_LEAST_SAMPLE, _SAMPLE_PER_LIST * count))
     centroids = faiss.IndexFlatIP(dim)
     index = faiss.IndexIVFPQFastScan(
         centroids, dim, count, _code_count(dim), 4, faiss.METRIC_INNER_PRODUCT
@@ -72,10 +73,11 @@ def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
     index.cp.max_points_per_centroid = 10**6
     index.pq.cp.niter = 8  # 25, the default, find no more neighbours
     index.train(sample)
-    for begin in range(0, rows, _BLOCK):
-        index.add(np.ascontiguousarray(embeddings[begin : begin + _BLOCK], np.float32))
+    del sample
+    for _, block in stored.blocks(_BLOCK):
+        index.add(np.ascontiguousarray(block, np.float32))
     faiss.write_index(index, str(folder / FILE))
-    return _chosen(index, embeddings, recall)
+    return _chosen(index, stored, recall)
 
 
 class Lists:
@@ -129,22 +131,25 @@ def _code_count(dim: int) -> int:
     return next(number for number in range(most, 0, -1) if dim % number == 0)
 
 
-def _sample(embeddings: Embeddings, size: int) -> NDArray[np.float32]:
+def _sample(stored: StoredRows, size: int) -> NDArray[np.float32]:
     """Returns about `size` rows as float32, in stretches from all over."""
-    if len(embeddings) <= size:
-        return np.array(embeddings, np.float32)
-    begins = np.linspace(0, len(embeddings) - _STRETCH, size // _STRETCH).astype(np.int64)
-    return np.concatenate(
-        [np.asarray(embeddings[begin : begin + _STRETCH], np.float32) for begin in begins]
-    )
+    rows, dim = stored.mapped.shape
+    if rows <= size:
+        return np.array(stored.mapped, np.float32)
+    begins = np.linspace(0, rows - _STRETCH, size // _STRETCH).astype(np.int64)
+    sample = np.empty((len(begins), _STRETCH, dim), np.float32)
+    for stretch, begin in zip(sample, begins.tolist(), strict=True):
+        stretch[:] = stored.read(np.arange(begin, begin + _STRETCH))
+    return sample.reshape(-1, dim)
 
 
-def _chosen(index: Any, embeddings: Embeddings, recall: float) -> Probing:
+def _chosen(index: Any, stored: StoredRows, recall: float) -> Probing:
     """Returns the numbers of probes and candidates that reach a recall fastest."""
-    places = np.linspace(0, len(embeddings) - 1, min(_JUDGED, len(embeddings))).astype(np.int64)
-    queries = np.array(embeddings[places], np.float32)
+    count = len(stored.mapped)
+    places = np.linspace(0, count - 1, min(_JUDGED, count)).astype(np.int64)
+    queries = np.array(stored.read(places), np.float32)
     hits = _JUDGED_HITS + 1  # a row's nearest neighbour is itself
-    nearest, exact = nearest_rows(queries, embeddings, hits)
+    nearest, exact = _nearest(queries, stored, hits)
 
     def found(probes: int, candidates: int) -> float:
         index.nprobe = probes
@@ -152,12 +157,12 @@ def _chosen(index: Any, embeddings: Embeddings, recall: float) -> Probing:
         best = np.full((len(queries), hits), -np.inf, np.float32)
         for number, query in enumerate(queries):
             kept = rows[number][rows[number] >= 0]
-            scores = -np.sort(-dots(np.asarray(embeddings[kept], np.float32), query))[:hits]
+            scores = -np.sort(-dots(np.asarray(stored.read(kept), np.float32), query))[:hits]
             best[number, : len(scores)] = scores
         return float((best[:, 1:] >= exact[:, -1:] - 1e-6).mean())
 
     wanted = min(recall + _MARGIN, 1.0)
-    needed = _needed_probes(index, queries, embeddings, nearest[:, 1:])
+    needed = _needed_probes(index, queries, stored, nearest[:, 1:])
     tried: list[tuple[int, int]] = []
     for count in _CANDIDATES:
         probes = _least_probes(needed, wanted, partial(found, candidates=count))
@@ -171,12 +176,26 @@ def _chosen(index: Any, embeddings: Embeddings, recall: float) -> Probing:
     return Probing(probes, candidates, round(found(probes, candidates), 4))
 
 
+def _nearest(
+    queries: Embeddings, stored: StoredRows, count: int
+) -> tuple[NDArray[np.int64], Embeddings]:
+    """Returns what `nearest_rows` does, with few of the stored rows in memory."""
+    found = [
+        (rows + first, scores)
+        for first, block in stored.blocks(_BLOCK)
+        for rows, scores in [nearest_rows(queries, block, count)]
+    ]
+    rows, scores = (np.concatenate(column, axis=1) for column in zip(*found, strict=True))
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    return np.take_along_axis(rows, best, axis=1), np.take_along_axis(scores, best, axis=1)
+
+
 def _needed_probes(
-    index: Any, queries: Embeddings, embeddings: Embeddings, nearest: NDArray[np.int64]
+    index: Any, queries: Embeddings, stored: StoredRows, nearest: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Returns how many lists a query must read to meet each of its neighbours, ascending."""
     rows, numbers = np.unique(nearest, return_inverse=True)
-    _, lists_of = index.quantizer.search(np.array(embeddings[rows], np.float32), 1)
+    _, lists_of = index.quantizer.search(np.array(stored.read(rows), np.float32), 1)
     _, order = index.quantizer.search(queries, index.nlist)
     ranks = np.argsort(order, axis=1)
     found = lists_of[numbers.reshape(nearest.shape), 0]

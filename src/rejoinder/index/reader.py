@@ -16,6 +16,7 @@ from rejoinder.index.segment import (
     EncodedTexts,
     Segment,
     encoded_texts,
+    places_of,
 )
 from rejoinder.index.where import ConditionError, Where, conditions_of
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
@@ -100,10 +101,7 @@ class IndexReader:
 
     def encoded(self) -> Iterator[EncodedTexts]:
         """Yields all texts with ids, embeddings and what is known about them, in parts."""
-        for part in encoded_texts(self._segments):
-            yield part
-            for segment in self._segments:
-                segment.release()
+        yield from encoded_texts(self._segments)
 
     @property
     def knows(self) -> bool:
@@ -256,12 +254,7 @@ class IndexReader:
 
     def _places(self, ids: Sequence[str]) -> list[tuple[int, int] | None]:
         """Returns for each id its segment and row; None if the index lacks it."""
-        places: list[tuple[int, int] | None] = [None] * len(ids)
-        for number, segment in enumerate(self._segments):
-            for index, row in enumerate(segment.rows_of(ids).tolist()):
-                if row >= 0 and not segment.deleted[row]:
-                    places[index] = (number, row)
-        return places
+        return places_of(self._segments, ids)
 
     def _known_places(self, ids: str | Iterable[str]) -> list[tuple[int, int]]:
         """Returns the segments and rows of texts.

@@ -4,12 +4,9 @@ Another file of the index lists the rows of deleted texts.
 """
 
 import os
-import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +15,17 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.index import fields, lists, words
-from rejoinder.index.fields import About, Fields, FieldsWriter
+from rejoinder.index.fields import About, Fields
 from rejoinder.index.keys import KEY, keys_of
 from rejoinder.index.lists import Lists
 from rejoinder.index.manifest import REMEDY, Manifest, SegmentFacts
 from rejoinder.index.matcher import Matcher
-from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
+from rejoinder.index.stored_rows import StoredRows
+from rejoinder.index.string_table import StringTable, mapped
 from rejoinder.index.where import Conditions
-from rejoinder.index.words import Words, WordsWriter
+from rejoinder.index.words import Words
 from rejoinder.inference.search import NotFiniteError, dots, nearest_rows
-from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.files.hashed import check_file, file_facts, sha256_of
+from rejoinder.io.files.hashed import check_file, sha256_of
 from rejoinder.protocols import Embeddings
 
 FILES = (
@@ -42,7 +39,7 @@ BY_MEANING, BY_WORDS = ("embeddings.bin", *_HITS), (*words.FILES, *_HITS)
 """Files that a search reads."""
 DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
 """Types of the rows on disk."""
-_NUMBER = np.dtype("<u4")
+ROW_NUMBER = np.dtype("<u4")
 _DELETED = np.dtype("<u4")
 Absent = NDArray[np.bool_] | None
 """(rows,) bool, texts of a segment that are not searched. None: all are."""
@@ -61,66 +58,6 @@ class EncodedTexts:
     """(N, D) float32, unit or zero rows."""
     about: Sequence[About] = ()
     """What is known about each text; empty: nothing about any of them."""
-
-
-def write_segment(
-    folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str
-) -> tuple[int, tuple[str, ...]]:
-    """Writes a segment into an empty folder, and returns the number of its texts and its files.
-
-    Texts without an id get numbers from `next_id`. Memory holds one part, a key of each id,
-    the words (`WordsWriter`) and fields (`FieldsWriter`).
-
-    Raises:
-        InputError: an id occurs twice.
-    """
-    ids, texts = StringWriter(folder, "ids"), StringWriter(folder, "texts")
-    about, of_words = FieldsWriter(folder), WordsWriter(folder)
-    keys: list[NDArray[np.uint64]] = []
-    numbers = count(next_id)
-    with (folder / "embeddings.bin").open("xb") as rows:
-        for part in parts:
-            names = [str(next(numbers)) if name is None else name for name in part.ids]
-            ids.add(names)
-            texts.add(part.texts)
-            about.add(part.about, len(part.texts))
-            of_words.add(part.texts)
-            rows.write(np.ascontiguousarray(part.embeddings, DTYPES[dtype]).tobytes())
-            keys.append(keys_of(names))
-    ids.close()
-    texts.close()
-    all_keys = np.concatenate([np.empty(0, np.uint64), *keys])
-    order = np.argsort(all_keys, kind="stable")
-    _refuse_twice(folder, all_keys, order)
-    of_words.close()
-    (folder / "keys").write_bytes(all_keys[order].astype(KEY).tobytes())
-    (folder / "rows").write_bytes(order.astype(_NUMBER).tobytes())
-    return len(all_keys), (*FILES, *about.close())
-
-
-def new_segment(index: Path, about: Manifest, parts: Iterable[EncodedTexts]) -> SegmentFacts:
-    """Writes a segment into the folder of an index, whose manifest does not name it yet.
-
-    Raises:
-        InputError: an id occurs twice.
-        MissingExtraError: FAISS is not installed.
-    """
-    name = f"{about.next_number:06d}"
-    with new_folder(index / name) as new:
-        rows, names = write_segment(new, parts, about.next_id, about.dtype)
-        if not gets_lists(about, rows):
-            return SegmentFacts(name, rows, file_facts(new, list(names)))
-        embeddings = mapped(new / "embeddings.bin", DTYPES[about.dtype], (rows, about.dim))
-        probing = lists.write_lists(new, embeddings, about.recall)
-        release(embeddings)
-        files = file_facts(new, [*names, lists.FILE])
-        return SegmentFacts(name, rows, files, probing=probing)
-
-
-def gets_lists(about: Manifest, rows: int) -> bool:
-    """Returns whether a segment of so many rows gets lists, by which it is searched."""
-    asked = about.recall < 1 and rows >= lists.LEAST_ROWS
-    return asked and find_spec(lists.PACKAGE) is not None
 
 
 def name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
@@ -151,12 +88,11 @@ class Segment:
         self.fields = Fields(self._folder, entry.files, entry.rows) if known else None
         """None: nothing is known about any of the texts."""
         self._words = Words(self._folder, entry.files, entry.rows)
-        self._path = self._folder / "embeddings.bin"
-        self._handle: int | None = None
         shape = (entry.rows, about.dim)
-        self.embeddings: Embeddings = mapped(self._path, DTYPES[about.dtype], shape)
+        self._stored = StoredRows(self._folder / "embeddings.bin", DTYPES[about.dtype], shape)
+        self.embeddings: Embeddings = self._stored.mapped
         self._keys = mapped(self._folder / "keys", KEY, (entry.rows,))
-        self._rows = mapped(self._folder / "rows", _NUMBER, (entry.rows,))
+        self._rows = mapped(self._folder / "rows", ROW_NUMBER, (entry.rows,))
         self._sizes = {
             name: (str(path), path.stat().st_ino, entry.files[name]["bytes"])
             for name, path in (
@@ -242,7 +178,7 @@ class Segment:
             InputError: unit rows can't have one of the scores, or the file has become shorter.
         """
         # six times as fast as self.embeddings[rows]
-        read = self.embeddings.take(rows, axis=0) if map_file else self.read(rows)
+        read = self.embeddings.take(rows, axis=0) if map_file else self._stored.read(rows)
         with np.errstate(over="ignore", invalid="ignore"):  # such scores are refused
             found = dots(np.asarray(read, np.float32), query)
         self._check(found)
@@ -256,31 +192,13 @@ class Segment:
 
     def _damage(self) -> InputError:
         return InputError(
-            f"{self._path} gives impossible scores: the index is damaged (rejoinder index --check "
-            f"compares all its files). {REMEDY}"
+            f"{self._stored.path} gives impossible scores: the index is damaged (rejoinder index "
+            f"--check compares all its files). {REMEDY}"
         )
-
-    def read(self, rows: NDArray[np.int64]) -> Embeddings:
-        """Returns the (N, D) embeddings of rows, read one by one from the file.
-
-        They leave nothing of the file in the memory of this process. Reading the mapped file would
-        map up to 2 MB around each row.
-
-        Raises:
-            InputError: the file has become shorter.
-        """
-        if self._handle is None:
-            self._handle = os.open(self._path, os.O_RDONLY)
-            weakref.finalize(self, os.close, self._handle)
-        size = self.embeddings.strides[0]
-        read = b"".join(os.pread(self._handle, size, row * size) for row in rows.tolist())
-        if len(read) != size * len(rows):
-            raise InputError(f"{self._path} has lost its end. {REMEDY}")
-        return np.frombuffer(read, self.embeddings.dtype).reshape(len(rows), -1)
 
     def release(self) -> None:
         """Removes mapped files from the memory of this process; they are read again when needed."""
-        release(self.embeddings)
+        self._stored.release()
         self.texts.release()
         self.ids.release()
         if self.fields is not None:
@@ -299,10 +217,13 @@ class Segment:
         keys = keys_of(ids)
         begins = np.searchsorted(self._keys, keys)
         found = np.full(len(ids), -1, np.int64)
-        for number, (begin, key) in enumerate(zip(begins.tolist(), keys, strict=True)):
+        if not len(self._keys):
+            return found
+        there = self._keys[np.minimum(begins, len(self._keys) - 1)] == keys
+        for number in np.flatnonzero(there).tolist():
             # different ids may have the same key
-            for place in range(begin, len(self._keys)):
-                if self._keys[place] != key:
+            for place in range(begins[number], len(self._keys)):
+                if self._keys[place] != keys[number]:
                     break
                 row = int(self._rows[place])
                 if row < self.entry.rows and self.ids[row] == ids[number]:
@@ -311,7 +232,7 @@ class Segment:
 
 
 def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[EncodedTexts]:
-    """Yields the texts of segments, without the deleted ones."""
+    """Yields the texts of segments, without the deleted ones, and releases what was read."""
     for segment in segments:
         kept = np.flatnonzero(~segment.deleted)
         for begin in range(0, len(kept), size):
@@ -322,17 +243,15 @@ def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[En
                 np.asarray(segment.embeddings[rows]),
                 [segment.about(row) for row in rows.tolist()] if segment.fields else (),
             )
+            segment.release()
 
 
-def _refuse_twice(folder: Path, keys: NDArray[np.uint64], order: NDArray[np.int64]) -> None:
-    """Raises InputError if two ids are the same; different ids may have the same key."""
-    same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-    if not len(same):
-        return
-    ids = StringTable(folder, "ids", len(keys))
-    suspects = np.isin(keys, keys[order[same]])
-    seen: set[str] = set()
-    for row in np.flatnonzero(suspects).tolist():
-        if ids[row] in seen:
-            raise InputError(f"two texts have the id {ids[row]!r}; give each its own.")
-        seen.add(ids[row])
+def places_of(segments: Sequence[Segment], ids: Sequence[str]) -> list[tuple[int, int] | None]:
+    """Returns for each id its segment and row; None if no segment has it."""
+    places: list[tuple[int, int] | None] = [None] * len(ids)
+    for number, segment in enumerate(segments):
+        rows = segment.rows_of(ids)
+        for index in np.flatnonzero(rows >= 0).tolist():
+            if not segment.deleted[rows[index]]:
+                places[index] = (number, int(rows[index]))
+    return places

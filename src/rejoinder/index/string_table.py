@@ -14,6 +14,7 @@ from rejoinder.index.manifest import REMEDY
 from rejoinder.io.files.storage import lacks_memory
 
 OFFSET = np.dtype("<i8")
+_PIECE = 65_536
 
 
 class StringWriter:
@@ -68,10 +69,12 @@ class StringTable:
 
     def __iter__(self) -> Iterator[str]:
         """Yields all strings, in a tenth of the time that reading them one by one takes."""
-        read, offsets = self._bytes.tobytes(), self._offsets.tolist()
         try:
-            for begin, end in pairwise(offsets):
-                yield read[begin:end].decode()
+            for first in range(0, len(self), _PIECE):
+                offsets = self._offsets[first : first + _PIECE + 1]
+                read = self._bytes[offsets[0] : offsets[-1]].tobytes()
+                for begin, end in pairwise((offsets - offsets[0]).tolist()):
+                    yield read[begin:end].decode()
         except UnicodeDecodeError:
             raise InputError(f"{self._name} is not UTF-8; the index is damaged. {REMEDY}") from None
 

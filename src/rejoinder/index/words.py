@@ -31,6 +31,8 @@ _OFFSET, _ROW, _LENGTH = np.dtype("<i8"), np.dtype("<u4"), np.dtype("<u4")
 _COUNTS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"))
 """Types of counts. A segment has the smallest that holds its largest count."""
 _PART = np.dtype("<u4")
+_PAIRS = 1 << 25
+"""Texts of words that are put in order at a time: what is written for a million short texts."""
 
 Counts = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
@@ -66,10 +68,20 @@ def is_left_out(token: str) -> bool:
     return len(token) == 1 and unicodedata.category(token)[0] == "P"
 
 
+def _stretches(offsets: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Yields the first and last word, exclusive, of as many words as have `most` texts together."""
+    begin, words = 0, len(offsets) - 1
+    while begin < words:
+        end = int(np.searchsorted(offsets, offsets[begin] + most, "right")) - 1
+        end = max(end, begin + 1)
+        yield begin, end
+        begin = end
+
+
 class WordsWriter:
     """Writes the words of texts that come in parts.
 
-    Memory holds each different word and, in `close`, the arrays that are written.
+    Memory holds each different word and, in `close`, 160 MB of the arrays that are written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -108,25 +120,43 @@ class WordsWriter:
         kept = np.flatnonzero(self._kept)
         order = kept[np.argsort(keys[kept])]
         offsets = np.concatenate([[0], np.cumsum(self._texts[order])])
-        places = np.empty(len(keys), np.int64)
-        places[order] = offsets[:-1]  # where the next text of a word goes
-        rows = np.empty(offsets[-1], _ROW)
-        counts = np.empty(offsets[-1], next(t for t in _COUNTS if self._largest <= np.iinfo(t).max))
+        with (
+            (self._folder / "words.rows").open("xb") as rows,
+            (self._folder / "words.counts").open("xb") as counts,
+        ):
+            for begin, end in _stretches(offsets, _PAIRS):
+                texts, numbers = self._joined(order, offsets, begin, end)
+                texts.tofile(rows)
+                numbers.tofile(counts)
+        self._parts.close()
+        self._path.unlink()
+        with (self._folder / "words.keys").open("xb") as file:
+            keys[order].astype(KEY).tofile(file)
+        with (self._folder / "words.offsets").open("xb") as file:
+            offsets.astype(_OFFSET).tofile(file)
+
+    def _joined(
+        self, order: NDArray[np.int64], offsets: NDArray[np.int64], begin: int, end: int
+    ) -> tuple[NDArray[np.uint32], Counts]:
+        """Returns texts and counts of the words `order[begin:end]`, one word after the other."""
+        places = np.full(len(self._kept), -1)
+        # where the next text of a word goes
+        places[order[begin:end]] = offsets[begin:end] - offsets[begin]
+        size = int(offsets[end] - offsets[begin])
+        rows = np.empty(size, _ROW)
+        counts = np.empty(size, next(t for t in _COUNTS if self._largest <= np.iinfo(t).max))
+        is_all = end - begin == len(order)
         for words, part_rows, part_counts in self._read_parts():
+            if not is_all:
+                here = places[words] >= 0
+                words, part_rows, part_counts = words[here], part_rows[here], part_counts[here]
             # a part is ordered by words, then by rows
             begins = np.flatnonzero(np.diff(words, prepend=-1))
             sizes = np.diff(begins, append=len(words))
             at = np.arange(len(words)) + np.repeat(places[words[begins]] - begins, sizes)
             rows[at], counts[at] = part_rows, part_counts
             places[words[begins]] += sizes
-        self._parts.close()
-        self._path.unlink()
-        for name, array in (
-            ("keys", keys[order].astype(KEY)), ("offsets", offsets.astype(_OFFSET)),
-            ("rows", rows), ("counts", counts),
-        ):  # fmt: skip
-            with (self._folder / f"words.{name}").open("xb") as file:
-                array.tofile(file)
+        return rows, counts
 
     def _read_parts(self) -> Iterator[tuple[NDArray[Any], ...]]:
         self._parts.seek(0)

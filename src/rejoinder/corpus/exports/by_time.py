@@ -15,7 +15,7 @@ def by_time(items: Iterable[Item], *, newest_first: bool = False) -> Iterator[It
 
     A message that several files have is given once: same source, time and id. Malformed ones come
     first, and messages without a time after the others of their source. Texts wait in a temporary
-    file; 24 bytes for each message are in memory. `newest_first` says that of messages of the same
+    file; 32 bytes for each message are in memory. `newest_first` says that of messages of the same
     time, the last is the earliest.
     """
     encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Message)
@@ -30,8 +30,10 @@ def by_time(items: Iterable[Item], *, newest_first: bool = False) -> Iterator[It
             times.append(np.inf if item.time is None else item.time)
             ends.append(ends[-1] + file.write(encoder.encode(item)))
         rows = np.arange(len(times)) * (-1 if newest_first else 1)
+        order = np.lexsort((rows, np.frombuffer(times), np.frombuffer(sources, np.int64)))
+        del rows
         last, seen = None, set[str]()
-        for row in np.lexsort((rows, np.array(times), np.array(sources))).tolist():
+        for row in map(int, order):
             file.seek(ends[row])
             message = decoder.decode(file.read(ends[row + 1] - ends[row]))
             if last != (sources[row], times[row]):

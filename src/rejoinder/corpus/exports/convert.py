@@ -1,7 +1,7 @@
 """An export as comments, in a temporary file of JSON lines that every engine reads."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,7 +139,7 @@ def convert(
     seen: Counter[str] = Counter()
     malformed: list[Malformed] = []
     encoder = msgspec.json.Encoder()
-    conversations = Conversations(options.within)
+    conversations: Conversations | None = Conversations(options.within)
     least = options.min_authors or (1 if export.is_public else _MIN_AUTHORS)
     words = SharedWords(least, file.with_suffix(".words")) if least > 1 else None
     with opened(path) as files, file.open("wb") as out:
@@ -160,7 +160,9 @@ def convert(
             if reason := why_not(item, options):
                 seen[reason] += 1
                 continue
-            position = conversations.place(item)
+            if not options.context and _way(options, export, seen) == "links":
+                conversations = None  # nothing asks where messages stand
+            position = conversations.place(item) if conversations else None
             text = texts.masked(item.text)
             if reason := texts.why_not(text):
                 seen[reason] += 1
@@ -169,9 +171,8 @@ def convert(
             if words is not None:
                 words.add(item.author, text)
             out.write(encoder.encode(_comment(item, text, position)) + b"\n")
-    has_links = export.knows_replies and seen["linked"]
-    pair = options.pair or ("links" if has_links else "adjacent")
-    paired = _pair_adjacent(file) if pair == "adjacent" else 0
+    conversations = None
+    paired = _pair_adjacent(file) if _way(options, export, seen) == "adjacent" else 0
     counts = ExportCounts(
         format=export.name,
         messages=seen["messages"],
@@ -199,8 +200,14 @@ def write_words(converted: Sequence[Converted], folder: Place) -> WordsFile | No
     return WordsFile(_WORDS, len(words), sha256_of(content))
 
 
-def _comment(message: Message, text: str, position: Position) -> Comment:
-    return Comment(
+def _way(options: ExportOptions, export: ExportFormat, seen: Mapping[str, int]) -> str:
+    """Returns how messages are paired, by the links that were seen so far."""
+    has_links = export.knows_replies and seen["linked"]
+    return options.pair or ("links" if has_links else "adjacent")
+
+
+def _comment(message: Message, text: str, position: Position | None) -> Comment:
+    row = Comment(
         id=message.id,
         parent=message.parent,
         thread=message.thread,
@@ -208,10 +215,11 @@ def _comment(message: Message, text: str, position: Position) -> Comment:
         source=message.source,
         created=message.time,
         text=text,
-        before=message.parent or position.before,
-        is_answer=position.is_answer,
-        conversation=position.thread,
     )
+    if position is not None:
+        row.before = message.parent or position.before
+        row.is_answer, row.conversation = position.is_answer, position.thread
+    return row
 
 
 def _pair_adjacent(file: Path) -> int:

@@ -1,6 +1,7 @@
 """Mails as messages, whatever they are kept in."""
 
 import re
+from array import array
 from collections.abc import Iterator, Mapping
 from datetime import UTC
 from email import message_from_bytes
@@ -10,6 +11,7 @@ from email.message import Message as Mail
 from email.utils import parsedate_to_datetime
 
 from rejoinder.corpus.exports.base import Item, Message
+from rejoinder.corpus.exports.key_numbers import KeyNumbers
 from rejoinder.corpus.exports.mail_text import written_text
 from rejoinder.corpus.exports.markup import plain_text
 from rejoinder.corpus.manifest import Malformed
@@ -40,7 +42,10 @@ class Mails:
     """Makes messages of the mails of an export."""
 
     def __init__(self) -> None:
-        self._threads: dict[str, tuple[str, int]] = {}
+        # about 40 bytes for each mail, and the name of each thread
+        self._ids = KeyNumbers()
+        self._threads: list[str] = []
+        self._texts = array("q")
 
     def items(
         self, content: bytes, source: str, file: str, number: int, time: float | None
@@ -75,9 +80,13 @@ class Mails:
         answered = _ID.findall(headers.get("in-reply-to", "")) or earlier[-1:]
         parent = next((one for one in answered if one != id_), None)
         first = next((one for one in [*earlier, parent] if one and one != id_), id_)
-        thread = self._threads.get(first, (first, 0))[0]
-        _, known = self._threads.setdefault(id_, (thread, hash(text)))
-        if known != hash(text):
+        root = self._ids.find(hash(first))
+        thread = first if root < 0 else self._threads[root]
+        number = self._ids.add(hash(id_))
+        if number == len(self._threads):
+            self._threads.append(thread)
+            self._texts.append(hash(text))
+        elif self._texts[number] != hash(text):
             id_ = f"{id_}/{place}"
         name, address = _author(headers.get("from", ""))
         user = re.split("@| at ", address)[0]

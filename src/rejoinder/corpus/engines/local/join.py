@@ -168,15 +168,15 @@ def pairs_of(runs: pl.DataFrame) -> NDArray[np.int64]:
 def in_pieces(runs: Sequence[pl.DataFrame], rows: int, limit: int | None) -> list[pl.DataFrame]:
     """Returns the runs of all parts in the order of the output, in pieces of about `rows` pairs.
 
-    There are `limit` pairs in all.
+    There are `limit` pairs in all. The pieces have no threads.
     """
-    ordered = pl.concat(runs).sort("split", "thread").with_columns(first=_STARTS)
+    ordered = pl.concat(runs).sort("split", "thread").drop("thread").with_columns(first=_STARTS)
     if limit is not None:
         ordered = ordered.filter(pl.col("first") < limit).with_columns(
             size=pl.min_horizontal("size", limit - pl.col("first"))
         )
-    pieces = ordered.with_columns(piece=pl.col("first") // rows)
-    return pieces.partition_by("piece", maintain_order=True)
+    pieces = ordered.with_columns(piece=pl.col("first") // rows).drop("first")
+    return pieces.partition_by("piece", maintain_order=True, include_key=False)
 
 
 class PairsInMemory:

@@ -111,6 +111,7 @@ class Store:
         if self.spilled and self._pieces:
             self._flush()
         together = np.concatenate([NO_HASHES, *self._ids])
+        self._ids = []
         return pl.Series(together).sort().to_numpy()  # three times as fast as numpy.sort
 
     def part(self, number: int) -> tuple[Rows, Blocks]:
