@@ -7,7 +7,8 @@ import pytest
 
 from rejoinder.errors import ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.why import can_explain, explain
+from rejoinder.inference.tokens import Token
+from rejoinder.inference.why import Explanation, can_explain, explain, word_shares
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import shipped_model
@@ -72,3 +73,20 @@ def test_layers_are_refused_with_the_reason():
     assert not can_explain(model)
     with pytest.raises(ModelError, match="layers between words and embedding"):
         explain(model, "how old", "age")
+
+
+def test_shares_of_words_sum_to_the_cosine():
+    model = read_model(shipped_model("rejoinder-small"))
+    text = "Tell me: how old are you?"
+    explanation = explain(model, "What is your age?", text)
+    shares = word_shares(explanation)
+    assert sum(share for *_, share in shares) == pytest.approx(explanation.cosine, abs=1e-6)
+    words = [text[start:stop] for start, stop, _ in shares]
+    assert words == ["Tell", "me", ":", "how", "old", "are", "you", "?"]
+    assert max(shares, key=lambda share: share[2])[:2] == (13, 16)  # old
+
+
+def test_half_of_a_bigram_is_each_of_its_words():
+    tokens = tuple(Token(*each) for each in (("a", 0, 0, 1), ("b", 1, 2, 3), ("a b", 2, 0, 3)))
+    explanation = Explanation(tokens[:1], tokens, np.array([[0.1, 0.2, 0.4]]), 0.7)
+    assert word_shares(explanation) == [(0, 1, pytest.approx(0.3)), (2, 3, pytest.approx(0.4))]

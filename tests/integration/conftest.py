@@ -12,14 +12,16 @@ import pytest
 
 @pytest.fixture(scope="module")
 def serve() -> Iterator[object]:
-    """Starts `rejoinder serve` on a free port; returns its address."""
+    """Starts `rejoinder serve`, or `explore`, on a free port; returns its address."""
     processes = []
 
-    def start(*words: object, program: Path | None = None, **variables: str) -> str:
+    def start(
+        *words: object, program: Path | None = None, command: str = "serve", **variables: str
+    ) -> str:
         process = subprocess.Popen(
             [
                 program or Path(sys.executable).with_name("rejoinder"),
-                "serve",
+                command,
                 "--port",
                 "0",
                 *map(str, words),
@@ -29,10 +31,12 @@ def serve() -> Iterator[object]:
             env={**os.environ, **variables},
         )
         processes.append(process)
-        line = process.stderr.readline()
-        address = re.search(r"http://\S+", line)
-        assert address, line + process.stderr.read()
-        return address[0]
+        printed = ""
+        for line in process.stderr:
+            printed += line
+            if address := re.search(r"http://\S+", line):
+                return address[0]
+        raise AssertionError(printed)
 
     yield start
     for process in processes:

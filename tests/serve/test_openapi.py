@@ -4,13 +4,19 @@ import pytest
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
+from rejoinder import Index
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.segment import EncodedTexts
+from rejoinder.serve.app import create_app
 from rejoinder.serve.routes import ROUTERS
+from serving import TEXTS, running_app
 
 ROUTES = {
     "/embed", "/similarity", "/rerank", "/tokenize", "/info", "/health", "/metrics", "/rank",
     "/search", "/texts", "/explain", "/unknown", "/map", "/v1/embeddings", "/v1/models",
-    "/v1/models/{name}",
+    "/v1/models/{name}", "/corpus", "/similar", "/around",
 }  # fmt: skip
+OF_AN_INDEX = {"/corpus", "/similar", "/around"}
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +48,26 @@ def test_it_lists_every_route_and_no_other_error_form(api):
             assert faulty["$ref"].endswith(f"/{form}")
 
 
-@pytest.mark.parametrize(
-    "path", sorted(ROUTES - {"/info", "/health", "/metrics", "/v1/models", "/v1/models/{name}"})
-)
-def test_its_examples_are_answered(api, server, path):
+@pytest.fixture(scope="module")
+def indexed(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("indexed") / "index"
+    made = Index.create(folder, TEXTS, "rejoinder-small")
+    row = made.encoder.encode(["Fine."])
+    made.add_encoded([EncodedTexts(["m"], ["Fine."], row, [{"source": "help"}])])
+    with running_app(create_app(model, index=TextIndex(folder))) as started:
+        yield started
+
+
+ASKED = {"/info", "/health", "/metrics", "/corpus", "/v1/models", "/v1/models/{name}"}
+"""By GET."""
+
+
+@pytest.mark.parametrize("path", sorted(ROUTES - ASKED))
+def test_its_examples_are_answered(api, server, indexed, path):
     body = api["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
     content = example(api, body)
     content.pop("model", None)
-    answer = server.client.post(path, json=content)
+    answer = (indexed if path in OF_AN_INDEX else server).client.post(path, json=content)
     assert answer.status_code == 200, answer.text
     TypeAdapter(list | dict).validate_json(answer.content)
 
@@ -59,7 +77,7 @@ def test_it_has_no_page_with_foreign_scripts(server):
     assert server.client.get("/redoc").status_code == 404
 
 
-def test_answers_have_the_form_that_it_states(server):
+def test_answers_have_the_form_that_it_states(server, indexed):
     """Routes write their JSON themselves, so it is compared with the stated models."""
     stated = {
         (method, route.path): TypeAdapter(route.response_model)
@@ -79,12 +97,15 @@ def test_answers_have_the_form_that_it_states(server):
         "/explain": {"first": "a", "second": "b"},
         "/unknown": {"inputs": ["a", "b"]},
         "/map": {"inputs": ["a", "b"]},
+        "/similar": {"id": "1"},
+        "/around": {"id": "1"},
         "/v1/embeddings": {"input": "a"},
     }
     assert {path for method, path in stated if method == "POST"} == set(bodies)
     for (method, path), adapter in stated.items():
         name = path.replace("{name}", "rejoinder-small")
-        answer = server.client.request(method, name, json=bodies.get(path))
+        asked = (indexed if path in OF_AN_INDEX else server).client
+        answer = asked.request(method, name, json=bodies.get(path))
         assert answer.status_code == 200
         value = adapter.validate_json(answer.content)
         answered = adapter.dump_python(value, mode="json", exclude_none=path == "/rerank")

@@ -14,6 +14,7 @@ from rejoinder.cli import (
     data,
     encode,
     evaluate,
+    explore,
     export,
     extract,
     finetune,
@@ -58,6 +59,7 @@ for _function, _examples in (
     (use.rank, use.RANK_EXAMPLES),
     (use.info, use.INFO_EXAMPLES),
     (models.models, models.EXAMPLES),
+    (explore.explore, explore.EXAMPLES),
     (serve.serve, serve.EXAMPLES),
 ):
     app.command(epilog=_examples)(_function)  # named as its function

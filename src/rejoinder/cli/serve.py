@@ -1,8 +1,9 @@
 """`rejoinder serve`: an HTTP server with interfaces that other programs already use."""
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,11 @@ from rejoinder.cli.models import model_folder
 from rejoinder.cli.options import ColumnsOption, ModelSha256Option, ThreadsOption, epilog, prints
 from rejoinder.cli.output import note
 from rejoinder.errors import InputError, require
+
+if TYPE_CHECKING:
+    from rejoinder.corpus.texts import Entry
+    from rejoinder.index.folder import TextIndex
+    from rejoinder.serve.settings import ServerSettings
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
 
@@ -89,22 +95,51 @@ def serve(
     entries = list(stream_entries(texts, columns)) if texts is not None else []
     opened = None if index is None else TextIndex(index)
     require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
+    chosen = model_folder(model, model_sha256) if opened is None or model is not None else None
+    run_server(settings, None, model=chosen, texts=entries, index=opened, threads=threads)
+
+
+def run_server(
+    settings: "ServerSettings",
+    started: Callable[[str], None] | None,
+    *,
+    model: Path | None = None,
+    texts: "Sequence[Entry]" = (),
+    index: "TextIndex | None" = None,
+    threads: int | None = None,
+) -> None:
+    """Runs a server until it is asked to end.
+
+    Args:
+        settings: Its settings.
+        started: Called with its address when it can answer. Default: prints it.
+        model: Folder of the model; by default that of the index.
+        texts: What it searches, if it has no index.
+        index: The index that it searches.
+        threads: CPU threads of the encoder.
+    """
     from rejoinder.index.indexing import place_of_model, refuse_other_model
     from rejoinder.models.folder import read_model
     from rejoinder.serve.app import create_app
     from rejoinder.serve.server import open_socket, server_of
 
     with open_socket(settings.host, settings.port) as listening:
-        if opened is None or model is not None:
-            contents = read_model(model_folder(model, model_sha256))
-        else:
-            contents = read_model(place_of_model(opened))
-        if opened is not None:
-            refuse_other_model(opened, contents.describe())
-        app = create_app(contents, settings, texts=entries, index=opened, threads=threads)
-        address = f"[{host}]" if ":" in host else host
-        line = f"{contents.name} at http://{address}:{listening.getsockname()[1]}"
-        server_of(app, lambda: note(line)).run(sockets=[listening])
+        if model is None and index is not None:
+            model = place_of_model(index)
+        contents = read_model(model or model_folder(None, None))
+        if index is not None:
+            refuse_other_model(index, contents.describe())
+        app = create_app(contents, settings, texts=texts, index=index, threads=threads)
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        address = f"http://{host}:{listening.getsockname()[1]}"
+
+        def begin() -> None:
+            if started is None:
+                note(f"{contents.name} at {address}")
+            else:
+                started(address)
+
+        server_of(app, begin).run(sockets=[listening])
 
 
 def _api_key(file: Path | None) -> str | None:

@@ -135,6 +135,16 @@ class Fields:
         used[self._columns[name]] = True
         return {*self._values[used].tolist()} - {""}
 
+    def counts(self, name: str, kept: NDArray[np.bool_]) -> dict[str, int]:
+        """Returns the values of a field of `NAMED`, and how many of the `kept` rows have each.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        counts = np.bincount(self._columns[name][kept], minlength=len(self._strings))
+        used = np.flatnonzero(counts[1:]) + 1  # number 0: none is known
+        return {self._strings[number]: int(counts[number]) for number in used.tolist()}
+
     def has(self, key: str) -> bool:
         """Returns whether a field of `NAMED`, or the `time`, of any text is known.
 

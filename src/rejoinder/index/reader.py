@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import overload
 
+import numpy as np
+
 from rejoinder.errors import InputError
 from rejoinder.index.by_words import search_by_words
 from rejoinder.index.fields import refuse_unmet
@@ -18,6 +20,7 @@ from rejoinder.index.segment import (
     encoded_texts,
     places_of,
 )
+from rejoinder.index.summary import Summary, summary_of
 from rejoinder.index.where import ConditionError, Where, conditions_of
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
 from rejoinder.io.files.hashed import check_file
@@ -102,6 +105,36 @@ class IndexReader:
     def encoded(self) -> Iterator[EncodedTexts]:
         """Yields all texts with ids, embeddings and what is known about them, in parts."""
         yield from encoded_texts(self._segments)
+
+    def embeddings(self, ids: list[str]) -> Embeddings:
+        """Returns the (N, D) float32 embeddings of the texts with some ids.
+
+        Raises:
+            InputError: no text has one of the ids, or an id is not a string.
+        """
+        self.reload()
+        rows = [self._segments[part].embeddings[[row]] for part, row in self._known_places(ids)]
+        return np.concatenate([np.empty((0, self.manifest.dim)), *rows]).astype(np.float32)
+
+    def around(self, name: str, context: int) -> IndexHit:
+        """Returns the text with an id, and messages around it as a search does; its score is 0.
+
+        Raises:
+            InputError: no text has the id, or as in `nearest`.
+        """
+        self.reload()
+        [(part, row)] = self._known_places(name)
+        [[hit]] = self._hits([[(0.0, part, row)]], context)
+        return hit
+
+    def summary(self) -> Summary:
+        """Returns how many texts there are, from when to when, by whom and where.
+
+        Raises:
+            InputError: the index is damaged.
+        """
+        self.reload()
+        return summary_of(self._segments)
 
     @property
     def knows(self) -> bool:

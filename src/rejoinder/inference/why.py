@@ -61,6 +61,27 @@ def explain(model: ModelContents, first: str, second: str) -> Explanation:
     return Explanation(tuple(tokens[0]), tuple(tokens[1]), contributions, cosine)
 
 
+def word_shares(explanation: Explanation) -> list[tuple[int, int, float]]:
+    """Returns what each word of the second sentence adds to the cosine: its start and stop.
+
+    Half of what a bigram adds is each of its words'. Words are left out whose place is unknown.
+    """
+    shares: dict[tuple[int, int], float] = {}
+    begins, ends = dict[int, tuple[int, int]](), dict[int, tuple[int, int]]()
+    columns = explanation.contributions.sum(axis=0).tolist()
+    for token, share in zip(explanation.second, columns, strict=True):
+        if token.start is None or token.stop is None:
+            continue
+        if " " in token.text:  # bigrams come after words
+            for place in (begins[token.start], ends[token.stop]):
+                shares[place] += share / 2
+            continue
+        place = token.start, token.stop
+        begins[token.start] = ends[token.stop] = place
+        shares[place] = share
+    return [(start, stop, share) for (start, stop), share in shares.items()]
+
+
 def _tokens_and_rows(model: ModelContents, text: str) -> tuple[list[Token], NDArray[np.float64]]:
     """Returns the tokens of a text that have a row, and their (N, D) rows, adapted."""
     [tokens] = read_tokens(model.features, [text])

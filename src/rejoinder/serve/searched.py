@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from rejoinder.corpus.texts import Entry
 from rejoinder.index.hits import IndexHit
+from rejoinder.index.words import matches
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.search import Hit, nearest_rows
+from rejoinder.inference.why import can_explain, explain, word_shares
+from rejoinder.models.folder import ModelContents
 from rejoinder.protocols import Embeddings
 
 Hits = list[list[Hit]] | list[list[IndexHit]]
@@ -47,18 +50,56 @@ class TextList:
 
 
 @dataclass(frozen=True)
+class Why:
+    """Why a text was found."""
+
+    matches: list[tuple[int, int]]
+    """Where words of the query are in it: indices of first characters, and after the last."""
+    cosine: float | None
+    """Null if the model can't be explained by words."""
+    words: list[tuple[int, int, float]]
+    """What each word of it adds to the cosine: where it is in the text, and how much."""
+
+
+@dataclass(frozen=True)
 class MessageHit(IndexHit):
-    """A message that was found."""
+    """A text of an index, or a message, that was found."""
 
     answered: str | None = None
     """The message that it answers; null if there is none, or the server does not have it."""
 
 
-def with_answered(
-    found: list[list[IndexHit]], find: Callable[[Sequence[str]], list[str | None]]
-) -> list[list[IndexHit]]:
-    """Returns hits with what they answer, if they are messages; `find` gives the texts of ids."""
-    if not any(hit.about for hits in found for hit in hits):
-        return found
+@dataclass(frozen=True)
+class ExplainedHit(MessageHit):
+    """A text of an index that was found, and why."""
+
+    why: Why | None = None
+
+
+Find = Callable[[Sequence[str]], list[str | None]]
+"""Gives the texts with some ids, None where there is none."""
+
+
+def with_answered(found: list[list[IndexHit]], find: Find) -> list[list[IndexHit]]:
+    """Returns hits with what they answer."""
     answered = iter(find([hit.about.get("answers", "") for hits in found for hit in hits]))
     return [[MessageHit(**vars(hit), answered=next(answered)) for hit in hits] for hits in found]
+
+
+def with_why(
+    queries: Sequence[str], found: list[list[IndexHit]], model: ModelContents
+) -> list[list[IndexHit]]:
+    """Returns hits with the words that they were found for."""
+    return [
+        [ExplainedHit(**vars(hit), why=_why(model, query, hit.text)) for hit in hits]
+        for query, hits in zip(queries, found, strict=True)
+    ]
+
+
+def _why(model: ModelContents, query: str, text: str) -> Why:
+    places = matches(query, text)
+    if not can_explain(model):
+        return Why(places, None, [])
+    explanation = explain(model, query, text)
+    words = [(start, stop, round(share, 4)) for start, stop, share in word_shares(explanation)]
+    return Why(places, round(explanation.cosine, 6), words)

@@ -1,10 +1,11 @@
 """`Service`: what the routes share. One worker does all computing."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from fastapi import Request
@@ -24,17 +25,20 @@ from rejoinder.protocols import Embeddings
 from rejoinder.serve.batching import Batcher, Encode
 from rejoinder.serve.errors import RequestError, refused
 from rejoinder.serve.metrics import Metrics
-from rejoinder.serve.searched import Hits, TextList, with_answered
+from rejoinder.serve.searched import Hits, TextList, with_answered, with_why
 from rejoinder.serve.sent_files import FileReader
 from rejoinder.serve.settings import MOST_CHARACTERS, ServerSettings
 
 _LOG = logging.getLogger("uvicorn.error")
 _MOST_HITS = 100_000
 """Most hits in an answer, of all queries together."""
+_EXPLAINED = 100
+"""Hits that take as long as one that is explained."""
 _MOST_TOKENS = 100_000
 """Most tokens in an answer; each is a JSON object."""
 
 
+T = TypeVar("T")
 _Find = Callable[[int], Hits]
 """Returns so many of the best texts for each of some queries."""
 
@@ -169,6 +173,11 @@ class Service:
         """Number of texts that `search` searches."""
         return len(self._texts) if self._index is None else len(self._index)
 
+    @property
+    def has_index(self) -> bool:
+        """Whether the texts are those of an index."""
+        return self._index is not None
+
     async def search(self, queries: Sequence[str], top_k: int, chosen: Mapping[str, Any]) -> Hits:
         """Returns for each query the best of the server's texts, best first.
 
@@ -190,24 +199,44 @@ class Service:
             mode = chosen.get("mode", "semantic")
             rows = None if mode == "words" else await self.embed(queries)
             find = partial(self._best, self._index, queries, rows, {**chosen, "mode": mode})
-        around = 1 + 2 * chosen.get("context", 0)
+        around = (1 + 2 * chosen.get("context", 0)) * (_EXPLAINED if "explain" in chosen else 1)
         work = partial(self._search, find, len(queries), top_k, around)
         found: Hits = await self.batcher.call(work, len(queries))
         return found
 
-    @staticmethod
+    async def read_index(self, read: Callable[[TextIndex], T], texts: int = 1) -> T:
+        """Returns what `read` makes of the index; it may return so many `texts`.
+
+        Raises:
+            RequestError: there is no index, it is damaged, or a condition of a search is not valid.
+        """
+        if (index := self._index) is None:
+            raise RequestError(
+                404, "this server has no index of messages; start it with --index FOLDER."
+            )
+
+        def work() -> T:
+            with _index_errors():
+                return read(index)
+
+        result: T = await self.batcher.call(work, texts)
+        return result
+
     def _best(
+        self,
         index: TextIndex,
         queries: Sequence[str],
         rows: Embeddings | None,
         chosen: Mapping[str, Any],
         top_k: int,
     ) -> Hits:
-        return with_answered(index.best(queries, rows, top_k, **chosen), index.find)
+        best = {key: value for key, value in chosen.items() if key != "explain"}
+        found = with_answered(index.best(queries, rows, top_k, **best), index.find)
+        return with_why(queries, found, self._model) if chosen.get("explain") else found
 
     def _search(self, find: _Find, queries: int, top_k: int, around: int) -> Hits:
         """Returns what `find` does; `around` is the number of texts of a hit with its context."""
-        try:
+        with _index_errors():
             if self._index is not None:
                 self._index.reload()
             top_k = min(top_k, max(self.searched, 1))
@@ -218,13 +247,6 @@ class Service:
                     f"at most {_MOST_HITS:,} are allowed in an answer.",
                 )
             found = find(top_k)
-        except ConditionError as error:
-            raise RequestError(422, str(error), field=str(error).partition(":")[0]) from None
-        except InputError as error:
-            _LOG.error("the index can't be read", exc_info=error)
-            raise RequestError(  # without the path, which is in the error
-                503, "the server can't read its index; its log has the reason."
-            ) from None
         size = sum(
             len(each.text)
             for hit in chain.from_iterable(found)
@@ -256,6 +278,24 @@ class Service:
 
         found: list[list[Token]] = await self.batcher.call(read, len(texts))
         return found
+
+
+@contextmanager
+def _index_errors() -> Iterator[None]:
+    """Turns the errors of an index into those of a request.
+
+    Raises:
+        RequestError: a condition is not valid, or the index is damaged.
+    """
+    try:
+        yield
+    except ConditionError as error:
+        raise RequestError(422, str(error), field=str(error).partition(":")[0]) from None
+    except InputError as error:
+        _LOG.error("the index can't be read", exc_info=error)
+        raise RequestError(  # without the path, which is in the error
+            503, "the server can't read its index; its log has the reason."
+        ) from None
 
 
 def service_of(request: Request) -> Service:

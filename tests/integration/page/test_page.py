@@ -1,7 +1,6 @@
 """The page in a real Chromium: all parts clicked through, checked with axe-core, photographed.
 
-Needs Chromium (Debian's package `chromium`, or REJOINDER_CHROMIUM) and, for axe-core, npm. With
-REJOINDER_SCREENSHOTS=FOLDER the screenshots are kept there.
+With REJOINDER_SCREENSHOTS=FOLDER the screenshots are kept there.
 """
 
 import json
@@ -10,65 +9,18 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
-AXE = "axe-core@4.14.1"
 KEY = "a-key-that-nobody-guesses"
 PARTS = ("compare", "search", "reply", "map")
-CHROMIUM = os.environ.get("REJOINDER_CHROMIUM") or shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="there is no Chromium (apt-get install chromium)"
-)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as library:
-        # a root user, as in a container, has no sandbox
-        arguments = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
-        chromium = library.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
 def address(serve):
     return serve()
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens the page. No message, error or request to another host is allowed."""
-    contexts, faults = [], []
-
-    def run(address, *, width=1_280, scheme="light"):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme=scheme,
-            permissions=["clipboard-read", "clipboard-write"],
-            has_touch=width < 500,
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda line: faults.append(line.text))
-        page.on(
-            "request",
-            lambda request: None if request.url.startswith(address) else faults.append(request.url),
-        )
-        page.goto(address)
-        return page
-
-    yield run
-    for context in contexts:
-        context.close()
-    # the browser itself logs the tests of a wrong key, of other files, and of a lost network
-    known = re.compile("status of (401|422)|ERR_INTERNET_DISCONNECTED")
-    assert [fault for fault in faults if not known.search(fault)] == []
 
 
 def choose(page, part):
@@ -193,17 +145,10 @@ def test_files_without_texts_are_refused(open_page, address, tmp_path):
     assert page.get_by_label("Your list").input_value() == before
 
 
-@pytest.mark.parametrize("kind", ["texts", "index"])
-def test_the_texts_of_the_server_are_searched(open_page, serve, tmp_path, kind):
+def test_the_texts_of_the_server_are_searched(open_page, serve, tmp_path):
     lines = tmp_path / "lines.txt"
     lines.write_text("The moon is full.\nI bought a car.\n", "utf-8")
-    if kind == "index":
-        program = Path(sys.executable).with_name("rejoinder")
-        words = ["index", lines, "--out", tmp_path / "index", "-m", "rejoinder-small", "-q"]
-        subprocess.run([program, *words], check=True)
-    given = ("--texts", lines) if kind == "texts" else ("--index", tmp_path / "index")
-    model = ("rejoinder-small",) if kind == "texts" else ()
-    page = open_page(serve(*model, *given))
+    page = open_page(serve("rejoinder-small", "--texts", lines))
     choose(page, "search")
     expect(page.get_by_label("the 2 texts of this server")).to_be_checked()
     page.get_by_label("Query").fill("automobile")
@@ -392,22 +337,6 @@ def test_the_page_says_that_the_server_is_gone(open_page, address):
     page.context.set_offline(False)
     page.get_by_label("First sentence").fill("Are you there again?")
     expect(page.locator("#fault")).to_be_hidden()
-
-
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory):
-    """The source of axe-core, from npm."""
-    if shutil.which("npm") is None:
-        pytest.skip("there is no npm, which axe-core comes from")
-    folder = tmp_path_factory.mktemp("axe")
-    packed = subprocess.run(
-        ["npm", "pack", AXE], cwd=folder, capture_output=True, text=True, check=False
-    )
-    if packed.returncode:
-        pytest.skip(f"npm does not give {AXE}: {packed.stderr[-200:]}")
-    [archive] = folder.glob("axe-core-*.tgz")
-    with tarfile.open(archive) as opened:
-        return opened.extractfile("package/axe.min.js").read().decode()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

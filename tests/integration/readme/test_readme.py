@@ -71,9 +71,10 @@ def test_the_page_runs_from_top_to_bottom(serve, tmp_path, monkeypatch):
             )
             assert told.returncode == 0, told.stderr
             assert told.stdout.splitlines()[-1] == "How old are you?"
-        elif reason(piece) is None and "rejoinder serve" in piece:
-            words = piece.partition("#")[0].split()[2:]
-            address = serve(*words, program=programs / "rejoinder")
+        elif reason(piece) is None and re.match("rejoinder (serve|explore)", piece):
+            command, *words = piece.partition("#")[0].split()[1:]
+            words += ["--no-browser"] if command == "explore" else []
+            address = serve(*words, program=programs / "rejoinder", command=command)
             health = f"{address.rstrip('/')}/health"
             with urllib.request.urlopen(health) as answer:  # noqa: S310 -- of this machine
                 assert answer.status == 200

@@ -2,12 +2,13 @@
 
 import { call, program, useKey, watch } from "./api.js";
 import { startCompare } from "./compare.js";
+import { startFind } from "./find.js";
 import { startReply, startSearch } from "./lists.js";
 import { takeFiles } from "./files.js";
 import { startMap } from "./map.js";
 import { byId, show, whenLocked } from "./tools.js";
 
-const tabs = [...document.querySelectorAll("[role=tab]")];
+let tabs = [...document.querySelectorAll("[role=tab]")];
 const requests = new Map();
 let updates = {};
 
@@ -35,7 +36,8 @@ function choose(tab) {
 }
 
 function tabOfAddress() {
-  return tabs.find((tab) => `#${partOf(tab)}` === location.hash && !tab.disabled);
+  const [part] = location.hash.split("?");
+  return tabs.find((tab) => `#${partOf(tab)}` === part && !tab.disabled);
 }
 
 window.addEventListener("popstate", () => tabOfAddress() && open(tabOfAddress()));
@@ -44,9 +46,10 @@ function chosenPart() {
   return partOf(tabs.find((tab) => tab.getAttribute("aria-selected") === "true"));
 }
 
-for (const [index, tab] of tabs.entries()) {
+for (const tab of tabs) {
   tab.addEventListener("click", () => choose(tab));
   tab.addEventListener("keydown", (event) => {
+    const index = tabs.indexOf(tab);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     const next = { Home: 0, End: tabs.length - 1 }[event.key] ?? (step && (index + step + tabs.length) % tabs.length);
     if (next === undefined) return;
@@ -60,6 +63,7 @@ function showProgram() {
   const request = requests.get(chosenPart());
   const language = document.querySelector("[name=language]:checked").value;
   byId("snippet").textContent = request ? program(language, ...request) : "";
+  byId("code").hidden = !request;
 }
 
 watch((path, body) => {
@@ -96,21 +100,29 @@ async function start() {
     byId("model").textContent = error.message;
     return undefined;
   }
-  const { dim, explains, language, ranks, max_body_bytes: most } = info.rejoinder;
+  const { corpus, dim, explains, language, ranks, max_body_bytes: most } = info.rejoinder;
   byId("language").hidden = language !== "en";
   byId("model").textContent = `${info.model_id} · ${dim} dimensions`;
   byId("tab-reply").disabled = !ranks;
   takeFiles(most);
   const texts = info.max_client_batch_size;
   updates = {
+    ...(corpus ? { find: startFind(await call("corpus")) } : { search: startSearch(texts, info.rejoinder.texts) }),
     compare: startCompare(explains),
-    search: startSearch(texts, info.rejoinder.texts),
     reply: startReply(texts),
     map: startMap(texts),
   };
+  showTabs(Object.keys(updates));
   const asked = tabOfAddress() ?? tabs[0];
-  history.replaceState(null, "", `#${partOf(asked)}`);
+  if (!tabOfAddress()) history.replaceState(null, "", `#${partOf(asked)}`);
   return open(asked);
+}
+
+/** Shows the tabs of some parts. */
+function showTabs(parts) {
+  for (const tab of tabs) tab.hidden = !parts.includes(partOf(tab));
+  tabs = tabs.filter((tab) => !tab.hidden);
+  tabs[0].parentElement.hidden = false;
 }
 
 start();

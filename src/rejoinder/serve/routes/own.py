@@ -7,14 +7,13 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 from pydantic import Base64Bytes, BaseModel, Field
 
-from rejoinder.index.hits import IndexHit
 from rejoinder.index.hybrid import Mode
 from rejoinder.inference.search import Hit
 from rejoinder.inference.tokens import Token
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures
-from rejoinder.serve.searched import MessageHit
+from rejoinder.serve.searched import ExplainedHit, MessageHit
 from rejoinder.serve.sent_files import SentTexts
 from rejoinder.serve.service import service_of
 
@@ -55,11 +54,13 @@ class Search(RequestBody):
     """Conditions on messages: `source`, `author`, `thread`; `since` and `until`, dates."""
     context: Annotated[int, Field(strict=True, ge=0)] = 0
     """Number of messages to return before and after each hit."""
+    explain: bool = False
+    """Return with each hit which of its words made it one."""
 
 
 @router.post(
     "/search",
-    response_model=list[list[Hit]] | list[list[MessageHit]] | list[list[IndexHit]],
+    response_model=list[list[Hit]] | list[list[ExplainedHit]] | list[list[MessageHit]],
     responses={404: {"model": TeiError}},
 )
 async def search(request: Request, body: Search) -> Response:
@@ -72,7 +73,8 @@ async def search(request: Request, body: Search) -> Response:
         )
     if body.weight is not None and body.mode != "hybrid":
         raise refused("weight", "it is for a hybrid search.")
-    chosen = body.model_dump(include={"mode", "weight", "where", "context"}, exclude_defaults=True)
+    include = {"mode", "weight", "where", "context", "explain"}
+    chosen = body.model_dump(include=include, exclude_defaults=True)
     return json_response(await service.search(queries, body.top_k, chosen))
 
 

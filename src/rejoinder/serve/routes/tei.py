@@ -164,6 +164,8 @@ class Facts(BaseModel):
     """`en` if the training data is known, since all known data is English; otherwise null."""
     texts: int
     """Number of texts that `/search` searches."""
+    corpus: bool
+    """Whether they are an index, so that `/corpus` and its like work."""
     max_body_bytes: int
 
 
@@ -210,6 +212,7 @@ async def info(request: Request) -> Response:
             explains=service.explains,
             language=service.language,
             texts=service.searched,
+            corpus=service.has_index,
             max_body_bytes=settings.max_body_bytes,
         ),
     )

@@ -1,0 +1,95 @@
+"""`rejoinder explore`: prepares conversations, and opens a page to search and read them."""
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rejoinder.cli.models import model_folder
+from rejoinder.cli.options import (
+    ColumnsOption,
+    ModelOption,
+    ModelSha256Option,
+    ThreadsOption,
+    epilog,
+    prints,
+)
+from rejoinder.cli.output import note, note_left_out, status_line
+from rejoinder.cli.serve import run_server
+from rejoinder.errors import require
+
+EXAMPLES = epilog(
+    "rejoinder explore slack-export.zip",
+    "rejoinder explore slack-export.zip --finetune",
+    "rejoinder explore tickets.csv --columns text=subject,id=number",
+    "rejoinder explore index/ --port 9000",
+)
+
+
+@prints()
+def explore(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Export of conversations, file of texts, folder of `rejoinder extract`, whose "
+            "replies are explored, or of `rejoinder index`.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        "Folder that keeps the prepared conversations. Default: SOURCE.explore, next to SOURCE.",
+    ] = None,
+    columns: ColumnsOption = None,
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
+    finetune: Annotated[
+        bool, "Go on training the model on these conversations first; it is used if it got better."
+    ] = False,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="About how long to train with --finetune.")
+    ] = 5.0,
+    port: Annotated[int, "Port of the page on this machine; 0 takes a free one."] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+    threads: ThreadsOption = None,
+) -> None:
+    """Prepare conversations, and open a page to search them. Nothing leaves this machine."""
+    require("explore", "polars", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
+    if finetune:
+        require("train", "torch", "pydantic")
+    from rejoinder.api.exploring import Watch
+    from rejoinder.api.exploring import explore as prepare
+    from rejoinder.cli.progress import Bar, encoding_bar
+    from rejoinder.index.folder import TextIndex
+    from rejoinder.serve.settings import ServerSettings
+
+    settings = ServerSettings(port=port)
+    place = model_folder(model, model_sha256) if model else None
+    with Bar("") as bar, encoding_bar() as encoding:
+        watch = Watch(lambda doing: bar.show(doing, 0), encoding)
+        ready = prepare(
+            source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,
+            threads=threads, watch=watch,
+        )  # fmt: skip
+    note_left_out(ready.left_out)
+    if not ready.better:
+        note("fine-tuning did not find replies better, so the model is used as it was")
+    if ready.fresh:
+        status_line(f"wrote {ready.folder}, which the next start opens at once")
+
+    def started(address: str) -> None:
+        status_line(f"{source.name} at {address} (Ctrl-C ends it)")
+        if browser and _has_screen():
+            webbrowser.open(address)
+
+    run_server(settings, started, index=TextIndex(ready.index), threads=threads)
+
+
+def _has_screen() -> bool:
+    """Returns whether a browser would open in a window, not in this terminal."""
+    named = {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ}
+    return sys.stderr.isatty() and (sys.platform != "linux" or bool(named))

@@ -1,0 +1,71 @@
+"""Conversations are prepared once, and again when they or what is wanted of them changed."""
+
+import os
+import shutil
+
+import pytest
+
+from export_samples import slack, write
+from rejoinder.api.exploring import explore
+from rejoinder.errors import InputError
+from rejoinder.index.indexing import Index
+
+
+@pytest.fixture
+def export(tmp_path):
+    return write(slack.FILES, tmp_path / "team")
+
+
+def state(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_export_is_prepared_next_to_it_and_then_opened(export):
+    first = explore(export, model="rejoinder-small")
+    assert first.fresh
+    assert first.folder == export.with_name("team.explore")
+    assert len(Index(first.index)) == 4
+    assert first.left_out == {"bot": 1, "system": 1, "private": 1, "empty": 1}
+    before = state(first.folder)
+    again = explore(export, model="rejoinder-small")
+    assert (again.fresh, again.index) == (False, first.index)
+    assert state(first.folder) == before
+
+
+def test_what_changed_is_prepared_again(export, tmp_path):
+    out = tmp_path / "out"
+    explore(export, out=out, model="rejoinder-small")
+    for file in export.rglob("*.json"):  # newer, but the same
+        os.utime(file, (1, 1))
+    assert not explore(export, out=out, model="rejoinder-small").fresh
+    assert not explore(export, out=out, model="rejoinder-small").fresh
+    assert explore(export, out=out, model="rejoinder-open").fresh
+    shutil.rmtree(export / "board")
+    (export / "help/2024-03-02.json").write_text("[]")
+    changed = explore(export, out=out, model="rejoinder-open")
+    assert changed.fresh
+    assert len(Index(changed.index)) == 3
+    (out / "explore.json").write_text("{}")
+    with pytest.raises(InputError, match="not empty"):
+        explore(export, out=out, model="rejoinder-open")
+
+
+def test_an_index_is_explored_where_it_is(export, tmp_path):
+    Index.create(tmp_path / "index", export, "rejoinder-small")
+    ready = explore(tmp_path / "index")
+    assert (ready.folder, ready.index, ready.fresh) == (None, tmp_path / "index", False)
+    with pytest.raises(InputError, match="finetune"):
+        explore(tmp_path / "index", finetune=True)
+
+
+def test_lines_and_tables_are_explored_too(tmp_path):
+    table = tmp_path / "faq.csv"
+    table.write_text("q,n\nHow old are you?,7\nWhere do you live?,8\n")
+    ready = explore(table, model="rejoinder-small", columns="text=q,id=n")
+    assert Index(ready.index).get("8") == "Where do you live?"
+
+
+def test_what_is_missing_is_said(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        explore(tmp_path / "nothing.zip")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,55 @@
+"""`rejoinder explore`: from an export to a page on this machine."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from export_samples import slack, write
+
+PROGRAM = Path(sys.executable).with_name("rejoinder")
+
+
+@pytest.fixture
+def export(tmp_path):
+    return write(slack.FILES, tmp_path / "team")
+
+
+def opened(*words):
+    """Explores, and returns what was printed, the corpus, and the exit status after Ctrl-C."""
+    command = [PROGRAM, "explore", *map(str, words), "--no-browser", "-m", "rejoinder-small"]
+    lines = []
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            lines.append(line)
+            if found := re.search(r"http://127\.0\.0\.1:\d+", line):
+                break
+        assert found, "".join(lines)
+        corpus = httpx.get(f"{found[0]}/corpus", trust_env=False).json()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    return "".join(lines), corpus
+
+
+def test_an_export_becomes_a_page_and_the_next_start_only_opens_it(export):
+    printed, corpus = opened(export)
+    assert corpus["texts"] == 4
+    assert "messages left out: 4" in printed
+    assert f"wrote {export}.explore" in printed
+    printed, again = opened(export)
+    assert again == corpus
+    assert "wrote" not in printed
+    assert "left out" not in printed
+
+
+def test_what_can_not_be_explored_is_one_sentence(call, tmp_path, export):
+    assert call("explore", tmp_path / "none.zip")[0] == 2
+    status, _, err = call("explore", export, "--out", export)
+    assert (status, len(err.strip().splitlines())) == (2, 1)
+    status, _, err = call("explore", export, "--port", 70_000)
+    assert (status, "port" in err) == (2, True)
+    assert not export.with_name("team.explore").exists()

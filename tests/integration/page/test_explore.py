@@ -1,0 +1,158 @@
+"""The page of `rejoinder explore` in a real Chromium: search, filters, conversations, keyboard."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+ROOT = Path(__file__).parents[3]
+SHOTS = "REJOINDER_SCREENSHOTS"
+
+
+@pytest.fixture(scope="module")
+def address(serve, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("explored")
+    export = folder / "slack-export.zip"
+    subprocess.run([sys.executable, ROOT / "examples/slack_export.py", export], check=True)
+    return serve(export, "--no-browser", command="explore")
+
+
+@pytest.fixture
+def page(open_page, address):
+    page = open_page(address)
+    expect(page.locator("#find-facts")).to_contain_text("5 channels")
+    return page
+
+
+def search(page, query):
+    page.get_by_role("searchbox", name="Search").fill(query)
+    expect(page.locator("#find-note")).to_contain_text("ms")
+
+
+def texts(page):
+    return page.locator("#find-hits .text").all_inner_texts()
+
+
+def test_messages_are_found_while_typing_and_say_who_wrote_them(page):
+    expect(page.locator("#find-start")).to_be_visible()
+    page.get_by_role("searchbox", name="Search").press_sequentially("trouble sleeping", delay=20)
+    first = page.locator("#find-hits > li").first
+    expect(first.locator(".text")).to_contain_text("sleep")
+    expect(first.locator("mark.level-3")).to_have_text("sleep")
+    expect(first.locator(".byline b")).not_to_be_empty()
+    expect(first.locator(".byline time")).to_contain_text("2020")
+    expect(page.locator("#find-start")).to_be_hidden()
+    page.get_by_role("searchbox", name="Search").fill("")
+    expect(page.locator("#find-start")).to_be_visible()
+
+
+def test_messages_that_say_the_same_are_folded(page):
+    search(page, "trouble sleeping")
+    before = page.locator("#find-hits > li").count()
+    page.locator(".same").first.click()
+    assert page.locator("#find-hits > li").count() > before
+
+
+def test_filters_narrow_the_search(page):
+    search(page, "a book")
+    page.get_by_label("Channel").select_option("TeaAndToast")
+    expect(page.locator("#find-hits .place").first).to_have_text("#TeaAndToast")
+    assert {*page.locator("#find-hits .place").all_inner_texts()} == {"#TeaAndToast"}
+    page.get_by_label("Author").fill("old_map")
+    page.get_by_label("Author").press("Enter")
+    expect(page.locator("#find-hits .byline b").first).to_have_text("old_map")
+    page.get_by_label("From", exact=True).fill("2020-11-01")
+    page.get_by_label("To", exact=True).fill("2020-11-30")
+    times = page.locator("#find-hits time")
+    expect(times.filter(has_not_text="Nov 2020")).to_have_count(0)
+    expect(times.first).to_be_visible()
+    assert "author=old_map" in page.evaluate("location.hash")
+    page.reload()
+    expect(page.get_by_label("Author")).to_have_value("old_map")
+    expect(page.locator("#find-hits .byline b").first).to_have_text("old_map")
+    page.get_by_role("button", name="Clear").click()
+    expect(page.get_by_label("Author")).to_have_value("")
+    page.get_by_label("Author").fill("old_mop")
+    page.get_by_label("Author").press("Enter")
+    expect(page.locator("#fault")).to_contain_text("did you mean 'old_map'")
+
+
+def test_modes_compare_meaning_and_words(page):
+    search(page, "automobile")
+    page.get_by_label("Words", exact=True).check()
+    expect(page.locator("#find-note")).to_contain_text("by meaning")
+    page.get_by_label("Meaning", exact=True).check()
+    expect(page.locator("#find-hits > li").first).to_be_visible()
+
+
+def test_the_conversation_of_a_message_is_read(page):
+    search(page, "something to read")
+    here = page.locator("#find-thread .here")
+    expect(here.locator(".text")).to_have_text(texts(page)[0])
+    assert page.locator("#find-thread .thread > li").count() > 1
+    page.locator("#find-hits .conversation").nth(1).click()
+    expect(here.locator(".text")).to_have_text(texts(page)[1])
+
+
+def test_more_like_one_and_why(page):
+    search(page, "something to read")
+    page.locator(".because").first.click()
+    expect(page.locator(".reasons .chip").first).to_contain_text("read · read")
+    page.locator(".alike").first.click()
+    expect(page.locator("#find-liked")).to_be_visible()
+    expect(page.locator("#snippet")).to_contain_text("/similar")
+    page.get_by_role("button", name="Search instead").click()
+    expect(page.locator("#find-start")).to_be_visible()
+
+
+def test_messages_are_walked_by_keyboard(page):
+    search(page, "something to read")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#find-hits > li").first).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    second = page.locator("#find-hits > li").nth(1)
+    expect(second).to_be_focused()
+    expect(second).to_have_class(re.compile("open"))
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Search")).to_be_focused()
+
+
+def test_a_conversation_opens_below_its_message_on_a_phone(open_page, address):
+    page = open_page(f"{address}/#find?q=something+to+read", width=390)
+    page.locator("#find-hits .conversation").first.click()
+    expect(page.locator("#find-hits .inline .here")).to_be_visible()
+    page.locator("#find-hits .conversation").first.click()
+    expect(page.locator("#find-hits .inline")).to_have_count(0)
+
+
+def test_an_index_of_lines_has_no_filters(open_page, serve, tmp_path):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("The moon is full.\nI bought a car.\n", "utf-8")
+    page = open_page(serve(lines, "--no-browser", "-m", "rejoinder-small", command="explore"))
+    search(page, "automobile")
+    assert texts(page)[0] == "I bought a car."
+    expect(page.locator("#find-filters")).to_be_hidden()
+    expect(page.locator(".conversation")).to_have_count(0)
+    expect(page.locator(".alike")).to_have_count(2)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1_280, 390])
+def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme, width, tmp_path):
+    page = open_page(f"{address}/#find?q=something+to+read", width=width, scheme=scheme)
+    expect(page.locator("#find-hits > li").first).to_be_visible()
+    page.locator(".because").first.click()
+    page.locator(".conversation").nth(1).click()
+    expect(page.locator(".here")).to_be_visible()
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")["violations"]
+    assert found == [], json.dumps(found, indent=1)[:4_000]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    kept = Path(os.environ.get(SHOTS, tmp_path))
+    kept.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=kept / f"explore-{scheme}-{width}.png")
