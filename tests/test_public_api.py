@@ -16,6 +16,7 @@ FUNCTIONS = {
     *(
         "adapt",
         "compare",
+        "dedupe",
         "encode_file",
         "encode_files",
         "evaluate",
@@ -26,7 +27,15 @@ FUNCTIONS = {
         "train",
     )
 }
-CLASSES = {"EncodedFile", "Hit", "Index", "IndexHit", "SentenceEmbedder", "SentenceEncoder"}
+CLASSES = {
+    "Duplicates",
+    "EncodedFile",
+    "Hit",
+    "Index",
+    "IndexHit",
+    "SentenceEmbedder",
+    "SentenceEncoder",
+}
 ERRORS = {
     name
     for name, value in vars(errors).items()

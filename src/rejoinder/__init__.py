@@ -10,6 +10,8 @@ __version__ = VERSION
 TYPE_CHECKING = False  # type checkers know the name; importing `typing` would take 15 ms
 if TYPE_CHECKING:
     from rejoinder.api.adaptation import adapt
+    from rejoinder.api.dedupe import dedupe
+    from rejoinder.api.duplicates import Duplicates
     from rejoinder.api.encoders import load_encoder
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
@@ -41,6 +43,7 @@ __all__ = [
     "BusyError",
     "ConfigError",
     "DataMissingError",
+    "Duplicates",
     "EncodedFile",
     "Hit",
     "Index",
@@ -57,6 +60,7 @@ __all__ = [
     "__version__",
     "adapt",
     "compare",
+    "dedupe",
     "encode_file",
     "encode_files",
     "evaluate",
@@ -68,6 +72,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Duplicates": "api.duplicates",
     "EncodedFile": "inference.encoding",
     "Hit": "inference.search",
     "Index": "index.indexing",
@@ -76,6 +81,7 @@ _MODULES = {
     "SentenceEncoder": "inference.encoder",
     "adapt": "api.adaptation",
     "compare": "evaluation.comparison",
+    "dedupe": "api.dedupe",
     "encode_file": "inference.encoding",
     "encode_files": "inference.part_encoding",
     "evaluate": "api.evaluation",

@@ -23,6 +23,7 @@ from rejoinder.index.indexing import place_of_model, refuse_other_model
 from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.index.where import Conditions, Where, conditions_of
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.sentence_stream import EncodingProgress, Source, chunks
 from rejoinder.measures import Indices
 from rejoinder.models.shipped import DEFAULT
@@ -223,13 +224,18 @@ def _of_index(
         about += [known[row] for row in rows]
         parts.append(np.asarray(part.embeddings[rows], np.float32))
 
+    embeddings = joined(parts, opened.manifest.dim)
+    first = first_indices(texts)  # equal texts may differ in the last bit
+    again = np.flatnonzero(first != np.arange(len(first)))
+    embeddings[again] = embeddings[first[again]]
+
     def open_encoder() -> SentenceEncoder:
         loaded = loaded_encoder(place_of_model(opened) if encoder is None else encoder, threads)
         refuse_other_model(opened, loaded.describe())
         return loaded
 
     made = Collection(
-        str(path), ids, texts, joined(parts, opened.manifest.dim), about, {},
+        str(path), ids, texts, embeddings, about, {},
         of_responses=opened.manifest.response, open_encoder=open_encoder,
     )  # fmt: skip
     if encoder is not None:

@@ -1,6 +1,7 @@
 """Reads texts from arguments, from files and from standard input."""
 
 import os
+import re
 import select
 import sys
 from collections import Counter
@@ -89,6 +90,30 @@ def as_text(argument: str) -> str:
     'h�i'
     """
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def where_conditions(words: list[str]) -> dict[str, list[str]]:
+    """Returns the values of each key of `--where`.
+
+    A comma is part of a value unless a key and = follow it.
+
+    >>> where_conditions(["author=Smith, Ann,source=help", "source=general"])
+    {'author': ['Smith, Ann'], 'source': ['help', 'general']}
+
+    Raises:
+        InputError: a condition has no =.
+    """
+    values: dict[str, list[str]] = {}
+    for word in words:
+        for condition in re.split(r",(?=\s*[a-z]+=)", as_text(word)):
+            key, equals, value = condition.strip().partition("=")
+            if not equals:
+                raise InputError(
+                    f"--where {condition!r}: write KEY=VALUE, such as source=general or "
+                    "since=2024-01-31."
+                )
+            values.setdefault(key, []).append(value)
+    return values
 
 
 def split_lists(words: Sequence[str]) -> list[str]:

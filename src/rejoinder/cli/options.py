@@ -61,6 +61,17 @@ ColumnsOption = Annotated[
 ]
 """`--columns` of the commands that read files of texts."""
 
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="KEY=VALUE[,KEY=VALUE…]",
+        help="Only messages of this source (channel), author or thread, or from since on and "
+        "before until, both dates in UTC. A key given again allows one more value.",
+    ),
+]
+"""`--where`, which `cli.lines.where_conditions` reads."""
+
 OnTooLong = Literal["error", "truncate", "split"]
 OnTooLongOption = Annotated[
     OnTooLong,

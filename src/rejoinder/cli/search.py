@@ -1,6 +1,5 @@
 """`rejoinder search`: finds the texts of a file, or of an index, that are nearest to a query."""
 
-import re
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from rejoinder.cli.lines import as_text, read_lines, stream_entries
+from rejoinder.cli.lines import as_text, read_lines, stream_entries, where_conditions
 from rejoinder.cli.messages import finder, hits_among, marked_text, matches_of, print_messages
 from rejoinder.cli.models import model_folder, open_encoder
 from rejoinder.cli.options import (
@@ -16,6 +15,7 @@ from rejoinder.cli.options import (
     ModelOption,
     ModelSha256Option,
     OnTooLongOption,
+    WhereOption,
     epilog,
     prints,
 )
@@ -64,14 +64,7 @@ def search(
         bool,
         "Compare with all texts of a large index. A file always is.",
     ] = False,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE[,KEY=VALUE…]",
-            help="Find only messages of this source (channel), author or thread, or from since on "
-            "and before until, both dates in UTC. A key given again allows one more value.",
-        ),
-    ] = None,
+    where: WhereOption = None,
     context: Annotated[
         int | None,
         typer.Option(
@@ -105,7 +98,7 @@ def search(
         encoder, label = opened.encoder, "id"
         by_query = opened.search(
             wanted, top_k, mode=mode, weight=0.5 if weight is None else weight, exact=exact,
-            where=_conditions(where or []), context=context or 0,
+            where=where_conditions(where or []), context=context or 0,
         )  # fmt: skip
         if any(hit.about for hits in by_query for hit in hits):
             print_messages(
@@ -146,30 +139,6 @@ def search(
     note_unknown(unknown, sides["text"], "hits")
     note_long(encoder, wanted, "queries")
     note_long(encoder, texts, "sentences")
-
-
-def _conditions(words: list[str]) -> dict[str, list[str]]:
-    """Returns the values of each key of `--where`.
-
-    A comma is part of a value unless a key and = follow it.
-
-    >>> _conditions(["author=Smith, Ann,source=help", "source=general"])
-    {'author': ['Smith, Ann'], 'source': ['help', 'general']}
-
-    Raises:
-        InputError: a condition has no =.
-    """
-    values: dict[str, list[str]] = {}
-    for word in words:
-        for condition in re.split(r",(?=\s*[a-z]+=)", as_text(word)):
-            key, equals, value = condition.strip().partition("=")
-            if not equals:
-                raise InputError(
-                    f"--where {condition!r}: write KEY=VALUE, such as source=general or "
-                    "since=2024-01-31."
-                )
-            values.setdefault(key, []).append(value)
-    return values
 
 
 def _refuse_without_effect(

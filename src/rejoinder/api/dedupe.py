@@ -1,0 +1,253 @@
+"""`dedupe`: finds the texts of a collection that mean the same."""
+
+from collections.abc import Iterable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.api.collection import Collection, Given, Model, open_collection
+from rejoinder.api.duplicates import Duplicates, check_threshold
+from rejoinder.corpus.core_text import core_of
+from rejoinder.corpus.options import ExtractProgress
+from rejoinder.encoders.layers import Array
+from rejoinder.errors import InputError, ModelError
+from rejoinder.index.where import Where
+from rejoinder.inference.duplicate_thresholds import (
+    Estimate,
+    expected_at,
+    threshold_of_examples,
+    threshold_of_rate,
+)
+from rejoinder.inference.marks import differing, marks_of
+from rejoinder.inference.near_pairs import LEAST, NearPairs, Survey, near_pairs, survey
+from rejoinder.io.files.platform import default_workers
+from rejoinder.measures import Indices
+from rejoinder.protocols import Embeddings
+
+FALSE_POSITIVES = 0.001
+"""Share of texts without a duplicate that may be dropped, unless the threshold is given."""
+Examples = str | Path | Iterable[tuple[str, str, bool]]
+"""A file (`datasets.groups.read_groups`); or two texts, and whether they mean the same."""
+_BELOW = 0.1
+"""How far below the threshold pairs are kept for `rethreshold`."""
+_MOST_PAIRS = 50_000_000
+_NEIGHBOURS = 20_000
+"""Messages that are compared with those before them."""
+_BLOCK = 8_192
+
+
+def dedupe(
+    source: Given | Collection,
+    encoder: Model = None,
+    *,
+    threshold: float | None = None,
+    examples: Examples | None = None,
+    false_positives: float | None = None,
+    floor: float | None = None,
+    columns: str | None = None,
+    where: Where | None = None,
+    threads: int | None = None,
+    progress: ExtractProgress = lambda _stage, _done, _all: None,
+) -> Duplicates:
+    """Finds the texts that mean the same, and chooses one of each group to keep.
+
+    Groups do not chain: each text is similar to the kept one. Greetings and signatures do not
+    count. Texts with different numbers, or with different words that the model does not know, do
+    not mean the same.
+
+    Args:
+        source: A file of texts, an export, a folder of pairs, an index, texts, or a `Collection`.
+        encoder: The model, its name or folder. Default: that of an index, or `rejoinder-base`.
+        threshold: Cosine from which two texts mean the same, from 0 to 1.
+        examples: Labelled pairs. The threshold with the highest F1 on them is taken.
+        false_positives: Share of texts without a duplicate that may be dropped, above 0 and below
+            1, by which the threshold is estimated (`inference.duplicate_thresholds`). Default:
+            0.001.
+        floor: The least threshold that `rethreshold` of the result will take. Default: 0.1 below
+            the threshold, or higher where there are more than 50 million such pairs.
+        columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
+        where: Conditions on messages, see `Index.search`.
+        threads: Number of CPU cores; None means all that the process may use.
+        progress: Called with the name of a stage (`encoding`, `comparing`), how much of it is done,
+            and the total or None.
+
+    Returns:
+        The kept and the dropped texts. Up to 20,000 different texts are all compared. Among more,
+        the nearest parts of the collection are: `recall` says which share of pairs is found.
+
+    Raises:
+        InputError: an argument is not valid, two say what the threshold is, the source can't be
+            read, or the examples lack pairs of one kind.
+        ModelError: the model can't be loaded.
+        MissingExtraError: a package is missing that reads the source or the examples.
+    """
+    _check(threshold, examples, false_positives, floor)
+    if not isinstance(source, Collection):
+        source = open_collection(
+            source, encoder, columns=columns, where=where, threads=threads,
+            progress=lambda done, _read, _size: progress("encoding", done, None),
+        )  # fmt: skip
+    elif columns is not None or where is not None or encoder is not None:
+        raise InputError("encoder, columns and where are for a source that is yet to be opened.")
+    workers = threads or default_workers()
+    rows, firsts = _different(source)
+    embeddings = source.embeddings if len(firsts) == len(rows) else source.embeddings[firsts]
+    seen = survey(embeddings)
+    neighbours = _neighbours(source)
+    estimate = _estimate(source, seen, neighbours, threshold, examples, false_positives)
+    least = _floor(seen, estimate.threshold) if floor is None else floor
+    pairs = near_pairs(embeddings, least, workers, lambda *done: progress("comparing", *done))
+    recall = seen.recall(pairs, least)
+    pairs = pairs.where(~_differ(pairs, [source.texts[row] for row in firsts.tolist()], source))
+    return Duplicates(
+        source.ids, source.texts, source.about, rows, pairs, least, estimate, round(recall, 4),
+        seen.best, neighbours,
+    )  # fmt: skip
+
+
+def _check(
+    threshold: float | None,
+    examples: Examples | None,
+    false_positives: float | None,
+    floor: float | None,
+) -> None:
+    given = {"threshold": threshold, "examples": examples, "false_positives": false_positives}
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} each say what the threshold is; give one.")
+    for name, value in (("threshold", threshold), ("floor", floor)):
+        if value is not None:
+            check_threshold(value, name)
+            if value < LEAST:
+                raise InputError(f"{name} must be at least {LEAST}; got {value}.")
+    if threshold is not None and floor is not None and floor > threshold:
+        raise InputError(f"floor {floor} is above the threshold {threshold}.")
+    if false_positives is not None and not 0 < false_positives < 1:
+        raise InputError(f"false_positives must be above 0 and below 1; got {false_positives}.")
+
+
+def _different(source: Collection) -> tuple[Indices, Indices]:
+    """Returns the number of each text among different ones, and where each of these comes first.
+
+    Texts with equal embeddings are the same unless their numbers or unknown words differ.
+    """
+    keys = _keys(source.embeddings)
+    zero = np.asarray(~source.embeddings.any(axis=1))
+    _, same = np.unique(keys, return_inverse=True)
+    repeated = (np.bincount(same) > 1)[same]
+    known: dict[object, int] = {}
+    rows = np.empty(len(source), np.int64)
+    places = np.flatnonzero(repeated).tolist()
+    marks = dict(zip(places, _marks([source.texts[row] for row in places], source), strict=True))
+    firsts: list[int] = []
+    for row, key in enumerate(same.tolist()):
+        # words that the model does not know have no embedding, so their texts are compared
+        name = source.texts[row] if zero[row] else (key, marks[row]) if repeated[row] else row
+        number = known.setdefault(name, len(firsts))
+        if number == len(firsts):
+            firsts.append(row)
+        rows[row] = number
+    return rows, np.array(firsts, np.int64)
+
+
+def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:
+    """Returns a hash of each row, by its bytes."""
+    draw = np.random.default_rng(0)
+    factors = draw.integers(0, 2**64, embeddings.shape[1], np.uint64) | np.uint64(1)
+    keys = np.empty(len(embeddings), np.uint64)
+    for low in range(0, len(keys), _BLOCK):
+        bits = np.ascontiguousarray(embeddings[low : low + _BLOCK]).view(np.uint32)
+        keys[low : low + _BLOCK] = (bits * factors).sum(axis=1, dtype=np.uint64)
+    return keys
+
+
+def _marks(texts: list[str], source: Collection) -> list[frozenset[str]]:
+    try:
+        encoder = source.encoder
+    except (InputError, ModelError):  # an index whose model is gone has its rows all the same
+        return marks_of(texts)
+    return marks_of(texts, encoder.unknown)
+
+
+def _differ(pairs: NearPairs, texts: list[str], source: Collection) -> NDArray[np.bool_]:
+    """Returns which pairs have different numbers or unknown words."""
+    used = np.unique(np.concatenate([pairs.first, pairs.second])).tolist()
+    marks: list[frozenset[str]] = [frozenset()] * len(texts)
+    for row, some in zip(used, _marks([texts[row] for row in used], source), strict=True):
+        marks[row] = some
+    return differing(pairs, marks)
+
+
+def _neighbours(source: Collection) -> Array:
+    """Returns the cosines of messages with those that they answer, or that are before them."""
+    before = source.answered.copy()
+    if not (before >= 0).any():
+        last: dict[tuple[object, object], int] = {}
+        for row, about in enumerate(source.about):
+            if "source" in about or "thread" in about:
+                place = about.get("source"), about.get("thread")
+                before[row] = last.get(place, -1)
+                last[place] = row
+    places = np.flatnonzero(before >= 0)
+    places = places[np.linspace(0, len(places) - 1, min(_NEIGHBOURS, len(places))).astype(np.int64)]
+    vectors, earlier = source.embeddings[places], source.embeddings[before[places]]
+    cosines = np.einsum("nd,nd->n", vectors, earlier)
+    return np.asarray(cosines[~(vectors == earlier).all(axis=1)], np.float32)
+
+
+def _estimate(
+    source: Collection,
+    seen: Survey,
+    neighbours: Array,
+    threshold: float | None,
+    examples: Examples | None,
+    false_positives: float | None,
+) -> Estimate:
+    if threshold is not None:
+        return expected_at(float(threshold), "given", seen.best, neighbours)
+    if examples is None:
+        return threshold_of_rate(seen.best, neighbours, false_positives or FALSE_POSITIVES)
+    first, second, alike = _labelled(examples)
+    vectors = [
+        source.encoder.encode([core_of(text) for text in texts]) for texts in (first, second)
+    ]
+    cosines = np.einsum("nd,nd->n", *vectors)
+    count = len(first)
+    numbers = np.arange(2 * count, dtype=np.int32)
+    pairs = NearPairs(2 * count, numbers[:count], numbers[count:], cosines)
+    cosines[_differ(pairs, [*first, *second], source)] = -1
+    return threshold_of_examples(cosines.astype(np.float64), alike, LEAST)
+
+
+def _labelled(examples: Examples) -> tuple[list[str], list[str], NDArray[np.bool_]]:
+    """Returns the texts of labelled pairs, and whether they mean the same.
+
+    Raises:
+        InputError: there are no pairs of one kind.
+    """
+    if isinstance(examples, str | Path):
+        from rejoinder.datasets.groups import read_groups  # needs Polars
+
+        groups = read_groups(Path(examples))
+        pairs = [
+            (*pair, True) for group in range(len(groups)) for pair in combinations(groups[group], 2)
+        ]
+        pairs += [(*pair, False) for pair in groups.negatives]
+    else:
+        pairs = [(first, second, bool(alike)) for first, second, alike in examples]
+    alike = np.array([same for _, _, same in pairs], np.bool_)
+    if not alike.any() or alike.all():
+        missing = "mean the same (label 1)" if not alike.any() else "don't mean the same (label 0)"
+        raise InputError(
+            f"the examples have no pairs that {missing}. A threshold needs pairs of both kinds."
+        )
+    return [first for first, _, _ in pairs], [second for _, second, _ in pairs], alike
+
+
+def _floor(seen: Survey, threshold: float) -> float:
+    """Returns how far down pairs are kept: less far where there are too many."""
+    steps = np.arange(max(threshold - _BELOW, LEAST), threshold, 0.01).tolist()
+    few = (floor for floor in steps if seen.count(floor) <= _MOST_PAIRS)
+    return round(next(few, threshold), 4)

@@ -1,0 +1,321 @@
+"""`Duplicates`: which texts of a collection to keep, and for which kept one each other is dropped.
+
+It is saved as a folder: two files of texts, and a safetensors file with the arrays, the texts as
+JSON, and how the threshold was chosen.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.numpy import save
+
+from rejoinder.corpus.texts import KEYS
+from rejoinder.encoders.layers import Array
+from rejoinder.errors import InputError
+from rejoinder.inference.duplicate_thresholds import Estimate, expected_at
+from rejoinder.inference.duplicates import Kept, group_pairs
+from rejoinder.inference.near_pairs import NearPairs
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.formats.decoding import Record, decoded
+from rejoinder.io.formats.tensor_files import UNREADABLE
+from rejoinder.measures import Indices
+
+FORMAT = 1
+FILE = "duplicates.safetensors"
+"""What `load` reads, in the folder that `save` writes."""
+_FACTS = "duplicates"
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A text for which another is kept."""
+
+    index: int
+    """Its position among all texts, from 0."""
+    id: str
+    text: str
+    kept_index: int
+    kept_id: str
+    kept: str
+    """The text that is kept for it."""
+    score: float
+    """Their cosine: 1 for the same text, but for greetings, case and punctuation."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A kept text, and those that are dropped for it."""
+
+    index: int
+    id: str
+    text: str
+    dropped: list[Dropped] = field(repr=False)
+    """The nearest first."""
+
+    @property
+    def size(self) -> int:
+        """Number of texts, with the kept one."""
+        return 1 + len(self.dropped)
+
+    @property
+    def kept(self) -> Dropped:
+        """The kept text, in the form of a dropped one."""
+        named = self.index, self.id, self.text
+        return Dropped(*named, *named, 1.0)
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """What `dedupe` returns: the texts to keep, and the others."""
+
+    ids: Sequence[str]
+    texts: Sequence[str]
+    about: Sequence[Mapping[str, Any]]
+    """What is known about each text, by `corpus.texts.KEYS`."""
+    rows: Indices = field(repr=False)
+    """(N,) int64: for each text the number of its embedding; texts that say the same share one."""
+    pairs: NearPairs = field(repr=False)
+    """Pairs of embeddings with a cosine from `floor` on."""
+    floor: float
+    """The least threshold that `rethreshold` takes."""
+    estimate: Estimate
+    """The threshold, where it comes from, and what may be expected of it."""
+    recall: float
+    """Share of all pairs from the floor on that were found, as a sample of texts tells."""
+    nearest: Array = field(repr=False)
+    """(S,) float32: cosines of sampled texts with their nearest others."""
+    neighbours: Array = field(repr=False)
+    """(M,) float32: cosines of messages with those before them."""
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def threshold(self) -> float:
+        """Cosine with the kept text from which a text is dropped."""
+        return self.estimate.threshold
+
+    @cached_property
+    def _kept(self) -> Kept:
+        weights = np.bincount(self.rows, minlength=self.pairs.rows)
+        return group_pairs(self.pairs, self.threshold, weights)
+
+    @cached_property
+    def kept_for(self) -> Indices:
+        """(N,) int64: the text that is kept for each; its own index for a kept one."""
+        first = np.zeros(self.pairs.rows, np.int64)
+        first[self.rows[::-1]] = np.arange(len(self.rows))[::-1]
+        found: Indices = first[self._kept.heads[self.rows]]
+        return found
+
+    @cached_property
+    def scores(self) -> Array:
+        """(N,) float32: the cosine of each text with the one that is kept for it."""
+        return self._kept.scores[self.rows]
+
+    @cached_property
+    def is_kept(self) -> NDArray[np.bool_]:
+        """(N,) bool: which texts are kept."""
+        return np.asarray(self.kept_for == np.arange(len(self)))
+
+    @property
+    def selected(self) -> list[str]:
+        """The texts that are kept, in their order."""
+        return [self.texts[row] for row in np.flatnonzero(self.is_kept).tolist()]
+
+    @cached_property
+    def filtered(self) -> list[Dropped]:
+        """The texts that are dropped, in their order, each with the one that is kept for it."""
+        return [self._dropped(row) for row in np.flatnonzero(~self.is_kept).tolist()]
+
+    def _dropped(self, row: int) -> Dropped:
+        kept = int(self.kept_for[row])
+        return Dropped(
+            row, self.ids[row], self.texts[row], kept, self.ids[kept], self.texts[kept],
+            round(float(self.scores[row]), 6),
+        )  # fmt: skip
+
+    @property
+    def duplicate_ratio(self) -> float:
+        """Share of the texts that are dropped."""
+        return float((~self.is_kept).mean()) if len(self) else 0.0
+
+    @property
+    def exact_duplicate_ratio(self) -> float:
+        """Share of the texts that repeat an earlier one, but for greetings, case and marks."""
+        return 1 - self.pairs.rows / len(self) if len(self) else 0.0
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The kept texts for which others are dropped: the largest groups first."""
+        members: dict[int, list[Dropped]] = {}
+        for one in self.filtered:
+            members.setdefault(one.kept_index, []).append(one)
+        groups = [
+            Group(row, self.ids[row], self.texts[row], sorted(some, key=lambda one: -one.score))
+            for row, some in members.items()
+        ]
+        return sorted(groups, key=lambda group: (-group.size, group.index))
+
+    def rethreshold(self, threshold: float) -> "Duplicates":
+        """Returns the result for another threshold, from the pairs that were found already.
+
+        Raises:
+            InputError: it is below `floor`, or above 1.
+        """
+        check_threshold(threshold)
+        if threshold < self.floor:
+            raise InputError(
+                f"threshold {threshold} is below {self.floor}, down to which pairs were kept. Run "
+                f"dedupe again with a floor of {threshold}."
+            )
+        expected = expected_at(float(threshold), "given", self.nearest, self.neighbours)
+        return replace(self, estimate=expected)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Returns a row for each text, which pandas and Polars take.
+
+        A row has `id`, `text`, `kept_id` (its own if it is kept), `kept`, `score`, `size` of its
+        group, and what is known about a message.
+        """
+        sizes = np.bincount(self.kept_for, minlength=len(self))
+        known = [key for key in KEYS if any(key in about for about in self.about)]
+        places = zip(self.kept_for.tolist(), self.scores.tolist(), strict=True)
+        return [
+            {
+                "id": self.ids[row], "text": self.texts[row], "kept_id": self.ids[kept],
+                "kept": self.texts[kept], "score": round(score, 6), "size": int(sizes[kept]),
+                **{key: self.about[row].get(key) for key in known},
+            }
+            for row, (kept, score) in enumerate(places)
+        ]  # fmt: skip
+
+    def summary(self) -> dict[str, Any]:
+        """Returns JSON values: the numbers of texts, ratios, and what the threshold is."""
+        dropped = int((~self.is_kept).sum())
+        return {
+            "texts": len(self), "kept": len(self) - dropped, "dropped": dropped,
+            "duplicate_ratio": round(self.duplicate_ratio, 6),
+            "exact_duplicate_ratio": round(self.exact_duplicate_ratio, 6),
+            **asdict(self.estimate), "floor": self.floor, "recall": self.recall,
+        }  # fmt: skip
+
+    def save(
+        self, folder: str | Path, *, overwrite: bool = False, inputs: Iterable[object] = ()
+    ) -> None:
+        """Writes a folder: `kept.jsonl`, `dropped.jsonl`, and the file that `load` reads.
+
+        A row of `kept.jsonl` has `id`, `text`, what is known about a message, and `size`, the
+        number of texts that it stands for; one of `dropped.jsonl` has `kept_id`, `kept` and `score`
+        instead. Both are files of texts to every command.
+
+        Raises:
+            InputError: the folder is occupied, and `overwrite` is False; or it holds one of
+                `inputs`, which must not be lost.
+            StorageError: it can't be written.
+        """
+        encode = msgspec.json.Encoder().encode
+        rows: dict[str, list[bytes]] = {"kept.jsonl": [], "dropped.jsonl": []}
+        for row, is_kept in zip(self.to_dicts(), self.is_kept.tolist(), strict=True):
+            for name in ("kept_id", "kept", "score") if is_kept else ("size",):
+                del row[name]
+            rows["kept.jsonl" if is_kept else "dropped.jsonl"].append(encode(row) + b"\n")
+        with new_folder(Path(folder), overwrite=overwrite, inputs=inputs) as new:
+            for name, lines in rows.items():
+                (new / name).write_bytes(b"".join(lines))
+            (new / FILE).write_bytes(self._bytes())
+
+    def _bytes(self) -> bytes:
+        texts = msgspec.json.encode(
+            [self.ids, self.texts, [*self.about] if any(self.about) else []]
+        )
+        facts = {
+            "format_version": FORMAT, "rows": self.pairs.rows, "floor": self.floor,
+            "recall": self.recall, "estimate": asdict(self.estimate),
+        }  # fmt: skip
+        tensors: dict[str, NDArray[Any]] = {
+            "texts": np.frombuffer(texts, np.uint8),
+            "rows": self.rows.astype(np.int32),
+            "first": self.pairs.first,
+            "second": self.pairs.second,
+            "scores": self.pairs.scores,
+            "nearest": self.nearest,
+            "neighbours": self.neighbours,
+        }
+        return save(tensors, {_FACTS: json.dumps(facts)})
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Duplicates":
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: the folder can't be read, or has no such result.
+        """
+        path = Path(folder) / FILE
+        try:
+            with safe_open(path, "numpy") as file:
+                facts = decoded(_Facts, json.loads(file.metadata()[_FACTS]))
+                tensors = {name: file.get_tensor(name) for name in _TENSORS}
+            texts = msgspec.json.decode(tensors["texts"].tobytes(), type=_Texts)
+            made = _restored(facts, tensors, *texts)
+        except (*UNREADABLE, IndexError) as error:
+            raise InputError(f"{path} is not a result of dedupe: {error}.") from None
+        return made
+
+
+_Texts = tuple[list[str], list[str], list[dict[str, Any]]]
+_TENSORS = {
+    "texts": np.uint8, "rows": np.int32, "first": np.int32, "second": np.int32,
+    "scores": np.float32, "nearest": np.float32, "neighbours": np.float32,
+}  # fmt: skip
+
+
+class _Facts(Record, frozen=True):
+    format_version: Literal[1]
+    rows: Annotated[int, Meta(ge=0, le=2**31 - 1)]
+    floor: Annotated[float, Meta(ge=0, le=1)]
+    recall: Annotated[float, Meta(ge=0, le=1)]
+    estimate: Estimate
+
+
+def _restored(
+    facts: _Facts, tensors: dict[str, Any], ids: list[str], texts: list[str], about: list[Any]
+) -> Duplicates:
+    """Returns the result of a file's content.
+
+    Raises:
+        ValueError: the parts contradict each other.
+    """
+    rows, pairs = facts.rows, [tensors[name] for name in ("first", "second", "scores")]
+    ok = all(
+        tensors[name].dtype == kind and tensors[name].ndim == 1 for name, kind in _TENSORS.items()
+    )
+    ok = ok and len(ids) == len(texts) == len(tensors["rows"])
+    ok = ok and len(about) in (0, len(texts)) and len({*map(len, pairs)}) == 1
+    numbers = [tensors["rows"], *pairs[:2]]
+    if not ok or any(len(one) and not 0 <= one.min() <= one.max() < rows for one in numbers):
+        raise ValueError("its parts do not fit together")
+    return Duplicates(
+        ids, texts, about or [{}] * len(texts), tensors["rows"].astype(np.int64),
+        NearPairs(rows, *pairs), facts.floor, facts.estimate, facts.recall, tensors["nearest"],
+        tensors["neighbours"],
+    )  # fmt: skip
+
+
+def check_threshold(value: object, name: str = "threshold") -> None:
+    """Checks that a threshold is a number from 0 to 1.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError(f"{name} must be a cosine from 0 to 1; got {value!r}.")

@@ -1,0 +1,247 @@
+"""`rejoinder dedupe`: finds messages that mean the same, and writes those to keep."""
+
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rejoinder.cli.lines import stream_entries, where_conditions
+from rejoinder.cli.models import model_folder
+from rejoinder.cli.options import (
+    ColumnsOption,
+    ModelOption,
+    ModelSha256Option,
+    OverwriteOption,
+    ThreadsOption,
+    WhereOption,
+    epilog,
+    prints,
+)
+from rejoinder.cli.output import (
+    form_of_output,
+    note,
+    note_left_out,
+    print_json,
+    print_rows,
+    status_line,
+)
+from rejoinder.errors import InputError
+
+if TYPE_CHECKING:
+    from rejoinder.api.duplicates import Duplicates, Group
+
+EXAMPLES = epilog(
+    "rejoinder dedupe questions.txt",
+    "rejoinder dedupe slack-export.zip --where source=help --top 10",
+    "rejoinder dedupe questions.txt --examples pairs.jsonl",
+    "rejoinder dedupe index/ --false-positives 0.01 --json",
+    "rejoinder dedupe tickets.csv --columns text=subject --out unique/",
+    "rejoinder dedupe unique/ --threshold 0.95",
+)
+_TOP, _MEMBERS = 20, 3
+_SHORT = 20_000
+"""Texts that are compared within a second or two, without a bar."""
+_CHARACTERS = 160
+
+
+@prints("json", "tsv")
+def dedupe(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="File of texts, plain or compressed; - is standard input. Or an export of "
+            "conversations, a folder of pairs, of which both sides are read, an index, or what "
+            "--out wrote.",
+        ),
+    ],
+    threshold: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Cosine from which two texts mean the same."),
+    ] = None,
+    examples: Annotated[
+        Path | None,
+        "JSON lines with sentence1, sentence2 and label (1: they mean the same, or 0): the "
+        "threshold with the highest F1 on them is taken.",
+    ] = None,
+    false_positives: Annotated[
+        float | None,
+        "Share of texts without a duplicate that may be dropped: the threshold is estimated on the "
+        "texts themselves. Default: 0.001.",
+    ] = None,
+    floor: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1,
+            help="Least threshold to which OUT can be changed. Default: 0.1 below the threshold.",
+        ),
+    ] = None,
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
+    columns: ColumnsOption = None,
+    where: WhereOption = None,
+    out: Annotated[
+        Path | None,
+        "Folder to write: kept.jsonl, dropped.jsonl, and duplicates.safetensors, which another "
+        "threshold is applied to.",
+    ] = None,
+    overwrite: OverwriteOption = False,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, help="Groups to print. Default: 20, and all as JSON or TSV."),
+    ] = None,
+    threads: ThreadsOption = None,
+) -> None:  # fmt: skip
+    """Find texts that mean the same, in groups around one to keep, the largest first."""
+    if overwrite and out is None:
+        raise InputError("--overwrite needs --out FOLDER.")
+    if floor is not None and out is None:
+        raise InputError("--floor is for what --out writes, whose threshold can be changed.")
+    from rejoinder.api.duplicates import FILE
+
+    if (Path(source) / FILE).is_file():
+        given = {
+            "--examples": examples, "--false-positives": false_positives, "--floor": floor,
+            "--model": model, "--model-sha256": model_sha256, "--columns": columns,
+            "--where": where, "--threads": threads,
+        }  # fmt: skip
+        found = _changed(Path(source), threshold, [name for name, value in given.items() if value])
+    else:
+        found = _found(
+            source, model, model_sha256, columns, where, threshold=threshold, examples=examples,
+            false_positives=false_positives, floor=floor, threads=threads,
+        )  # fmt: skip
+    if out is not None:
+        found.save(out, overwrite=overwrite, inputs=[source, *([examples] if examples else [])])
+    _print(found, top)
+    if out is not None:
+        status_line(f"wrote {out}: {len(found) - len(found.filtered):,} kept")
+
+
+def _changed(folder: Path, threshold: float | None, wrong: list[str]) -> "Duplicates":
+    """Returns what `--out` wrote, with another threshold."""
+    from rejoinder.api.duplicates import Duplicates
+
+    if wrong:
+        raise InputError(
+            f"{', '.join(wrong)}: {folder} has the duplicates of texts already; they take "
+            "--threshold alone. Name the texts."
+        )
+    found = Duplicates.load(folder)
+    return found if threshold is None else found.rethreshold(threshold)
+
+
+def _found(
+    source: str,
+    model: str | None,
+    sha256: str | None,
+    columns: str | None,
+    where: list[str] | None,
+    **settings: Any,
+) -> "Duplicates":
+    from rejoinder.api.collection import open_collection
+    from rejoinder.api.dedupe import dedupe as find
+    from rejoinder.cli.progress import Bar, encoding_bar
+
+    is_input = source == "-"
+    with encoding_bar() as encoding:
+        opened = open_collection(
+            stream_entries(source, columns) if is_input else Path(source),
+            model_folder(model, sha256) if model else None,
+            columns=None if is_input else columns,
+            where=where_conditions(where or []),
+            threads=settings["threads"],
+            progress=encoding,
+        )
+    with Bar("texts") as bar:
+
+        def comparing(stage: str, done: int, total: int | None) -> None:
+            if len(opened) > _SHORT:
+                bar.show(stage, done, total)
+
+        found = find(opened, **settings, progress=comparing)
+    note_left_out(opened.left_out)
+    return found
+
+
+def _print(found: "Duplicates", top: int | None) -> None:
+    form = form_of_output()
+    groups = found.groups[: top if top or form != "table" else _TOP]
+    if form == "json":
+        print_json({**found.summary(), "groups": [_tree(group) for group in groups]})
+        return
+    if form == "tsv":
+        rows = (
+            (number, group.size, one.score, one.id, one.text)
+            for number, group in enumerate(groups, 1)
+            for one in (group.kept, *group.dropped)
+        )
+        print_rows(("group", "size", "cosine", "id", "text"), rows)
+    else:
+        _print_groups(groups)
+        if len(found.groups) > len(groups):
+            typer.echo(f"and {len(found.groups) - len(groups):,} groups more (--top, --json)")
+    _summarise(found)
+
+
+def _tree(group: "Group") -> dict[str, Any]:
+    return {
+        "size": group.size, "id": group.id, "text": group.text,
+        "dropped": [
+            {"id": one.id, "text": one.text, "cosine": one.score} for one in group.dropped
+        ],
+    }  # fmt: skip
+
+
+def _print_groups(groups: "Iterable[Group]") -> None:
+    """Prints the kept text of each group, and the first different ones that are dropped for it."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    for group in groups:
+        console.print(Text(f"{group.size:>6,}  ") + Text(_excerpt(group.text), "bold"))
+        shown = {_excerpt(group.text): 1.0}
+        for one in group.dropped:
+            shown.setdefault(_excerpt(one.text), one.score)
+        for text, score in islice(shown.items(), 1, 1 + _MEMBERS):
+            console.print(Text(f"        {score:.2f}  {text}", "dim"))
+        if len(shown) > 1 + _MEMBERS:
+            console.print(Text(f"              and {len(shown) - 1 - _MEMBERS:,} others", "dim"))
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _CHARACTERS else f"{line[:_CHARACTERS].rstrip()} …"
+
+
+_BASES = {
+    "given": "as given",
+    "examples": "by the examples",
+    "false positives": "by the rate of false positives",
+    "default": "the default",
+}
+
+
+def _summarise(found: "Duplicates") -> None:
+    """Prints what was found and how, on standard error."""
+    dropped, estimate = len(found.filtered), found.estimate
+    status_line(
+        f"{len(found):,} texts: {len(found) - dropped:,} kept, {dropped:,} dropped "
+        f"({found.duplicate_ratio:.1%}) in {len(found.groups):,} groups, from a cosine of "
+        f"{found.threshold:.3g} ({_BASES[estimate.basis]})"
+    )
+    if estimate.f1 is not None:
+        status_line(
+            f"on the examples: precision {estimate.precision:.3f}, recall {estimate.recall:.3f}, "
+            f"F1 {estimate.f1:.3f}"
+        )
+    if estimate.basis == "default":
+        note(
+            "there are few texts, or most have a near one, so that no rate of false positives can "
+            "be estimated. Look at some groups, or label pairs for --examples"
+        )
+    if found.recall < 1:
+        status_line(f"of the near pairs, {found.recall:.1%} were found, by a sample")

@@ -1,0 +1,41 @@
+"""What an embedding hardly tells apart: numbers, and words that the model does not know."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.inference.near_pairs import NearPairs
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_DIGIT = re.compile(r"\d")
+
+
+def marks_of(
+    texts: Sequence[str], unknown: Callable[[list[str]], NDArray[np.bool_]] | None = None
+) -> list[frozenset[str]]:
+    """Returns the words of texts that have a digit, or that are `unknown` to the model.
+
+    >>> [sorted(marks) for marks in marks_of(["Does v2 run on Windows 10?", "Yes"])]
+    [['10', 'v2'], []]
+    """
+    words = [{*_WORD.findall(text.lower())} for text in texts]
+    marks = {word for some in words for word in some if _DIGIT.search(word)}
+    if unknown is not None:
+        others = sorted({word for some in words for word in some} - marks)
+        marks |= {word for word, is_new in zip(others, unknown(others), strict=True) if is_new}
+    return [frozenset(some & marks) for some in words]
+
+
+def differing(pairs: NearPairs, marks: Sequence[frozenset[str]]) -> NDArray[np.bool_]:
+    """Returns (P,) bool: which pairs have rows each with a mark that the other lacks.
+
+    `Error 404` and `Error 500` are two things. `Error 404` may be what somebody means by `Error`.
+    """
+    has_some = np.array([bool(some) for some in marks], np.bool_)
+    differ = has_some[pairs.first] & has_some[pairs.second]
+    for place in np.flatnonzero(differ).tolist():
+        one, other = marks[pairs.first[place]], marks[pairs.second[place]]
+        differ[place] = not (one <= other or other <= one)
+    return differ
