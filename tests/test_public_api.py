@@ -15,6 +15,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 FUNCTIONS = {
     *(
         "adapt",
+        "cluster",
         "compare",
         "dedupe",
         "encode_file",
@@ -35,6 +36,8 @@ CLASSES = {
     "IndexHit",
     "SentenceEmbedder",
     "SentenceEncoder",
+    "Topic",
+    "Topics",
 }
 ERRORS = {
     name

@@ -10,12 +10,14 @@ __version__ = VERSION
 TYPE_CHECKING = False  # type checkers know the name; importing `typing` would take 15 ms
 if TYPE_CHECKING:
     from rejoinder.api.adaptation import adapt
+    from rejoinder.api.cluster import cluster
     from rejoinder.api.dedupe import dedupe
     from rejoinder.api.duplicates import Duplicates
     from rejoinder.api.encoders import load_encoder
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
     from rejoinder.api.finetuning import finetune
+    from rejoinder.api.topics import Topic, Topics
     from rejoinder.api.training import train
     from rejoinder.corpus.extract import extract
     from rejoinder.errors import (
@@ -56,9 +58,12 @@ __all__ = [
     "SentenceEmbedder",
     "SentenceEncoder",
     "StorageError",
+    "Topic",
+    "Topics",
     "TrainingError",
     "__version__",
     "adapt",
+    "cluster",
     "compare",
     "dedupe",
     "encode_file",
@@ -79,7 +84,10 @@ _MODULES = {
     "IndexHit": "index.hits",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "inference.encoder",
+    "Topic": "api.topics",
+    "Topics": "api.topics",
     "adapt": "api.adaptation",
+    "cluster": "api.cluster",
     "compare": "evaluation.comparison",
     "dedupe": "api.dedupe",
     "encode_file": "inference.encoding",

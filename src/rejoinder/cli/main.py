@@ -9,6 +9,7 @@ import typer
 from rejoinder.cli import (
     adapt,
     card,
+    cluster,
     compare,
     config,
     data,
@@ -57,6 +58,7 @@ for _function, _examples in (
     (use.similarity, use.SIMILARITY_EXAMPLES),
     (index.index, index.EXAMPLES),
     (search.search, search.EXAMPLES),
+    (cluster.cluster, cluster.EXAMPLES),
     (dedupe.dedupe, dedupe.EXAMPLES),
     (use.rank, use.RANK_EXAMPLES),
     (use.info, use.INFO_EXAMPLES),

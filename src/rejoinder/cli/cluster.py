@@ -1,0 +1,173 @@
+"""`rejoinder cluster`: what texts are about."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rejoinder.cli.models import model_folder
+from rejoinder.cli.options import (
+    ColumnsOption,
+    ModelOption,
+    ModelSha256Option,
+    OverwriteOption,
+    SeedOption,
+    ThreadsOption,
+    epilog,
+    prints,
+)
+from rejoinder.cli.output import (
+    asked_for,
+    form_of_output,
+    note_left_out,
+    print_json,
+    print_rows,
+    print_table,
+    status_line,
+)
+from rejoinder.cli.progress import Bar, encoding_bar
+from rejoinder.errors import InputError
+
+if TYPE_CHECKING:
+    from rejoinder.api.topics import Topic, Topics
+
+EXAMPLES = epilog(
+    "rejoinder cluster slack_export.zip",
+    "rejoinder cluster index/ --topics 50 --json",
+    "rejoinder cluster messages.csv --columns text=body --out topics/",
+    "rejoinder cluster newer.csv --columns text=body --out topics/ --add",
+)
+_COLUMNS = ("topic", "name", "messages", "over time", "typical message")
+_BARS = "▁▂▃▄▅▆▇█"
+_MOST_MONTHS = 24
+_SHOWN = 90
+"""Characters of a typical message in a table."""
+
+
+@prints("json", "tsv")
+def cluster(
+    texts: Annotated[
+        str,
+        typer.Argument(
+            help="File of texts, an export of conversations, a folder of pairs, or an index."
+        ),
+    ],
+    columns: ColumnsOption = None,
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
+    topics: Annotated[
+        int | None,
+        typer.Option(min=1, help="About how many topics to find. Default: as the texts have."),
+    ] = None,
+    least: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Least number of different texts of a topic. Default: 10, or fewer for fewer than "
+            "500 texts.",
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = None,
+    out: Annotated[Path | None, "Folder to write: topics, and the topic of each message."] = None,
+    add: Annotated[
+        bool,
+        "Keep the topics in OUT, and add the texts that it lacks to the nearest ones.",
+    ] = False,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Find the topics of texts: names, sizes, typical messages, and change over time."""
+    _refuse_without_effect(
+        {"--topics": topics, "--least": least, "--seed": seed, "--overwrite": overwrite},
+        out,
+        add=add,
+    )
+    from rejoinder.api.cluster import add_to_topics, cluster_collection
+    from rejoinder.api.collection import open_collection
+    from rejoinder.api.topics import Topics
+    from rejoinder.io.files.outputs import refuse_occupied
+
+    encoder = model_folder(model, model_sha256) if model else None
+    before = Topics.load(out) if add and out is not None else None
+    if out is not None and not add:
+        refuse_occupied(out, overwrite=overwrite)
+    with encoding_bar() as progress:
+        collection = open_collection(
+            texts, encoder, columns=columns, threads=threads, progress=progress
+        )
+    if before is None:
+        with Bar("messages") as bar:
+            found = cluster_collection(
+                collection, topics=topics, least=least, seed=seed, threads=threads, stage=bar.show
+            )
+    else:
+        found = add_to_topics(before, collection)
+    if out is not None:
+        found.save(out, overwrite=overwrite or add)
+    _print(found)
+    note_left_out(collection.left_out)
+    if out is not None:
+        status_line(f"wrote {out}: {len(found)} topics of {len(found.ids):,} messages")
+
+
+def _refuse_without_effect(settings: dict[str, Any], out: Path | None, *, add: bool) -> None:
+    """Refuses options that would not change the result.
+
+    Raises:
+        InputError: there is one.
+    """
+    if out is None and (add or settings["--overwrite"]):
+        raise InputError(f"{'--add' if add else '--overwrite'} is for a folder; give --out FOLDER.")
+    wrong = [name for name, value in settings.items() if value]
+    if add and wrong:
+        raise InputError(
+            f"{' and '.join(wrong)}: only where topics are looked for, and --add keeps those in "
+            "--out. Leave one out."
+        )
+
+
+def _print(found: "Topics") -> None:
+    """Prints topics below their wider ones, the largest of these first."""
+    none = int((found.labels < 0).sum())
+    if asked_for("json"):
+        print_json({
+            "messages": len(found.ids), "none": none, "months": found.months,
+            "topics": found.topic_dicts()[: len(found)],
+            "wider": found.topic_dicts()[len(found) :],
+        })  # fmt: skip
+        return
+    if form_of_output() == "tsv":
+        print_rows(_COLUMNS, [_row(found, topic) for topic in found.topics])
+        return
+    dated = bool(found.months)
+    columns = [name for name in _COLUMNS if dated or name != "over time"]
+    wider = sorted(found.wider, key=lambda topic: -topic.size)
+    titles: dict[int | None, str] = {one.id: f"{one.name} ({one.size:,})" for one in wider}
+    titles[None] = "Other topics" if wider else ""
+    for parent, title in titles.items():
+        inside = [one for one in found.topics if one.parent == parent]
+        if inside:
+            rows = [_row(found, topic) for topic in inside]
+            print_table(title, columns, [[*row[:3], *row[3 if dated else 4 :]] for row in rows])
+            typer.echo()
+    share = none / max(len(found.ids), 1)
+    total = f"{len(found.ids):,} messages, {len(found)} topics"
+    typer.echo(f"{total}; messages without a topic: {none:,} ({share:.0%})")
+
+
+def _row(found: "Topics", topic: "Topic") -> tuple[Any, ...]:
+    typical = " ".join(topic.typical[0].split()) if topic.typical else ""
+    shown = typical if len(typical) <= _SHOWN else f"{typical[:_SHOWN].rsplit(' ', 1)[0]} …"
+    return topic.id, topic.name, topic.size, _line([*found.shares(topic).values()]), shown
+
+
+def _line(shares: Sequence[float]) -> str:
+    """Returns shares as a line of bars, of the last months.
+
+    >>> _line([0, 0.1, 0.2])
+    '▁▅█'
+    """
+    shares = shares[-_MOST_MONTHS:]
+    highest = max(shares, default=0) or 1
+    return "".join(_BARS[round(share / highest * (len(_BARS) - 1))] for share in shares)

@@ -1,0 +1,182 @@
+"""Words of texts: which texts say the same or next to nothing, and what is distinctive of topics.
+
+The everyday words are English. Without them, texts in other languages keep their function words,
+which have low scores where all topics use them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.measures import Indices
+from rejoinder.text.ragged import Ragged, offsets_of
+from rejoinder.text.words import NumberedWords
+
+
+def _set_of(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_EVERYDAY = _set_of(
+    # pronouns, articles, prepositions, conjunctions
+    "i me my mine myself you your yours yourself he him his himself she her hers herself it its "
+    "itself we us our ours ourselves they them their theirs themselves one ones someone somebody "
+    "anyone anybody everyone everybody noone nobody something anything everything nothing a an the "
+    "this that these those here there where when while who whom whose which what why how some any "
+    "all both each every few many much more most less least other others another such same own "
+    "and or but nor so if then else than because as until unless although though whether of at by "
+    "for with about against between into through during before after above below to from up down "
+    "in out on off over under again further once within without upon per via toward towards "
+    "across along around besides beyond except near onto since till out etc "
+    # auxiliaries and verbs of conversation
+    "be am is are was were been being have has had having do does did doing done will would shall "
+    "should can could may might must need ought let lets get gets got getting gotten go goes going "
+    "gone went come comes came coming make makes made making take takes took taking put keep say "
+    "says said saying tell told know knows knew known think thinks thought thinking guess mean "
+    "means meant see sees saw seen seeing look looks looked looking seem seems seemed want wants "
+    "wanted wanna gonna gotta use used using try tries tried trying give gives gave given happen "
+    "happens happened like likes liked feel feels felt sound sounds find found believe suppose "
+    "wonder wondering understand hope ask asked talk talking remember call called start started "
+    "help work works worked working "
+    # adverbs, adjectives, nouns that go with anything
+    "not no yes yeah yep yup ya yea nope nah ok okay k kk well oh ah ahh aha uh um hmm hm huh wow "
+    "lol haha hahaha hehe heh lmao rofl omg btw imo imho tbh idk afaik ouch oops ooh eh aw aww "
+    "hi hello hey hiya bye goodbye cheers thanks thank thx thanx ty tia please pls plz sorry "
+    "welcome congrats congratulations greetings regards dear sir kind good great nice cool fine "
+    "awesome amazing excellent wonderful perfect lovely interesting funny bad better best worse "
+    "worst right wrong true sure exactly indeed correct agree agreed definitely certainly "
+    "absolutely probably maybe perhaps possibly actually really very quite pretty rather too also "
+    "just only even still already yet ever never always often sometimes usually now today ago "
+    "soon later back away together instead anyway anyways however therefore thus hence almost "
+    "enough lot lots bit kinda sorta kind sort thing things stuff way ways time times people guy "
+    "guys man dude folks idea point fact case reason part end rest course sense matter sake kind "
+    "new old big little small long high low different able possible important easy hard clear "
+    "first second next last two three least rather whatever whenever wherever whoever either "
+    "neither far else forward "
+    # addresses of pages
+    "http https www com org net html htm "
+    # contractions without their apostrophe
+    "dont doesnt didnt cant cannot couldnt wont wouldnt isnt arent wasnt werent hasnt havent "
+    "hadnt shouldnt mustnt aint im ive ill id youre youve youll youd hes shes theyre theyve thats "
+    "whats theres heres yall"
+)
+_DISTINCT = 8
+"""Distinctive words of a topic."""
+_RARE = 3
+"""Texts of a topic that a distinctive word must be in."""
+
+
+@dataclass(frozen=True)
+class TextWords:
+    """The words of N texts: tokens with a letter or a digit."""
+
+    words: list[str]
+    numbers: Ragged
+    """The numbers of each text's words in `words`, in order."""
+    firsts: Indices
+    """(N,) int64: the first text with the same words in the same order."""
+    says: NDArray[np.bool_]
+    """(N,) bool: whether a word of the text is not an everyday one."""
+
+
+def words_of(texts: Sequence[str]) -> TextWords:
+    """Returns the words of texts.
+
+    >>> found = words_of(["Thanks!", "It crashes.", "thanks", "it crashes"])
+    >>> found.firsts.tolist(), found.says.tolist()
+    ([0, 1, 0, 1], [False, True, False, True])
+    """
+    table = NumberedWords()
+    numbers = table(texts)
+    words = table.since(0)
+    numbers = numbers.only(np.array([_is_word(word) for word in words], np.bool_)[numbers.ids])
+    content, offsets = numbers.ids.tobytes(), (numbers.offsets * numbers.ids.itemsize).tolist()
+    places: dict[bytes, int] = {}
+    firsts = [
+        places.setdefault(content[begin:end], row)
+        for row, (begin, end) in enumerate(pairwise(offsets))
+    ]
+    telling = np.array([_is_telling(word) for word in words], np.int64)
+    told = offsets_of(telling[numbers.ids])[numbers.offsets]
+    return TextWords(words, numbers, np.array(firsts, np.int64), told[1:] > told[:-1])
+
+
+def distinctive_words(found: TextWords, labels: Indices, count: int) -> list[dict[str, float]]:
+    """Returns the words of each topic that its texts have and others lack, with scores, falling.
+
+    The score of a word is p ln(p / q): class-based tf-idf (Grootendorst 2022) of the share p of the
+    topic's texts and the share q of all texts that have the word. Texts with the same words count
+    once. Everyday words and further forms of a word are left out.
+
+    Args:
+        found: The words of N texts.
+        labels: (N,) int64: topics of texts, -1 for none.
+        count: Number of topics.
+    """
+    from scipy.sparse import csr_matrix
+
+    rows = np.flatnonzero(found.firsts == np.arange(len(labels)))
+    kept = found.numbers.take(rows)
+    text = np.repeat(np.arange(len(rows)), kept.lengths)
+    pairs = np.unique(text * len(found.words) + kept.ids)
+    text, word = np.divmod(pairs, max(len(found.words), 1))
+    telling = np.array([_is_telling(one) for one in found.words], np.bool_)
+    shown = telling[word]
+    text, word = text[shown], word[shown]
+    overall = np.bincount(word, minlength=len(found.words)) / max(len(rows), 1)
+    label = labels[rows]
+    inside = label[text] >= 0
+    table = csr_matrix(
+        (np.ones(inside.sum()), (label[text[inside]], word[inside])), (count, len(found.words))
+    )
+    sizes = np.bincount(label[label >= 0], minlength=count)
+    names = []
+    for topic in range(count):
+        span = slice(*table.indptr[topic : topic + 2])
+        numbers, texts = table.indices[span], table.data[span]
+        often = texts >= min(_RARE, max(sizes[topic] // 3, 1))
+        numbers, share = numbers[often], texts[often] / max(sizes[topic], 1)
+        scores = share * np.log(share / overall[numbers])
+        best = np.lexsort((numbers, -scores))[: min(8 * _DISTINCT, int((scores > 0).sum()))]
+        by_word = {found.words[numbers[place]]: float(scores[place]) for place in best.tolist()}
+        names.append({word: by_word[word] for word in _other_words([*by_word])})
+    return names
+
+
+def _other_words(words: Sequence[str]) -> list[str]:
+    """Returns the first words that are not forms of one before.
+
+    >>> _other_words(["vote", "votes", "close", "voting", "queue"])
+    ['vote', 'close', 'queue']
+    """
+    kept: list[str] = []
+    for word in words:
+        if not any(_is_form(word, other) for other in kept):
+            kept.append(word)
+        if len(kept) == _DISTINCT:
+            break
+    return kept
+
+
+def _is_form(word: str, other: str) -> bool:
+    shortest = min(len(word), len(other))
+    stem = other[: max(3, shortest - 1)]
+    return word.startswith(stem) and abs(len(word) - len(other)) <= 3
+
+
+def _is_word(token: str) -> bool:
+    return any(map(str.isalnum, token))
+
+
+def _is_telling(token: str) -> bool:
+    """Returns whether a token is a word with a letter, longer than one, and not everyday."""
+    return (
+        len(token) > 1
+        and any(map(str.isalpha, token))
+        and token not in _EVERYDAY
+        and token.partition("'")[0] not in _EVERYDAY
+        and token.replace("'", "") not in _EVERYDAY
+    )
