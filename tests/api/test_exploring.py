@@ -1,5 +1,6 @@
 """Conversations are prepared once, and again when they or what is wanted of them changed."""
 
+import json
 import os
 import shutil
 
@@ -7,6 +8,7 @@ import pytest
 
 from export_samples import slack, write
 from rejoinder.api.exploring import explore
+from rejoinder.corpus.extract import extract
 from rejoinder.errors import InputError
 from rejoinder.index.indexing import Index
 
@@ -51,9 +53,14 @@ def test_what_changed_is_prepared_again(export, tmp_path):
 
 
 def test_an_index_is_explored_where_it_is(export, tmp_path):
-    Index.create(tmp_path / "index", export, "rejoinder-small")
+    made = Index.create(tmp_path / "index", export, "rejoinder-small")
     ready = explore(tmp_path / "index")
-    assert (ready.folder, ready.index, ready.fresh) == (None, tmp_path / "index", False)
+    assert (ready.folder, ready.index) == (tmp_path / "index.explore", tmp_path / "index")
+    assert ready.fresh
+    assert not (ready.folder / "index").exists()
+    assert not explore(tmp_path / "index").fresh
+    made.delete(made.search("Yes, since today", 1)[0][0].id)
+    assert explore(tmp_path / "index").fresh
     with pytest.raises(InputError, match="finetune"):
         explore(tmp_path / "index", finetune=True)
 
@@ -63,6 +70,25 @@ def test_lines_and_tables_are_explored_too(tmp_path):
     table.write_text("q,n\nHow old are you?,7\nWhere do you live?,8\n")
     ready = explore(table, model="rejoinder-small", columns="text=q,id=n")
     assert Index(ready.index).get("8") == "Where do you live?"
+
+
+def test_both_sides_of_pairs_are_explored(export, tmp_path):
+    extract(export, tmp_path / "pairs", rules="none")
+    ready = explore(tmp_path / "pairs", model="rejoinder-small")
+    index = Index(ready.index)
+    [hit] = index.search("Yes, since today", 1)[0]
+    assert index.get(hit.about["answers"]).startswith("Does #billing work")
+
+
+def test_what_is_found_is_kept(export):
+    for day in range(3, 8):
+        question = {"type": "message", "user": f"U{day}", "ts": f"17092{day}0000.0001", "text":
+                    "How do I open the billing page?"}  # fmt: skip
+        (export / f"help/2024-03-0{day}.json").write_text(json.dumps([question]))
+    ready = explore(export, model="rejoinder-small")
+    [asked] = json.loads((ready.folder / "asked.json").read_bytes())
+    assert (asked["text"], asked["count"]) == ("How do I open the billing page?", 5)
+    assert asked["authors"] == 5
 
 
 def test_what_is_missing_is_said(tmp_path):

@@ -34,6 +34,7 @@ def test_the_corpus_is_counted(messages, index):
     assert answer["authors"] == [["Ann", 2], ["Bob B.", 1], ["U9", 1]]
     assert (answer["first"], answer["last"]) == (1709280100.0002, 1709366500.0006)
     assert answer["threads"] is True
+    assert (answer["name"], answer["found"]) == (None, [])
     assert messages.get("/info").json()["rejoinder"]["corpus"] is True
 
 

@@ -1,22 +1,25 @@
 """The OpenAPI: every route, with an example that works."""
 
+import orjson
 import pytest
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
 from rejoinder import Index
+from rejoinder.api.asked import Asked, Reply
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.serve.app import create_app
+from rejoinder.serve.explored import Explored
 from rejoinder.serve.routes import ROUTERS
 from serving import TEXTS, running_app
 
 ROUTES = {
     "/embed", "/similarity", "/rerank", "/tokenize", "/info", "/health", "/metrics", "/rank",
     "/search", "/texts", "/explain", "/unknown", "/map", "/v1/embeddings", "/v1/models",
-    "/v1/models/{name}", "/corpus", "/similar", "/around",
+    "/v1/models/{name}", "/corpus", "/similar", "/around", "/asked",
 }  # fmt: skip
-OF_AN_INDEX = {"/corpus", "/similar", "/around"}
+OF_AN_INDEX = {"/corpus", "/similar", "/around", "/asked"}
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +57,15 @@ def indexed(model, tmp_path_factory):
     made = Index.create(folder, TEXTS, "rejoinder-small")
     row = made.encoder.encode(["Fine."])
     made.add_encoded([EncodedTexts(["m"], ["Fine."], row, [{"source": "help"}])])
-    with running_app(create_app(model, index=TextIndex(folder))) as started:
+    [reply] = [Reply("2", "Ten.", None, 7.0, 1)]
+    asked = Asked("1", TEXTS[0], 2, 2, 3.0, 4.0, ["Your age?"], ["1", "4"], [reply], 1, True)
+    explored = Explored("chat.zip", "index", asked=orjson.dumps([asked]))
+    app = create_app(model, index=TextIndex(folder), explored=explored)
+    with running_app(app) as started:
         yield started
 
 
-ASKED = {"/info", "/health", "/metrics", "/corpus", "/v1/models", "/v1/models/{name}"}
+ASKED = {"/info", "/health", "/metrics", "/corpus", "/asked", "/v1/models", "/v1/models/{name}"}
 """By GET."""
 
 

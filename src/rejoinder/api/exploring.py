@@ -1,18 +1,25 @@
 """Prepares conversations for the page that explores them, in a folder that stays.
 
-The folder has the index, with its model if that was fine-tuned, and `explore.json`, which says what
-it was made from. Nothing is done again as long as that is the same.
+The folder has the index, with its model if that was fine-tuned, what was found in it, and
+`explore.json`, which says what it was made from. Nothing is done again as long as that is the same.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
+from rejoinder.api.asked import asked_again
+from rejoinder.api.collection import messages_of_pairs, open_collection
+from rejoinder.api.dedupe import dedupe
+from rejoinder.corpus.manifest import FILE as PAIRS_FILE
+from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
+from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.hashed import (
@@ -28,10 +35,12 @@ from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import DEFAULT
 
-FILE = "explore.json"
-INDEX = "index"
+FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
 SUFFIX = ".explore"
 """What the folder is called, after the name of what it was made from."""
+_DIFFERENT = 0.02
+"""Share of messages without a duplicate that may count as asked again. People read the result and
+drop what does not belong there, so that it may be higher than that of `dedupe`."""
 _FORMAT_VERSION = 1
 _REMEDY = "Remove the folder."
 
@@ -50,11 +59,11 @@ class _Made(Record, frozen=True):
 
 
 @dataclass(frozen=True)
-class Explored:
+class Prepared:
     """Conversations that are ready to explore."""
 
-    folder: Path | None
-    """Where they were prepared; None for an index, which is explored where it is."""
+    folder: Path
+    """What was found in them, and the index unless that was there before."""
     index: Path
     fresh: bool
     """Whether they were prepared just now."""
@@ -68,9 +77,31 @@ class Explored:
 class Watch:
     """What is called as the work goes on."""
 
-    stage: Callable[[str], None] = lambda _doing: None
-    """Called with what is begun."""
+    stage: ExtractProgress = lambda _stage, _done, _all: None
+    """Called with a stage, how much of it is done, and the total or None if it is unknown."""
     indexing: EncodingProgress = lambda _done, _read, _all: None
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is explored, and how."""
+
+    source: Path
+    model: str | Path | None
+    columns: str | None
+    finetune: bool
+    minutes: float
+    threads: int | None
+    watch: Watch
+
+    @property
+    def is_index(self) -> bool:
+        return (self.source / INDEX_FILE).is_file()
+
+    @property
+    def read(self) -> Path:
+        """The file or folder whose content is compared."""
+        return self.source / INDEX_FILE if self.is_index else self.source
 
 
 def explore(
@@ -83,12 +114,11 @@ def explore(
     minutes: float = 5.0,
     threads: int | None = None,
     watch: Watch = Watch(),
-) -> Explored:
+) -> Prepared:
     """Prepares conversations to be explored, unless that was done before.
 
     Args:
-        source: An export, a file of texts, a folder of pairs (whose replies are explored), or an
-            index.
+        source: An export, a file of texts, a folder of pairs or an index.
         out: Folder of the prepared conversations. Default: next to `source`, by its name.
         model: Model that encodes; default: `rejoinder-base`. An index has one.
         columns: Of a table, as `Index.create` takes them.
@@ -100,59 +130,88 @@ def explore(
     Raises:
         RejoinderError: `source` can't be read, or `out` can't be written.
     """
-    place = Path(source)
-    if (place / INDEX_FILE).is_file():
-        _refuse_for_index(out, model, columns, finetune=finetune)
-        return Explored(None, place, fresh=False)
-    if not place.exists():
-        raise InputError(f"{place} does not exist; name an export, a file, pairs or an index.")
-    folder = place.with_name(place.name + SUFFIX) if out is None else Path(out)
-    start = find_model(DEFAULT if model is None else model)
-    stamp = _stamp_of(place)
-    wanted = _Made(stamp, "", read_model(start).describe()["sha256"], columns, finetune)
-    known = _read(folder)
-    if known is not None and _is_made(folder, known, wanted, place):
-        return Explored(folder, folder / INDEX, fresh=False)
-    with new_folder(folder, overwrite=known is not None, inputs=[place, start]) as new:
-        better = True
-        with scratch_folder() as work:
-            if finetune:
-                better = _finetune(place, work, start, minutes, threads, watch)
-            watch.stage("indexing")
-            tuned = finetune and better
-            made = Index.create(
-                new / INDEX, place, work / "model" if tuned else model, columns=columns,
-                copy_model=tuned, progress=watch.indexing,
-            )  # fmt: skip
-        made_from = _Made(stamp, _content_of(place), wanted.model, columns, finetune)
-        write_text(new / FILE, sealed_text(made_from, _FORMAT_VERSION))
-    return Explored(folder, folder / INDEX, fresh=True, left_out=made.left_out, better=better)
+    work = _Work(Path(source), model, columns, finetune, minutes, threads, watch)
+    if not work.source.exists():
+        raise InputError(f"{source} does not exist; name an export, a file, pairs or an index.")
+    folder = work.source.with_name(work.source.name + SUFFIX) if out is None else Path(out)
+    index = work.source if work.is_index else folder / INDEX
+    wanted, known = _wanted(work), _read(folder)
+    if known is not None and _is_made(folder, known, wanted, work.read):
+        return Prepared(folder, index, fresh=False)
+    inputs = [work.source, *([] if model is None else [model])]
+    with new_folder(folder, overwrite=known is not None, inputs=inputs) as new:
+        left_out, better = ({}, True) if work.is_index else _index(work, new / INDEX)
+        _find(work.source if work.is_index else new / INDEX, new, work)
+        made = replace(wanted, content=_content_of(work.read))
+        write_text(new / FILE, sealed_text(made, _FORMAT_VERSION))
+    return Prepared(folder, index, fresh=True, left_out=left_out, better=better)
 
 
-def _refuse_for_index(
-    out: str | Path | None, model: str | Path | None, columns: str | None, *, finetune: bool
-) -> None:
-    given = {"out": out, "model": model, "columns": columns, "finetune": finetune}
+def _wanted(work: _Work) -> _Made:
+    """Returns what a folder must have been made from, without the hash of the content.
+
+    Raises:
+        InputError: an option does not fit an index.
+        ModelError: there is no such model.
+    """
+    stamp = _stamp_of(work.read)
+    if not work.is_index:
+        place = find_model(DEFAULT if work.model is None else work.model)
+        sha256 = read_model(place).describe()["sha256"]
+        return _Made(stamp, "", sha256, work.columns, work.finetune)
+    given = {"model": work.model, "columns": work.columns, "finetune": work.finetune}
     wrong = [name for name, value in given.items() if value]
     if wrong:
         raise InputError(
             f"{' and '.join(wrong)}: an index is explored as it is. Leave that out, or name what "
             "the index was made from."
         )
+    return _Made(stamp, "", read_manifest(work.source).model.sha256, None, finetuned=False)
 
 
-def _finetune(
-    source: Path, work: Path, model: Path, minutes: float, threads: int | None, watch: Watch
-) -> bool:
-    """Writes a model to `work`, and returns whether it got better."""
+def _index(work: _Work, out: Path) -> tuple[Mapping[str, int], bool]:
+    """Writes the index. Returns which messages were left out, and whether training helped."""
+    with scratch_folder() as scratch:
+        better = not work.finetune or _finetune(work, scratch)
+        tuned = work.finetune and better
+        are_pairs = (work.source / PAIRS_FILE).is_file()
+        made = Index.create(
+            out,
+            messages_of_pairs(work.source) if are_pairs else work.source,
+            scratch / "model" if tuned else work.model,
+            columns=work.columns,
+            copy_model=tuned,
+            progress=work.watch.indexing,
+        )
+        return made.left_out, better
+
+
+def _find(index: Path, out: Path, work: _Work) -> None:
+    """Writes what is found in the messages of an index."""
+    collection = open_collection(index, threads=work.threads)
+    duplicates = dedupe(
+        collection, false_positives=_DIFFERENT, threads=work.threads, progress=work.watch.stage
+    )
+    asked = asked_again(collection, duplicates)
+    (out / ASKED).write_bytes(msgspec.json.encode(asked))
+
+
+def _finetune(work: _Work, scratch: Path) -> bool:
+    """Writes a model to `scratch`, and returns whether it got better."""
     from rejoinder.api.finetuning import finetune  # needs torch
     from rejoinder.corpus.extract import extract
 
-    watch.stage("finding replies")
-    extract(str(source), work / "pairs", split=(80, 10, 10), threads=threads)
+    pairs, stage = work.source, work.watch.stage
+    if not (pairs / PAIRS_FILE).is_file():
+        pairs = scratch / "pairs"
+        columns = work.columns
+        extract(
+            str(work.source), pairs, columns=columns, split=(80, 10, 10), threads=work.threads,
+            progress=stage,
+        )  # fmt: skip
     tuned = finetune(
-        work / "pairs", out=work / "model", model=model, minutes=minutes, threads=threads,
-        stage=watch.stage,
+        pairs, out=scratch / "model", model=DEFAULT if work.model is None else work.model,
+        minutes=work.minutes, threads=work.threads, stage=lambda doing: stage(doing, 0, None),
     )  # fmt: skip
     return tuned.folder is not None
 

@@ -34,8 +34,8 @@ def explore(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Export of conversations, file of texts, folder of `rejoinder extract`, whose "
-            "replies are explored, or of `rejoinder index`.",
+            help="Export of conversations, file of texts, folder of `rejoinder extract` or of "
+            "`rejoinder index`.",
         ),
     ],
     out: Annotated[
@@ -61,16 +61,17 @@ def explore(
     require("explore", "polars", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
     if finetune:
         require("train", "torch", "pydantic")
-    from rejoinder.api.exploring import Watch
+    from rejoinder.api.exploring import ASKED, Watch
     from rejoinder.api.exploring import explore as prepare
     from rejoinder.cli.progress import Bar, encoding_bar
     from rejoinder.index.folder import TextIndex
+    from rejoinder.serve.explored import Explored
     from rejoinder.serve.settings import ServerSettings
 
     settings = ServerSettings(port=port)
     place = model_folder(model, model_sha256) if model else None
     with Bar("") as bar, encoding_bar() as encoding:
-        watch = Watch(lambda doing: bar.show(doing, 0), encoding)
+        watch = Watch(lambda stage, done, total: bar.show(stage, done, total, ""), encoding)
         ready = prepare(
             source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,
             threads=threads, watch=watch,
@@ -86,7 +87,9 @@ def explore(
         if browser and _has_screen():
             webbrowser.open(address)
 
-    run_server(settings, started, index=TextIndex(ready.index), threads=threads)
+    explored = Explored(source.name, str(ready.index), asked=(ready.folder / ASKED).read_bytes())
+    index = TextIndex(ready.index)
+    run_server(settings, started, index=index, explored=explored, threads=threads)
 
 
 def _has_screen() -> bool:

@@ -16,6 +16,7 @@ from rejoinder.errors import InputError, require
 if TYPE_CHECKING:
     from rejoinder.corpus.texts import Entry
     from rejoinder.index.folder import TextIndex
+    from rejoinder.serve.explored import Explored
     from rejoinder.serve.settings import ServerSettings
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
@@ -106,6 +107,7 @@ def run_server(
     model: Path | None = None,
     texts: "Sequence[Entry]" = (),
     index: "TextIndex | None" = None,
+    explored: "Explored | None" = None,
     threads: int | None = None,
 ) -> None:
     """Runs a server until it is asked to end.
@@ -116,6 +118,7 @@ def run_server(
         model: Folder of the model; by default that of the index.
         texts: What it searches, if it has no index.
         index: The index that it searches.
+        explored: What was found in the index.
         threads: CPU threads of the encoder.
     """
     from rejoinder.index.indexing import place_of_model, refuse_other_model
@@ -129,7 +132,9 @@ def run_server(
         contents = read_model(model or model_folder(None, None))
         if index is not None:
             refuse_other_model(index, contents.describe())
-        app = create_app(contents, settings, texts=texts, index=index, threads=threads)
+        app = create_app(
+            contents, settings, texts=texts, index=index, explored=explored, threads=threads
+        )
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         address = f"http://{host}:{listening.getsockname()[1]}"
 

@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, TextIndex, create_index
 from rejoinder.index.given import GivenText, given_texts
@@ -56,7 +57,7 @@ class Index(TextIndex):
     def create(
         cls,
         folder: str | Path,
-        texts: str | Path | Iterable[GivenText],
+        texts: str | Path | Iterable[GivenText | Entry],
         encoder: SentenceEncoder | str | Path | None = None,
         *,
         columns: str | None = None,
@@ -72,8 +73,8 @@ class Index(TextIndex):
         Args:
             folder: Where to write the index.
             texts: Path of a file of texts, of an export of conversations, or of a folder of pairs
-                whose replies are indexed (see `corpus.texts`); or strings, or tuples of an id and
-                a text. A text without an id gets the next number, from 1.
+                whose replies are indexed (see `corpus.texts`); or strings, tuples of an id and a
+                text, or entries. A text without an id gets the next number, from 1.
             encoder: The model, or its name or folder. Default: `rejoinder-base`. The index stores a
                 name or folder, to find the model again.
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.

@@ -9,6 +9,7 @@ from rejoinder.corpus.texts import Entry
 from rejoinder.index.folder import TextIndex
 from rejoinder.models.folder import ModelContents
 from rejoinder.serve.errors import add_handlers
+from rejoinder.serve.explored import Explored
 from rejoinder.serve.middleware import Checked, CountRequests, LimitBody, host_check, key_check
 from rejoinder.serve.routes import ROUTERS
 from rejoinder.serve.routes.page import PATHS
@@ -26,6 +27,7 @@ def create_app(
     *,
     texts: Sequence[Entry] = (),
     index: TextIndex | None = None,
+    explored: Explored | None = None,
     threads: int | None = None,
 ) -> FastAPI:
     """Returns the app that serves a model.
@@ -35,6 +37,7 @@ def create_app(
         settings: By default those of `ServerSettings`.
         texts: The texts that `/search` searches.
         index: An index to search instead, made with the same model.
+        explored: What was found in the index.
         threads: CPU threads of the encoder; by default all.
 
     Raises:
@@ -44,6 +47,7 @@ def create_app(
     """
     settings = settings or ServerSettings()
     service = Service(model, settings, texts, index, threads)
+    service.explored = explored
 
     app = FastAPI(
         redirect_slashes=False,  # it would redirect to the Host that a stranger sent

@@ -24,6 +24,7 @@ from rejoinder.models.terms import training_rows
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.batching import Batcher, Encode
 from rejoinder.serve.errors import RequestError, refused
+from rejoinder.serve.explored import Explored
 from rejoinder.serve.metrics import Metrics
 from rejoinder.serve.searched import Hits, TextList, with_answered, with_why
 from rejoinder.serve.sent_files import FileReader
@@ -74,6 +75,8 @@ class Service:
         self.explains = can_explain(model)
         """Whether `/explain` works."""
         self._index, self._texts = index, TextList(texts, self.encoder)
+        self.explored: Explored | None = None
+        """What was found in the index."""
         self._features = model.features
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(

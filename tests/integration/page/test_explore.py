@@ -141,6 +141,43 @@ def test_an_index_of_lines_has_no_filters(open_page, serve, tmp_path):
     expect(page.locator(".alike")).to_have_count(2)
 
 
+def test_questions_that_were_asked_again_are_read_and_saved(open_page, address):
+    page = open_page(f"{address}/#asked")
+    first = page.locator("#asked-list > li").first
+    expect(first.locator(".question .text")).to_contain_text("?")
+    assert int(first.locator(".times b").inner_text()) > 5
+    expect(first.locator(".replies li")).to_have_count(3)
+    first.get_by_role("button", name="More replies").click()
+    assert first.locator(".replies li").count() > 3
+    first.get_by_role("button", name="Copy").first.click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == first.locator(".replies .text").first.inner_text()
+    page.get_by_label("Filter").fill("cactus")
+    expect(page.locator("#asked-note")).to_have_text(re.compile(r"^\d questions?, asked"))
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as CSV").click()
+    header, *rows = saved.value.path().read_text("utf-8").splitlines()
+    assert header.startswith('"question","times"')
+    assert len(rows) == page.locator("#asked-list > li").count()
+    assert "cactus" in rows[0]
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as Markdown").click()
+    text = saved.value.path().read_text("utf-8")
+    assert re.search(r"^## .*cactus.*$", text, re.MULTILINE)
+    assert re.search(r"^> \w", text, re.MULTILINE)
+    page.get_by_label("Filter").fill("nobody asked this")
+    expect(page.locator("#asked-note")).to_contain_text("No question")
+    expect(page.get_by_role("button", name="Save as CSV")).to_be_disabled()
+
+
+def test_a_question_is_searched_for(open_page, address):
+    page = open_page(f"{address}/#asked")
+    question = page.locator(".question .text").first.inner_text()
+    page.get_by_role("link", name="Search for it").first.click()
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value(question)
+    expect(page.locator("#find-hits > li").first).to_contain_text(question, ignore_case=True)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1_280, 390])
 def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme, width, tmp_path):
@@ -156,3 +193,11 @@ def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme,
     kept = Path(os.environ.get(SHOTS, tmp_path))
     kept.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=kept / f"explore-{scheme}-{width}.png")
+    for part in ("asked",):
+        page.locator(f"#tab-{part}").click()
+        expect(page.locator(f"#{part} .text").first).to_be_visible()
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")["violations"]
+        assert found == [], json.dumps(found, indent=1)[:4_000]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.screenshot(path=kept / f"{part}-{scheme}-{width}.png")

@@ -29,7 +29,10 @@ export function startFind(corpus) {
   read();
   update = following(search, 60);
   listen();
-  return update;
+  return () => {
+    if (location.hash.includes("?")) read(); // by a link or Back
+    update();
+  };
 }
 
 function factsOf({ texts, first, last, authors, sources }) {

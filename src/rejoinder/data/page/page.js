@@ -1,6 +1,7 @@
 // Starts the page: tabs, the key, and the program of the last request.
 
 import { call, program, useKey, watch } from "./api.js";
+import { startAsked } from "./asked.js";
 import { startCompare } from "./compare.js";
 import { startFind } from "./find.js";
 import { startReply, startSearch } from "./lists.js";
@@ -106,11 +107,13 @@ async function start() {
   byId("tab-reply").disabled = !ranks;
   takeFiles(most);
   const texts = info.max_client_batch_size;
+  const facts = corpus ? await call("corpus") : { found: [] };
+  if (facts.name) document.title = `${facts.name} · rejoinder`;
   updates = {
-    ...(corpus ? { find: startFind(await call("corpus")) } : { search: startSearch(texts, info.rejoinder.texts) }),
+    ...(corpus ? { find: startFind(facts) } : { search: startSearch(texts, info.rejoinder.texts) }),
+    ...(facts.found.includes("asked") && { asked: startAsked() }),
     compare: startCompare(explains),
-    reply: startReply(texts),
-    map: startMap(texts),
+    ...(!facts.found.length && { reply: startReply(texts), map: startMap(texts) }),
   };
   showTabs(Object.keys(updates));
   const asked = tabOfAddress() ?? tabs[0];

@@ -34,6 +34,30 @@ export function numberOf(value) {
   return Number(text) === 0 ? "0.00" : text.replace("-", "−");
 }
 
+/** A count with its noun, such as "1 reply" and "1,200 replies". */
+export function plural(count, one, many = `${one}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/** A button that copies a text. */
+export function copyButton(text) {
+  const button = element("button", { type: "button", class: "copy" }, "Copy");
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  return button;
+}
+
+/** Saves a text as a file of the reader. */
+export function download(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+  const link = element("a", { href: address, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
 /** Returns a function that calls `work(signal)` shortly after the last of several calls. */
 export function following(work, milliseconds = 90) {
   let timer, running;

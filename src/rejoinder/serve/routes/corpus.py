@@ -1,5 +1,6 @@
 """Routes of an index of messages: what it holds, messages like one, and those around one."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
@@ -9,6 +10,7 @@ from rejoinder.index.folder import TextIndex
 from rejoinder.index.hits import IndexHit
 from rejoinder.index.summary import Summary
 from rejoinder.serve.errors import RequestError, json_response
+from rejoinder.serve.explored import Explored
 from rejoinder.serve.fields import RequestBody, TeiError, Text, TopK, failures
 from rejoinder.serve.searched import MessageHit, with_answered
 from rejoinder.serve.service import service_of
@@ -19,10 +21,27 @@ _Id = Annotated[Text, Field(examples=["1"])]
 """Id of a text of the index."""
 
 
-@router.get("/corpus", response_model=Summary)
+@dataclass(frozen=True)
+class Corpus(Summary):
+    """What the index holds."""
+
+    name: str | None
+    """What it was made from; null unless `rejoinder explore` made it."""
+    command: str
+    """The index, as a command names it."""
+    found: list[str]
+    """What `rejoinder explore` found in it: routes, without their slash."""
+
+
+@router.get("/corpus", response_model=Corpus)
 async def corpus(request: Request) -> Response:
     """Tell what the index holds: how many texts, from when to when, by whom and where."""
-    return json_response(await service_of(request).read_index(TextIndex.summary))
+    service = service_of(request)
+    summary = await service.read_index(TextIndex.summary)
+    found = service.explored or Explored(None, "index/")
+    return json_response(
+        Corpus(**vars(summary), name=found.name, command=found.command, found=found.found)
+    )
 
 
 class Similar(RequestBody):
