@@ -19,7 +19,8 @@ share of what is to be found among ten hits, and MRR, the mean of 1 / place of t
 (`corpus.core_text`). A query is a message that another one answers, which is to be found.
 
 `speed` indexes messages and replies of pairs, keeps the index in `--folder`, and searches other
-messages and replies, in batches of `--batch` and alone, by each mode. Both print JSON.
+messages and replies, in batches of `--batch` and alone, by each mode. With `--bm25s` the package of
+that name searches the same words next to it, for 10 and for 100 hits. Both print JSON.
 """
 
 import argparse
@@ -67,6 +68,7 @@ def main() -> None:
     speed.add_argument("--queries", type=int, default=4_096)
     speed.add_argument("--batch", type=int, default=1_024, help="Queries searched together.")
     speed.add_argument("--folder", type=Path, required=True)
+    speed.add_argument("--bm25s", type=int, default=0, metavar="N", help="Queries for bm25s.")
     find.add_argument("--model", default="rejoinder-base")
     speed.add_argument("--model", default="rejoinder-small")
     chosen = parser.parse_args()
@@ -194,8 +196,10 @@ def _speed(chosen: argparse.Namespace) -> dict[str, Any]:
         Index.create(place, texts, chosen.model)
         report["build_seconds"] = round(time.perf_counter() - begun, 1)
         report["build_peak_mb"] = _peak()
-    del texts
     index = Index.open(place)
+    if chosen.bm25s:
+        report["bm25s"] = _beside_bm25s(index, texts, queries[: chosen.bm25s])
+    del texts
     report["disk_mb"] = _megabytes(place, "*")
     report["words_mb"] = _megabytes(place, "words.*")
     for mode in ("semantic", "words", "hybrid"):
@@ -216,6 +220,28 @@ def _times(index: Index, queries: Sequence[str], batch: int, mode: Any) -> dict[
         "alone_p95_ms": round(1_000 * alone[int(0.95 * len(alone))], 2),
         "first_ms": round(1_000 * first, 1),
     }
+
+
+def _beside_bm25s(
+    index: Index, texts: Sequence[str], queries: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Returns the milliseconds of processor time that a query takes, by hits and by whom."""
+    import bm25s
+
+    other = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+    other.index([words_of(text) for text in texts], show_progress=False)
+    tokens = [words_of(query) for query in queries]
+    found: dict[str, dict[str, float]] = {}
+    for hits in (TOP, DEPTH):
+        begun = time.process_time()
+        other.retrieve(tokens, k=hits, show_progress=False, n_threads=1)
+        between = time.process_time()
+        index.search(list(queries), hits, mode="words")
+        taken = (between - begun, time.process_time() - between)
+        names = ("bm25s", "rejoinder")
+        milliseconds = (round(1_000 * each / len(queries), 2) for each in taken)
+        found[f"{hits} hits"] = dict(zip(names, milliseconds, strict=True))
+    return found
 
 
 def _texts(folder: Path) -> Iterable[str]:

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from rejoinder.api.finetuning import FineTuned, finetune
+from rejoinder.api.search_weight import SearchWeight
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
 from rejoinder.errors import InputError
@@ -15,6 +16,7 @@ from rejoinder.models.folder import read_model
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.loop.reporting import SilentReporter
 
+FOUND = SearchWeight(0.5, 0.1, 0.1, 0.1, 1)
 WHEN = ("today", "again", "since Monday", "at night", "at home", "now", "outside", "once more")
 HOW = ("slowly", "with care", "by hand", "twice", "first", "to the left", "in the dark", "alone")
 
@@ -50,6 +52,8 @@ def test_a_model_learns_the_words_of_the_pairs(tmp_path):
     assert (model.name, model.dim, model.weight_type) == ("mine", base.dim, base.weight_type)
     assert model.training["initial"]["name"] == base.name
     assert not SentenceEncoder(tuned.folder).unknown(["glorp3x", "frobz7y"]).any()
+    assert tuned.search.words == 0.0  # no reply has a word of its message
+    assert model.training["search_weight"] == tuned.search.weight
     with pytest.raises(InputError, match="overwrite"):
         finetune(pairs, out=tmp_path / "mine")
 
@@ -148,8 +152,8 @@ def test_pairs_need_held_out_threads(tmp_path):
 
 def test_only_what_is_found_first_tells_whether_a_model_is_better():
     before = {"P@1": 0.5, "P@10": 0.6, "recall@10 of all": 0.2}
-    worse = FineTuned(None, before, {**before, "P@1": 0.49, "P@10": 0.9}, 1, 1, 1, 1.0, 1.0)
+    worse = FineTuned(None, before, {**before, "P@1": 0.49, "P@10": 0.9}, 1, 1, 1, 1.0, 1.0, FOUND)
     assert not worse.is_better
     asked = {**before, "questions P@1": 0.5}
     after = {**asked, "P@1": 0.49, "questions P@1": 0.52, "P@10": 0.1}
-    assert FineTuned(None, asked, after, 1, 1, 1, 1.0, 1.0).is_better
+    assert FineTuned(None, asked, after, 1, 1, 1, 1.0, 1.0, FOUND).is_better

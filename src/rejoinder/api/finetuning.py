@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from rejoinder.api.held_out import QUESTIONS_SCORE, HeldOut
+from rejoinder.api.search_weight import SearchWeight, search_weight
 from rejoinder.api.training import Run, train
 from rejoinder.corpus.shards import Pairs, open_pairs
 from rejoinder.errors import InputError
@@ -50,6 +51,8 @@ class FineTuned:
     seconds: float
     share: float
     """How far the weights went from the old ones to the trained ones, from 0 to 1."""
+    search: SearchWeight
+    """The weight that hybrid searches take by default, of indexes made with the model."""
 
     @property
     def first_found(self) -> Mapping[str, tuple[float, float]]:
@@ -159,6 +162,11 @@ def finetune(
                 SentenceEncoder(made), fitting, choosing, settings, name="graded pairs"
             )
             made = replace(made, adaptation=adaptation)
+        stage("choosing the weight of a hybrid search")
+        with scratch_folder() as work:
+            write_model(work / "model", made)
+            search = search_weight(SentenceEncoder(work / "model"), opened, work / "index")
+        made = replace(made, training={**made.training, "search_weight": search.weight})
         stage("scoring the fine-tuned model")
         after = held_out.test(SentenceEncoder(made))
         tuned = FineTuned(
@@ -170,6 +178,7 @@ def finetune(
             steps=run.steps,
             seconds=run.seconds,
             share=share,
+            search=search,
         )
         if not (tuned.is_better or force):
             return replace(tuned, folder=None)

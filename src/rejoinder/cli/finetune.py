@@ -92,3 +92,9 @@ def finetune(
         f"wrote {out} ({tuned.pairs:,} pairs, {tuned.words:,} new words, {tuned.steps:,} steps in "
         f"{duration(tuned.seconds)}, {tuned.share:.0%} of the way)"
     )
+    search = tuned.search
+    status_line(
+        f"hybrid search takes {search.weight:g} of meaning with it: MRR of the replies to "
+        f"{search.queries:,} messages {search.both:.3f}; by meaning alone {search.meaning:.3f}, by "
+        f"words alone {search.words:.3f}"
+    )

@@ -58,7 +58,11 @@ def search(
     ] = "semantic",
     weight: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Share of meaning in a hybrid search. Default: 0.5."),
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of meaning in a hybrid search. Default: as `finetune` found, else 0.5.",
+        ),
     ] = None,
     exact: Annotated[
         bool,
@@ -97,7 +101,7 @@ def search(
         opened = Index.open(index, place, on_too_long=on_too_long)
         encoder, label = opened.encoder, "id"
         by_query = opened.search(
-            wanted, top_k, mode=mode, weight=0.5 if weight is None else weight, exact=exact,
+            wanted, top_k, mode=mode, weight=weight, exact=exact,
             where=where_conditions(where or []), context=context or 0,
         )  # fmt: skip
         if any(hit.about for hits in by_query for hit in hits):

@@ -39,13 +39,15 @@ def fuse(meaning: Found, words: Found, weight: float, top_k: int) -> Found:
     return sorted((-score, *place) for place, score in scores.items())[:top_k]
 
 
-def check_mode(mode: str, weight: float) -> None:
-    """Checks a mode of search, and the share of meaning in a hybrid search.
+def check_mode(mode: str, weight: float | None) -> None:
+    """Checks a mode of search, and the share of meaning in a hybrid search, if it is given.
 
     Raises:
         InputError: one is not valid.
     """
     if mode not in MODES:
         raise InputError(f"mode must be one of {', '.join(MODES)}; got {mode!r}.")
+    if weight is None:
+        return
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
         raise InputError(f"weight must be a number from 0 to 1; got {weight!r}.")

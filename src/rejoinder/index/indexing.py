@@ -11,7 +11,7 @@ from rejoinder.index.folder import MODEL, TextIndex, create_index
 from rejoinder.index.given import GivenText, given_texts
 from rejoinder.index.hits import IndexHit
 from rejoinder.index.hybrid import Mode, check_mode
-from rejoinder.index.manifest import IndexModel, Manifest
+from rejoinder.index.manifest import WEIGHT, IndexModel, Manifest
 from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.index.where import Where
 from rejoinder.inference import sentence_stream
@@ -103,7 +103,7 @@ class Index(TextIndex):
         given = Source(texts, columns, given_texts)
         manifest = Manifest(
             model, loaded.dim, recall=float(recall), dtype=dtype,
-            response=response,
+            response=response, weight=loaded.describe()["training"].get("search_weight", WEIGHT),
         )  # fmt: skip
         create_index(
             Path(folder),
@@ -134,7 +134,7 @@ class Index(TextIndex):
         top_k: int = 10,
         *,
         mode: Mode = "semantic",
-        weight: float = 0.5,
+        weight: float | None = None,
         exact: bool = False,
         where: Where | None = None,
         context: int = 0,
@@ -150,7 +150,8 @@ class Index(TextIndex):
             mode: `semantic`: the nearest texts by cosine. `words`: those with the highest BM25,
                 as long as they have a word of the query. `hybrid`: both lists, fused by the
                 places of texts in them.
-            weight: Share of the semantic list in a hybrid search, from 0 to 1.
+            weight: Share of the semantic list in a hybrid search, from 0 to 1. Default: what
+                `finetune` found for the model, else 0.5.
             exact: Compare queries with all embeddings of a large index, which is otherwise searched
                 approximately (`create`). Search by words is always exact.
             where: Find only messages of an export that meet all conditions, of which each key has

@@ -208,7 +208,7 @@ class IndexReader:
         top_k: int = 10,
         *,
         mode: Mode = "hybrid",
-        weight: float = 0.5,
+        weight: float | None = None,
         exact: bool = False,
         where: Where | None = None,
         context: int = 0,
@@ -223,7 +223,8 @@ class IndexReader:
             embeddings: (Q, D) float32, those of the queries; a search by words needs none.
             top_k: Number of hits per query, at least 1.
             mode: What to compare.
-            weight: Share of the list by meaning in a hybrid search, from 0 to 1.
+            weight: Share of the list by meaning in a hybrid search, from 0 to 1. Default: what
+                `finetune` found for the model, else 0.5.
             exact: As in `nearest`.
             where: Likewise.
             context: Likewise.
@@ -243,8 +244,9 @@ class IndexReader:
             self._segments, embeddings, depth, absent=absent, exact=exact or bool(where)
         )
         words = search_by_words(self._segments, texts, depth, absent)
+        share = self.manifest.weight if weight is None else weight
         both = zip(meaning, words, strict=True)
-        return self._hits([fuse(*lists, weight, top_k) for lists in both], context)
+        return self._hits([fuse(*lists, share, top_k) for lists in both], context)
 
     def _hits(self, found: Sequence[Found], context: int) -> list[list[IndexHit]]:
         """Returns what was found, with messages around it.

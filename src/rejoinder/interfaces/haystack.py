@@ -101,7 +101,7 @@ class RejoinderRetriever:
         *,
         top_k: int = 10,
         mode: Mode = "semantic",
-        weight: float = 0.5,
+        weight: float | None = None,
         where: Where | None = None,
     ) -> None:
         """Keeps the settings.
@@ -110,7 +110,7 @@ class RejoinderRetriever:
             index: Folder of an index. It is searched as it is when it is opened.
             top_k: Number of documents per query.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
-            weight: Share of meaning in a hybrid search, from 0 to 1.
+            weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
         """

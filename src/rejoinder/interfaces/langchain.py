@@ -48,7 +48,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
     index: Index
     k: int
     mode: Mode
-    weight: float
+    weight: float | None
     where: Any
 
     def __init__(
@@ -57,7 +57,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         *,
         k: int = 4,
         mode: Mode = "semantic",
-        weight: float = 0.5,
+        weight: float | None = None,
         where: Where | None = None,
         **options: Any,
     ) -> None:
@@ -68,7 +68,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
                 processes are seen by a new retriever.
             k: Number of documents per query.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
-            weight: Share of meaning in a hybrid search, from 0 to 1.
+            weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
             **options: Fields that every retriever has, such as `tags`.

@@ -79,7 +79,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         *,
         similarity_top_k: int = DEFAULT_SIMILARITY_TOP_K,
         mode: Mode = "semantic",
-        weight: float = 0.5,
+        weight: float | None = None,
         where: Where | None = None,
         **options: Any,
     ) -> None:
@@ -90,7 +90,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
                 processes are seen by a new retriever.
             similarity_top_k: Number of nodes per query.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
-            weight: Share of meaning in a hybrid search, from 0 to 1.
+            weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
             **options: Arguments that every retriever has, such as `callback_manager`.

@@ -50,7 +50,7 @@ class RejoinderRetriever:
         index: str | Path | Index,
         *,
         mode: Mode = "semantic",
-        weight: float = 0.5,
+        weight: float | None = None,
         where: Where | None = None,
     ) -> None:
         """Opens an index.
@@ -59,7 +59,7 @@ class RejoinderRetriever:
             index: The index, or its folder. It is searched as it is now: changes by other
                 processes are seen by a new retriever.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
-            weight: Share of meaning in a hybrid search, from 0 to 1.
+            weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
 

@@ -55,6 +55,7 @@ class _Training(Struct, frozen=True):
     leak_sets: list[str] | None = None
     inputs: list[str] | None = None
     labelled: Mapping[str, _Labelled] | None = None
+    search_weight: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
 class _Source(Struct, frozen=True):

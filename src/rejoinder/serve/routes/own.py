@@ -49,7 +49,7 @@ class Search(RequestBody):
     mode: Mode = "semantic"
     """By meaning (cosine), by `words` (BM25), or by both."""
     weight: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
-    """Share of meaning in a hybrid search; .5 by default."""
+    """Share of meaning in a hybrid search. By default as `finetune` found, else .5."""
     where: dict[str, Text | list[Text]] | None = None
     """Conditions on messages: `source`, `author`, `thread`; `since` and `until`, dates."""
     context: Annotated[int, Field(strict=True, ge=0)] = 0
