@@ -36,6 +36,7 @@ CLASSES = {
     "IndexHit",
     "SentenceEmbedder",
     "SentenceEncoder",
+    "Suggestions",
     "Topic",
     "Topics",
 }

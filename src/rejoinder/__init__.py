@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
     from rejoinder.api.finetuning import finetune
+    from rejoinder.api.suggest import Suggestions
     from rejoinder.api.topics import Topic, Topics
     from rejoinder.api.training import train
     from rejoinder.corpus.extract import extract
@@ -58,6 +59,7 @@ __all__ = [
     "SentenceEmbedder",
     "SentenceEncoder",
     "StorageError",
+    "Suggestions",
     "Topic",
     "Topics",
     "TrainingError",
@@ -86,6 +88,7 @@ _MODULES = {
     "SentenceEncoder": "inference.encoder",
     "Topic": "api.topics",
     "Topics": "api.topics",
+    "Suggestions": "api.suggest",
     "adapt": "api.adaptation",
     "cluster": "api.cluster",
     "compare": "evaluation.comparison",

@@ -27,6 +27,7 @@ from rejoinder.cli import (
     reproduce,
     search,
     serve,
+    suggest,
     train,
     use,
 )
@@ -60,6 +61,7 @@ for _function, _examples in (
     (search.search, search.EXAMPLES),
     (cluster.cluster, cluster.EXAMPLES),
     (dedupe.dedupe, dedupe.EXAMPLES),
+    (suggest.suggest, suggest.EXAMPLES),
     (use.rank, use.RANK_EXAMPLES),
     (use.info, use.INFO_EXAMPLES),
     (models.models, models.EXAMPLES),

@@ -1,0 +1,271 @@
+"""`Suggestions`: replies to a message, from past messages whose replies are known."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.api.collection import Collection, Given, Model, open_collection
+from rejoinder.api.past_replies import (
+    CHECK,
+    FIT,
+    HISTORY,
+    PastReplies,
+    past_replies,
+    replies_of,
+)
+from rejoinder.api.suggested import Fitted, Suggested, Suggestion
+from rejoinder.errors import InputError
+from rejoinder.index.where import Where, conditions_of
+from rejoinder.index.words import words_of
+from rejoinder.inference.inputs import whole_number
+from rejoinder.inference.search import nearest_rows
+from rejoinder.inference.sentence_stream import EncodingProgress
+from rejoinder.inference.suggestions import (
+    NEIGHBOURS,
+    Confidence,
+    Voted,
+    by_response,
+    fit_confidence,
+    outcome,
+    threshold_for,
+    vote,
+    vote_for,
+    weights_of,
+)
+from rejoinder.measures import Floats, Indices
+from rejoinder.protocols import Embeddings
+from rejoinder.text.normalize import as_strings
+
+_MOST_HELD_OUT = 1_000
+_LEAST_HELD_OUT = 40
+"""Held-out messages without which nothing is fitted."""
+_LEAST_ANSWERED = 10
+"""Held-out messages that a threshold answers, at least."""
+
+
+class Suggestions:
+    """Past messages and replies, or canned answers, to suggest replies from."""
+
+    def __init__(
+        self,
+        past: PastReplies | None,
+        answers: Collection | None,
+        precision: float = 0.5,
+    ) -> None:
+        """Prepares suggestions, and fits confidences on the threads that are held out.
+
+        `open` reads what this takes.
+        """
+        self._past, self._answers = past, answers
+        made = answers if past is None else past.collection
+        if made is None:
+            raise InputError("past replies or answers are needed.")
+        self._encoder = made.encoder
+        self.left_out = made.left_out
+        """Number of messages of an export that were left out, by the reason."""
+        if answers is not None:
+            self._canned = replies_of(answers, np.arange(len(answers)))
+            self._responses = self._encoder.encode_response(answers.texts)
+        self._confidence: Confidence | None = None
+        self.fitted: Fitted | None = None
+        """None: too few past messages to hold any out."""
+        if past is not None:
+            self._fit(past, precision)
+
+    @classmethod
+    def open(
+        cls,
+        source: Given,
+        encoder: Model = None,
+        *,
+        answers: Given | None = None,
+        columns: str | None = None,
+        where: Where | None = None,
+        precision: float = 0.5,
+        threads: int | None = None,
+        progress: EncodingProgress = lambda _done, _read, _all: None,
+    ) -> "Suggestions":
+        """Reads past messages and their replies, or canned answers.
+
+        Args:
+            source: A folder of pairs, an export, or an index of one; or a file of answers, one per
+                line, or a list of them (`open_collection`).
+            encoder: The model, or its name or folder. Default: that of the index, or else
+                `rejoinder-base`.
+            answers: Suggest only these, by what was answered in the past of `source`.
+            columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
+            where: Suggest only replies that meet these conditions, such as `{"author": "anna"}`;
+                see `Index.search`.
+            precision: How often a good answer shall be right, above 0 and at most 1.
+            threads: Number of CPU cores; None means all that the process may use.
+            progress: Called with how far the work is.
+
+        Raises:
+            InputError: an argument is not valid, the source can't be read, or none of its messages
+                answers another.
+            ModelError: the model can't be loaded, or has no response side.
+            MissingExtraError: a package is missing that reads the source.
+        """
+        if isinstance(precision, bool) or not isinstance(precision, int | float):
+            raise InputError(f"precision must be a number; got {precision!r}.")
+        if not 0 < precision <= 1:
+            raise InputError(f"precision must be above 0 and at most 1; got {precision}.")
+        conditions = conditions_of(where or {})
+        made = open_collection(
+            source, encoder, columns=columns, threads=threads, progress=progress
+        )  # fmt: skip
+        if not any(made.about):
+            if answers is not None:
+                raise InputError(
+                    f"{made.name or 'what was given'} has texts without replies; past messages "
+                    "with replies are needed to choose among answers by them."
+                )
+            if where:
+                raise InputError("where: answers of a file have no authors, channels or times.")
+            return cls(None, made)
+        past = past_replies(made, conditions)
+        if not len(past):
+            raise InputError(
+                f"{made.name or 'what was given'}: no message is known to answer another. Extract "
+                "pairs first, with --pair adjacent if the export has no links between messages, "
+                "and name their folder."
+            )
+        canned = None if answers is None else open_collection(answers, made.encoder)
+        return cls(past, canned, precision)
+
+    def suggest(self, message: str, top_k: int = 3) -> Suggested:
+        """Returns the `top_k` best replies to a message, of those that say different things.
+
+        >>> past = Suggestions.open(["We open at nine.", "Parcels take three days."])
+        >>> past.suggest("When does the shop open?").suggestions[0].reply
+        'We open at nine.'
+
+        Raises:
+            InputError: `message` is not a string, or `top_k` not a whole number of at least 1.
+        """
+        if not isinstance(message, str):
+            raise InputError(f"message must be a string; got a {type(message).__name__}.")
+        top_k = whole_number("top_k", top_k)
+        [message] = as_strings([message])
+        query = self._encoder.encode([message])
+        [(places, similarities, voted)] = self._voted(query, None)
+        found = voted.folded(top_k)
+        best = [int(group[0]) for group in found]
+        chances = None if self._confidence is None else self._confidence(voted.scores[best])
+        suggestions = [
+            self._suggestion(
+                place, places, similarities, voted, None if chances is None else float(chances[at])
+            )
+            for at, place in enumerate(best)
+        ]
+        threshold = None if self.fitted is None else self.fitted.threshold
+        good = None
+        if self.fitted is not None:
+            chance = suggestions[0].confidence if suggestions else None
+            good = threshold is not None and chance is not None and chance >= threshold
+        return Suggested(message, suggestions, threshold, good)
+
+    def _suggestion(
+        self,
+        place: int,
+        pairs: Indices,
+        similarities: Embeddings,
+        voted: Voted,
+        confidence: float | None,
+    ) -> Suggestion:
+        score, alike = float(voted.scores[place]), int(voted.alike[place])
+        if self._answers is not None:
+            made = self._answers
+            return Suggestion(
+                made.texts[place], confidence, score, alike, None, None, made.ids[place],
+                made.about[place],
+            )  # fmt: skip
+        past = self._past
+        assert past is not None  # noqa: S101 -- without answers there is a past
+        pair = pairs[place]
+        asked, row = int(past.asked[pair]), int(past.replied[pair])
+        made = past.collection
+        return Suggestion(
+            made.texts[row], confidence, score, alike, made.texts[asked],
+            float(similarities[place]), made.ids[row], made.about[row],
+        )  # fmt: skip
+
+    def _voted(
+        self, queries: Embeddings, absent: NDArray[np.bool_] | None
+    ) -> Iterator[tuple[Indices, Embeddings, Voted]]:
+        """Yields for each query the nearest pairs, their similarities, and scored candidates.
+
+        Candidates are the replies of these pairs, or the canned answers. Pairs that are `absent`,
+        (P,) bool, are left out.
+        """
+        if self._past is None:
+            none, zero = np.empty(0, np.int64), np.empty(0, np.float32)
+            for query in queries:
+                yield none, zero, by_response(self._canned, self._fits(query))
+            return
+        past = self._past
+        pairs, similarities = nearest_rows(queries, past.rows, NEIGHBOURS, absent=absent)
+        for query, near, cosines in zip(queries, pairs, similarities, strict=True):
+            replies, weights = past.replies.at(near), weights_of(cosines)
+            if self._answers is None:
+                voted = vote(weights, replies)
+            else:
+                voted = vote_for(self._canned, self._fits(query), weights, replies)
+            yield near, cosines, voted
+
+    def _fits(self, query: Embeddings) -> Floats:
+        """Returns the (C,) response scores of canned answers."""
+        return np.asarray(self._responses @ query, np.float64)
+
+    def _fit(self, past: PastReplies, precision: float) -> None:
+        """Fits the confidence and its threshold on one part of the past, and tries them on another.
+
+        Both are answered from the rest.
+        """
+        scores, right, _ = self._tried(past, FIT)
+        if min(len(scores), int((past.parts == HISTORY).sum())) < _LEAST_HELD_OUT:
+            return
+        self._confidence = fit_confidence(scores, right)
+        threshold = threshold_for(self._confidence(scores), right, precision, _LEAST_ANSWERED)
+        checked, rightly, same_words = self._tried(past, CHECK)
+        least = np.inf if threshold is None else threshold
+        chances = self._confidence(checked)
+        self.fitted = Fitted(
+            precision, threshold, len(scores), outcome(chances, rightly, least),
+            int((same_words & (chances >= least)).sum()),
+        )  # fmt: skip
+
+    def _tried(
+        self, past: PastReplies, part: int
+    ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Suggests replies to held-out messages, from the pairs that are not held out.
+
+        Returns:
+            (N,) float64 scores of the best suggestions, (N,) bool whether it says nearly the same
+            as one of the true replies, and (N,) bool whether in the same words.
+        """
+        messages = np.unique(past.asked[past.parts == part])
+        messages = messages[:: -(-len(messages) // _MOST_HELD_OUT) or 1]
+        found = self._voted(past.collection.embeddings[messages], past.parts != HISTORY)
+        scores = np.zeros(len(messages))
+        best = np.zeros(len(messages), np.int64)
+        for at, (pairs, _, voted) in enumerate(found):
+            place = int(voted.folded(1)[0][0])
+            scores[at] = voted.scores[place]
+            best[at] = place if self._answers is not None else pairs[place]
+        if self._answers is None:
+            given, texts = past.replies.at(best), past.texts(best)
+        else:
+            given, texts = (
+                self._canned.at(best),
+                [self._answers.texts[row] for row in best.tolist()],
+            )
+        own, of_message = past.answering(messages)
+        true, words = past.replies.at(own), [words_of(text) for text in past.texts(own)]
+        right = np.zeros((2, len(messages)), np.bool_)
+        for at, text in enumerate(texts):
+            mine = np.arange(of_message[at], of_message[at + 1])
+            right[0, at] = given.at(np.array([at])).same(true.at(mine)).any()
+            right[1, at] = words_of(text) in [words[row] for row in mine]
+        return scores, right[0], right[1] & right[0]

@@ -1,0 +1,83 @@
+"""Records of suggested replies, and of how far they can be trusted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rejoinder.inference.suggestions import Outcome
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A reply to a message."""
+
+    reply: str
+    confidence: float | None
+    """The chance, from 0 to 1, that it says nearly the same as the true reply would; None if no
+    past replies were there to fit it on."""
+    score: float
+    """What suggestions are ordered by (`inference.suggestions`)."""
+    alike: int
+    """How many replies to similar messages say nearly the same, this one included."""
+    answered: str | None
+    """The past message that it answered; None for an answer of a file."""
+    similarity: float | None
+    """Cosine of the message and that past message."""
+    id: str
+    """That of the reply."""
+    about: Mapping[str, Any]
+    """What is known about the reply, such as its `author`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns a row of plain values; what is known about the reply has its own columns."""
+        own = {name: value for name, value in vars(self).items() if name != "about"}
+        return {**own, **self.about}
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """The replies that are suggested to a message."""
+
+    message: str
+    suggestions: list[Suggestion]
+    """The best first."""
+    threshold: float | None
+    """The least confidence of a good answer; None if there is none."""
+    is_good: bool | None
+    """Whether the best suggestion reaches the threshold; None if nothing could be fitted."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Returns a row for each suggestion, such as pandas and Polars take."""
+        return [
+            {"message": self.message, "rank": rank, "is_good": self.is_good, **one.to_dict()}
+            for rank, one in enumerate(self.suggestions, 1)
+        ]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """How confidences were fitted on held-out threads, and what they are worth on others."""
+
+    wanted: float
+    """The precision that was asked for."""
+    threshold: float | None
+    """The lowest confidence that reaches it on the threads that it was fitted on; None: none."""
+    fitted_on: int
+    """Number of messages of those threads."""
+    outcome: Outcome
+    """What the threshold does on other held-out threads."""
+    same_words: int
+    """Of the `outcome.right`, those that say it in the same words."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns plain values."""
+        told = self.outcome
+        return {
+            "wanted": self.wanted,
+            "threshold": self.threshold,
+            "fitted_on": self.fitted_on,
+            "tried_on": told.messages,
+            "coverage": told.coverage,
+            "precision": told.precision,
+            "same_words": self.same_words / told.answered if told.answered else None,
+        }

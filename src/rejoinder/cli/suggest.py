@@ -1,0 +1,191 @@
+"""`rejoinder suggest`: suggests replies to messages, by what was replied to similar ones."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rejoinder.cli.lines import as_text, read_lines, where_conditions
+from rejoinder.cli.models import model_folder
+from rejoinder.cli.options import (
+    ColumnsOption,
+    ModelOption,
+    ModelSha256Option,
+    ThreadsOption,
+    WhereOption,
+    epilog,
+    prints,
+)
+from rejoinder.cli.output import (
+    form_of_output,
+    note,
+    note_left_out,
+    print_json,
+    print_rows,
+    print_table,
+    status_line,
+)
+from rejoinder.errors import InputError
+
+if TYPE_CHECKING:
+    from rejoinder.api.suggest import Suggestions
+    from rejoinder.api.suggested import Fitted, Suggested, Suggestion
+
+EXAMPLES = epilog(
+    "rejoinder suggest 'Where is my parcel?' --from pairs/",
+    "rejoinder suggest 'Where is my parcel?' --from chats/ --where author=ann",
+    "rejoinder suggest --messages new.txt --from index/ --precision 0.8 --json",
+    "rejoinder suggest 'Where is my parcel?' --from pairs/ --answers canned.txt",
+    "rejoinder suggest 'Where is my parcel?' --from canned.txt",
+)
+_CHARACTERS = 240
+
+
+@prints("json", "tsv")
+def suggest(
+    message: Annotated[list[str] | None, typer.Argument(help="Messages to answer.")] = None,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="SOURCE",
+            help="Past messages and their replies: a folder of pairs, an export of conversations, "
+            "or an index of one. Or a file of canned answers, one per line.",
+            show_default=False,
+        ),
+    ] = "",
+    messages: Annotated[str | None, "File with one message per line; - is standard input."] = None,
+    answers: Annotated[
+        Path | None, "File of canned answers, one per line: suggest only these."
+    ] = None,
+    precision: Annotated[
+        float,
+        "How often a good answer shall be right: it then says nearly the same as the true reply.",
+    ] = 0.5,
+    top_k: Annotated[int, typer.Option(min=1, help="Number of suggestions per message.")] = 3,
+    where: WhereOption = None,
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
+    columns: ColumnsOption = None,
+    threads: ThreadsOption = None,
+) -> None:
+    """Suggest replies to a message, by what was replied to similar ones."""
+    if not source:
+        raise InputError("--from is needed: pairs, an export, an index or a file of answers.")
+    wanted = [*map(as_text, message or []), *(read_lines(messages) if messages else [])]
+    if not wanted:
+        raise InputError("a message is needed, as an argument or by --messages FILE.")
+    from rejoinder.api.suggest import Suggestions
+    from rejoinder.cli.progress import encoding_bar
+
+    with encoding_bar() as encoding:
+        opened = Suggestions.open(
+            source, model_folder(model, model_sha256) if model else None, answers=answers,
+            columns=columns, where=where_conditions(where or []), precision=precision,
+            threads=threads, progress=encoding,
+        )  # fmt: skip
+    note_left_out(opened.left_out)
+    _print(opened, [opened.suggest(one, top_k) for one in wanted])
+
+
+def _print(opened: "Suggestions", found: "list[Suggested]") -> None:
+    form = form_of_output()
+    if form == "json":
+        fitted = None if opened.fitted is None else opened.fitted.to_dict()
+        print_json({"fitted": fitted, "messages": [_tree(one) for one in found]})
+        return
+    if form == "tsv":
+        names = ("message", "rank", "confidence", "reply", "answered", "cosine", "alike", "id")
+        rows = [
+            (one.message, rank, *_cells(best), best.id)
+            for one in found
+            for rank, best in enumerate(one.suggestions, 1)
+        ]
+        print_rows(names, rows)
+        for one in found:
+            if one.is_good is False:
+                note(f"{one.message[:_CHARACTERS]!r}: {_no_good(one)}")
+    else:
+        for one in found:
+            _print_one(one)
+    _summarise(opened.fitted)
+
+
+def _tree(found: "Suggested") -> dict[str, Any]:
+    return {
+        "message": found.message,
+        "is_good": found.is_good,
+        "threshold": found.threshold,
+        "suggestions": [one.to_dict() for one in found.suggestions],
+    }
+
+
+def _cells(one: "Suggestion") -> tuple[str | float | int, ...]:
+    """Returns confidence (the score, where none is known), reply, past message, cosine, count."""
+    chance = one.score if one.confidence is None else one.confidence
+    cosine = "" if one.similarity is None else round(one.similarity, 3)
+    return round(chance, 3), one.reply, one.answered or "", cosine, one.alike
+
+
+def _print_one(found: "Suggested") -> None:
+    if found.is_good is False:
+        typer.echo(f"{found.message}\n{_no_good(found)}\n")
+        return
+    past = any(one.answered is not None for one in found.suggestions)
+    names = ("confidence" if found.is_good else "score", "reply", "answered", "cosine", "alike")
+    rows = [
+        tuple(_excerpt(cell) if isinstance(cell, str) else cell for cell in _cells(one))
+        for one in found.suggestions
+        if found.threshold is None or (one.confidence or 0) >= found.threshold
+    ]
+    count = len(names) if past else 2
+    print_table(found.message, names[:count], [row[:count] for row in rows])
+    typer.echo()
+
+
+def _no_good(found: "Suggested") -> str:
+    if not found.suggestions:
+        return "no good answer: there is no candidate."
+    best = found.suggestions[0]
+    needed = (
+        "no confidence is enough here"
+        if found.threshold is None
+        else f"{found.threshold:.2f} is needed"
+    )
+    return (
+        f"no good answer: the best candidate has a confidence of {best.confidence or 0:.2f}, and "
+        f"{needed}: {_excerpt(best.reply)}"
+    )
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _CHARACTERS else f"{line[:_CHARACTERS].rstrip()} …"
+
+
+def _summarise(fitted: "Fitted | None") -> None:
+    """Prints how far suggestions can be trusted, on standard error."""
+    if fitted is None:
+        note(
+            "there are too few past messages with replies to tell how often suggestions are right; "
+            "the scores only order them"
+        )
+        return
+    if fitted.threshold is None:
+        note(
+            f"no confidence gives right answers in {fitted.wanted:.0%} of the cases, on "
+            f"{fitted.fitted_on:,} messages of threads held out; try a lower --precision, or more "
+            "or narrower past messages (--where)"
+        )
+        return
+    told = fitted.outcome
+    status_line(
+        f"threshold {fitted.threshold:.2f}, fitted on {fitted.fitted_on:,} messages of threads "
+        f"held out. Of {told.messages:,} others, {told.coverage:.0%} get a good answer"
+        + (
+            f"; {told.precision:.0%} of these say nearly the same as the true reply, "
+            f"{fitted.same_words / told.answered:.0%} in the same words"
+            if told.precision is not None
+            else ""
+        )
+    )

@@ -1,0 +1,232 @@
+"""Ranks the replies to similar past messages, by how many of them say the same.
+
+The reply to the nearest past message is often one of many that were given to such messages. So the
+replies to the `NEIGHBOURS` nearest messages vote. Each has a weight, exp(SIMILARITY * cosine of the
+messages). A reply's share is the weight of all replies that say nearly the same, itself included,
+divided by the weight of all. Its score is share * sqrt(number of those). Replies that say the same
+are folded into one suggestion.
+
+Constants were chosen on dev threads of four corpora, where adding BM25 of the messages, or the
+response score of the reply, found no more (docs/measurements/explore.md).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.measures import Floats, Indices
+from rejoinder.protocols import Embeddings
+
+NEIGHBOURS = 200
+SIMILARITY = 10.0
+SAME = 0.8
+"""Least cosine of two replies without names and numbers that say nearly the same."""
+_NAME = re.compile(r"(?<=[\w,;:] )(?!I\b)[A-ZÀ-ÖØ-ÞΆ-ΫЀ-Я][\w'’.-]*|\S*\d\S*")
+"""Matches words with a capital within a sentence, which are names in most languages but German; and
+numbers."""
+_DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"\w+")
+_DENIES = re.compile(
+    r"\b(?:no|not|nope|never|none|nothing|cannot|unfortunately|sorry|\w+n['’]t)\b", re.IGNORECASE
+)
+_LEAST_WORDS = 2
+_STEPS = 25
+_RIDGE = 1.0
+_TINY = 1e-9
+
+
+def without_names(text: str) -> str:
+    """Returns a text without names and numbers, unless fewer than two words would be left.
+
+    >>> without_names("Yes, your table at Blue Gingko is booked for 7 pm.")
+    'Yes, your table at   is booked for  pm.'
+    """
+    if text[1:].islower() and not _DIGIT.search(text):
+        return text
+    left = _NAME.sub("", text)
+    return left if len(_WORD.findall(left)) >= _LEAST_WORDS else text
+
+
+def denies(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Returns (N,) bool: which English texts deny something or refuse it.
+
+    Embeddings of a sentence and of its negation are close.
+
+    >>> denies(["Yes, please.", "No, thanks.", "I don't know."]).tolist()
+    [False, True, True]
+    """
+    return np.fromiter((bool(_DENIES.search(text)) for text in texts), np.bool_, len(texts))
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What is compared of N replies."""
+
+    rows: Embeddings
+    """(N, D) float32, unit rows of the replies without names and numbers."""
+    denies: NDArray[np.bool_]
+    """(N,) bool, see `denies`."""
+
+    def at(self, places: Indices) -> "Replies":
+        """Returns the replies at some places."""
+        return Replies(self.rows[places], self.denies[places])
+
+    def same(self, others: "Replies") -> NDArray[np.bool_]:
+        """Returns (N, M) bool: which of `others` say nearly the same as each of these."""
+        alike = self.rows @ others.rows.T >= SAME
+        return np.asarray(alike & (self.denies[:, None] == others.denies))
+
+
+@dataclass(frozen=True)
+class Voted:
+    """C candidates with their scores."""
+
+    scores: Floats
+    """(C,) float64, 0 and more."""
+    ties: Floats
+    """(C,) float64: of equal scores, the one with the higher number here comes first."""
+    alike: Indices
+    """(C,) int64: how many replies to similar messages say nearly the same."""
+    same: NDArray[np.bool_]
+    """(C, C) bool: which candidates say nearly the same."""
+
+    def folded(self, top_k: int) -> list[Indices]:
+        """Returns the `top_k` best suggestions: places of candidates that say the same, best first.
+
+        Each begins with the candidate of the highest score that no suggestion before it has.
+        """
+        order = np.lexsort((-self.ties, -self.scores))
+        left = np.ones(len(order), np.bool_)
+        found: list[Indices] = []
+        for place in order.tolist():
+            if len(found) == top_k:
+                break
+            if left[place]:
+                left[place] = False
+                others = order[(self.same[place] & left)[order]]
+                found.append(np.concatenate([[place], others]))
+                left[others] = False
+        return found
+
+
+def weights_of(similarities: Embeddings) -> Floats:
+    """Returns the weights of K replies, whose sum is 1, by the (K,) cosines of the messages."""
+    logits = SIMILARITY * similarities.astype(np.float64)
+    weights = np.exp(logits - logits.max(initial=-np.inf))
+    return np.asarray(weights / max(float(weights.sum()), _TINY))
+
+
+def vote(weights: Floats, replies: Replies) -> Voted:
+    """Returns the scores of K replies to similar messages, by their (K,) `weights`."""
+    same = replies.same(replies)
+    np.fill_diagonal(same, val=True)  # also where a reply has no known word
+    alike = same.sum(axis=1)
+    return Voted(same @ weights * np.sqrt(alike), weights, alike, same)
+
+
+def vote_for(answers: Replies, fits: Floats, weights: Floats, replies: Replies) -> Voted:
+    """Returns the scores of other answers, by how many replies to similar messages say the same.
+
+    Args:
+        answers: C answers.
+        fits: (C,) float64, their response scores, which decide between equal scores.
+        weights: (K,) float64, see `weights_of`.
+        replies: The K replies.
+    """
+    votes = answers.same(replies)
+    alike = votes.sum(axis=1)
+    return Voted(votes @ weights * np.sqrt(alike), fits, alike, answers.same(answers))
+
+
+def by_response(answers: Replies, fits: Floats) -> Voted:
+    """Returns the scores of answers where no past reply is known: their (C,) response scores."""
+    none = np.zeros(len(fits), np.int64)
+    return Voted(np.maximum(fits, 0.0), fits, none, answers.same(answers))
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The chance that a suggestion is right: 1 / (1 + exp(-slope * log(score) - intercept))."""
+
+    slope: float
+    intercept: float
+
+    def __call__(self, scores: Floats) -> Floats:
+        """Returns (N,) float64 from 0 to 1."""
+        logits = self.slope * np.log(np.maximum(scores, _TINY)) + self.intercept
+        return np.asarray(1 / (1 + np.exp(-np.clip(logits, -50, 50))))
+
+
+def fit_confidence(scores: Floats, right: NDArray[np.bool_]) -> Confidence:
+    """Fits a logistic regression of `right`, (N,) bool, on the logarithms of (N,) scores.
+
+    The slope is pulled a little towards 1, and is never negative.
+
+    >>> right = np.array([False, False, True, True])
+    >>> confidence = fit_confidence(np.array([.1, .2, .4, .8]), right)
+    >>> confidence(np.array([.1, .8])).round(2).tolist()
+    [0.16, 0.84]
+    """
+    x = np.column_stack([np.log(np.maximum(scores, _TINY)), np.ones(len(scores))])
+    beta, pull = np.array([1.0, 0.0]), np.array([_RIDGE, 1e-3])
+    for _ in range(_STEPS):
+        chances = 1 / (1 + np.exp(-np.clip(x @ beta, -50, 50)))
+        gradient = x.T @ (right - chances) - pull * (beta - [1.0, 0.0])
+        curve = (x * (chances * (1 - chances))[:, None]).T @ x + np.diag(pull)
+        beta = beta + np.linalg.solve(curve, gradient)
+    return Confidence(max(float(beta[0]), 0.0), float(beta[1]))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What suggestions of at least some confidence were worth, for held-out messages."""
+
+    messages: int
+    """Number of messages."""
+    answered: int
+    """Number of messages that got a suggestion."""
+    right: int
+    """Number of those whose first suggestion says nearly the same as the true reply."""
+
+    @property
+    def coverage(self) -> float:
+        """The share of messages that got a suggestion."""
+        return self.answered / self.messages if self.messages else 0.0
+
+    @property
+    def precision(self) -> float | None:
+        """The share of right suggestions; None if there is no suggestion."""
+        return self.right / self.answered if self.answered else None
+
+
+def outcome(confidences: Floats, right: NDArray[np.bool_], threshold: float) -> Outcome:
+    """Returns what suggestions from a threshold on are worth.
+
+    >>> outcome(np.array([.9, .5, .2]), np.array([True, False, False]), .5)
+    Outcome(messages=3, answered=2, right=1)
+    """
+    given = confidences >= threshold
+    return Outcome(len(given), int(given.sum()), int(right[given].sum()))
+
+
+def threshold_for(
+    confidences: Floats, right: NDArray[np.bool_], precision: float, least: int
+) -> float | None:
+    """Returns the lowest confidence from which on suggestions are right often enough.
+
+    None: not so for `least` messages.
+
+    >>> threshold_for(np.array([.9, .8, .5, .2]), np.array([True, True, False, False]), .6, 2)
+    0.5
+    """
+    order = np.argsort(-confidences, kind="stable")
+    shares = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
+    ordered = confidences[order]
+    # equal confidences stand or fall together
+    last = np.append(ordered[:-1] > ordered[1:], True)
+    good = np.flatnonzero((shares >= precision) & last)
+    good = good[good + 1 >= least]
+    return float(ordered[good[-1]]) if len(good) else None
