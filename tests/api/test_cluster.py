@@ -9,7 +9,6 @@ import pytest
 
 import rejoinder
 from rejoinder import InputError
-from rejoinder.api.cluster import add_to_topics
 from rejoinder.api.collection import open_collection
 from rejoinder.api.topics import Topics
 from rejoinder.corpus.texts import Entry
@@ -117,7 +116,7 @@ def test_new_texts_go_to_topics_that_are_there(entries, found):
         Entry("new-2", "thanks a lot"),
         Entry("printer-0-0", "The train to the airport leaves at 9"),
     ]
-    added = add_to_topics(found, open_collection([*entries[1:9], *more]))
+    added = rejoinder.cluster([*entries[1:9], *more], keep=found)
     names = {one: place for place, one in enumerate(added.ids)}
     topic_of = {one["id"]: one["name"] for one in added.to_dicts()}
     assert "bread" in topic_of["new-1"]
@@ -135,7 +134,7 @@ def test_new_texts_go_to_topics_that_are_there(entries, found):
 
 def test_topics_of_another_model_are_not_added_to(entries, found):
     with pytest.raises(InputError, match="rejoinder-small"):
-        add_to_topics(found, open_collection(entries, "rejoinder-small"))
+        rejoinder.cluster(entries, "rejoinder-small", keep=found)
 
 
 @pytest.mark.parametrize("texts", [["hello"], ["ok", "thanks"], ["a printer"] * 5])
@@ -144,6 +143,13 @@ def test_too_little_has_no_topics(texts, tmp_path):
     assert (len(found), found.labels.tolist()) == (0, [-1] * len(texts))
     found.save(tmp_path / "topics")
     assert len(Topics.load(tmp_path / "topics")) == 0
+
+
+def test_settings_without_effect_are_refused(entries, found):
+    with pytest.raises(InputError, match="keep"):
+        rejoinder.cluster(entries, keep=found, topics=3)
+    with pytest.raises(InputError, match="opened"):
+        rejoinder.cluster(open_collection(entries), "rejoinder-small")
 
 
 @pytest.mark.parametrize("wrong", [{"topics": 0}, {"least": 1.5}, {"topics": True}])

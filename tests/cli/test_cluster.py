@@ -55,6 +55,7 @@ def test_texts_are_added(call, tmp_path):
         (("texts.txt", "--out", "none", "--add", "--topics", 3), "--topics"),
         (("missing.txt",), "missing.txt"),
         (("texts.txt", "--columns", "text=body"), "--columns"),
+        (("-", "--add"), "--out"),
     ],
 )
 def test_what_can_not_be_done_is_one_sentence(call, words, said):

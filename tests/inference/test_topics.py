@@ -110,7 +110,8 @@ def test_discs_do_not_overlap_and_hold_their_rows(made, found):
     assert apart[families[:, None] == families].mean() < apart[families[:, None] != families].mean()
 
 
-def test_lists_find_the_topics_that_a_scan_finds(made, found, monkeypatch):
-    monkeypatch.setattr("rejoinder.inference.topics._EXACT", 100)
+def test_cells_give_the_topics_that_a_scan_gives(made, found, monkeypatch):
+    monkeypatch.setattr("rejoinder.inference.neighbours._COMPARED", 100)
+    monkeypatch.setattr("rejoinder.inference.near_pairs._CELL", 16)
     _, labels = find_topics(made[0], GROUPS, seed=3)
     assert (labels == found[1]).mean() > 0.95

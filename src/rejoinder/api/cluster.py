@@ -1,6 +1,5 @@
-"""`cluster`: what texts are about. New texts go to topics that are there, or all find new ones."""
+"""`cluster`: what texts are about. Topics are found, or kept for texts that are added."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import msgspec
@@ -9,10 +8,10 @@ import numpy as np
 from rejoinder.api.collection import Collection, Given, Model, open_collection
 from rejoinder.api.topics import ModelFacts, Topic, Topics, months_of
 from rejoinder.corpus.core_text import core_of
+from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.index.where import Where
 from rejoinder.inference.inputs import whole_number
-from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.inference.topic_map import map_of
 from rejoinder.inference.topic_words import TextWords, distinctive_words, words_of
 from rejoinder.inference.topics import TopicCentres, find_topics, typical_rows, wider_topics
@@ -27,68 +26,72 @@ _TYPICAL = 3
 _MOST_LEAST = 10
 """Least messages of a topic among 500 and more; a fiftieth of fewer."""
 
-Stage = Callable[[str, int, int], None]
-"""Called with a stage of the work, what is done of it, and all of it."""
-
 
 def cluster(
-    source: Given,
+    source: Given | Collection,
     encoder: Model = None,
     *,
     topics: int | None = None,
     least: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
+    keep: Topics | None = None,
     columns: str | None = None,
     where: Where | None = None,
     threads: int | None = None,
-    progress: EncodingProgress = lambda _done, _read, _all: None,
-    stage: Stage = lambda _stage, _done, _all: None,
+    progress: ExtractProgress = lambda _stage, _done, _all: None,
 ) -> Topics:
     """Finds the topics of texts, and wider topics that hold several.
 
-    Messages of everyday words alone, such as "Thanks!", have no topic; texts with the same words
+    Messages of everyday words alone, such as "Thanks!", have no topic. Texts with the same words
     count once where topics are found. The same texts, settings and seed give the same topics.
 
     Args:
-        source: An index; a folder of pairs; a file of texts; an export of conversations; or texts.
-        encoder: The model, its name or folder. Default: that of the index, or `rejoinder-base`.
+        source: A file of texts, an export, a folder of pairs, an index, texts, or a `Collection`.
+        encoder: The model, its name or folder. Default: that of an index, or `rejoinder-base`.
         topics: About how many topics to find. Default: as many as the texts have at one resolution.
-        least: The least number of different texts of a topic. Default: 10, or fewer for fewer than
-            500 texts.
-        seed: Seed of all random draws.
+        least: The least number of different texts of a topic. Default: 10, or a fiftieth of fewer
+            than 500, but at least 3.
+        seed: Seed of all random draws. Default: 0.
+        keep: Topics that were found before. They stay, with their messages, and each text that is
+            not there goes to the nearest topic, or to none; of messages with the same id, the new
+            text counts. Sizes and months change.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Keep only messages that meet all conditions, see `Index.search`.
         threads: Number of CPU cores; None means all that the process may use.
-        progress: Called with how far encoding is.
-        stage: Called with how far the work after it is.
+        progress: Called with the name of a stage, how much of it is done, and the total or None.
 
     Raises:
-        InputError: the source can't be read or has no texts, or an argument is not valid.
+        InputError: the source can't be read or has no texts, an argument is not valid or has no
+            effect, or the topics to keep were found with another model.
         ModelError: the model can't be loaded.
         MissingExtraError: a package of the extra `explore`, or one that reads the source, is
             missing.
     """
-    collection = open_collection(
-        source, encoder, columns=columns, where=where, threads=threads, progress=progress
-    )
-    return cluster_collection(
-        collection, topics=topics, least=least, seed=seed, threads=threads, stage=stage
-    )
+    if not isinstance(source, Collection):
+        source = open_collection(
+            source, encoder, columns=columns, where=where, threads=threads,
+            progress=lambda done, _read, _size: progress("encoding", done, None),
+        )  # fmt: skip
+    elif columns is not None or where is not None or encoder is not None:
+        raise InputError("encoder, columns and where are for a source that is yet to be opened.")
+    if keep is None:
+        return _found(source, topics, least, seed or 0, threads or default_workers(), progress)
+    if (topics, least, seed) != (None, None, None):
+        raise InputError("topics, least and seed are for topics to find, and keep has topics.")
+    return _added(keep, source)
 
 
-def cluster_collection(
+def _found(
     collection: Collection,
-    *,
-    topics: int | None = None,
-    least: int | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    stage: Stage = lambda _stage, _done, _all: None,
+    topics: int | None,
+    least: int | None,
+    seed: int,
+    workers: int,
+    progress: ExtractProgress,
 ) -> Topics:
-    """Finds the topics of an open collection; see `cluster`."""
     count = None if topics is None else whole_number("topics", topics)
     smallest = None if least is None else whole_number("least", least)
-    stage("words", 0, len(collection))
+    progress("words", 0, len(collection))
     words = words_of(_cores(collection))
     rows = collection.embeddings
     distinct = np.flatnonzero(
@@ -97,14 +100,14 @@ def cluster_collection(
     if smallest is None:
         smallest = min(_MOST_LEAST, max(len(distinct) // 50, 3))
     centres, found = find_topics(
-        rows[distinct], count, least=smallest, seed=seed, workers=threads or default_workers(),
-        progress=stage,
+        rows[distinct], count, least=smallest, seed=seed, workers=workers,
+        progress=lambda *done: progress("comparing", *done),
     )  # fmt: skip
     labels = _of_all(words, distinct, found)
     named = distinctive_words(words, labels, len(centres))
     telling = [sum([*scores.values()][:_NAME]) >= _NAMED for scores in named]
     centres, labels = centres.only(np.array(telling, np.bool_), labels)
-    stage("map", 0, 1)
+    progress("map", 0, None)
     discs = map_of(centres, np.bincount(labels[labels >= 0], minlength=len(centres)), seed)
     times = _times(collection)
     leaves, wider = _records(collection, words, centres, labels, times)
@@ -114,15 +117,8 @@ def cluster_collection(
     )  # fmt: skip
 
 
-def add_to_topics(topics: Topics, collection: Collection) -> Topics:
-    """Returns topics with more messages, each of which goes to the nearest topic, or to none.
-
-    Messages that are there keep their topics; of those with the same id, the new text counts.
-    Topics keep their ids, names, typical messages and places; their sizes and months change.
-
-    Raises:
-        InputError: the topics were found with another model.
-    """
+def _added(topics: Topics, collection: Collection) -> Topics:
+    """Returns topics with more messages, each of which goes to the nearest topic, or to none."""
     if (given := _facts(collection)) != topics.model:
         raise InputError(
             f"the topics were found with {_named(topics.model)}, not with {_named(given)};"
@@ -222,10 +218,11 @@ def _of_all(words: TextWords, distinct: Indices, found: Indices) -> Indices:
 
 
 def _cores(collection: Collection) -> list[str]:
-    """Returns texts without greetings and signatures."""
+    """Returns texts without signatures, which have several lines."""
     authors = collection.column("author")
     return [
-        core_of(text, author or "") for text, author in zip(collection.texts, authors, strict=True)
+        core_of(text, author or "") if "\n" in text else text
+        for text, author in zip(collection.texts, authors, strict=True)
     ]
 
 

@@ -1,5 +1,6 @@
 """`Topics`: what texts are about, with the topic of each; saved and loaded."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -122,19 +123,26 @@ class Topics:
         rows: list[dict[str, Any]] = msgspec.to_builtins([*self.topics, *self.wider])
         return rows
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+    def save(
+        self, folder: str | Path, *, overwrite: bool = False, inputs: Iterable[object] = ()
+    ) -> None:
         """Writes a folder: `topics.json`, `messages.jsonl` and `centres.safetensors`.
 
         The same topics give the same bytes.
 
+        Args:
+            folder: Where to write it.
+            overwrite: Replace what `folder` holds.
+            inputs: Where the texts come from; `folder` must not contain them.
+
         Raises:
-            InputError: the folder is occupied, and `overwrite` is False.
+            InputError: the folder is occupied, and `overwrite` is False, or an input is in it.
             BusyError: another command is writing it.
             StorageError: it can't be written.
         """
         from safetensors.numpy import save_file
 
-        with new_folder(Path(folder), overwrite=overwrite) as new:
+        with new_folder(Path(folder), overwrite=overwrite, inputs=inputs) as new:
             lines = map(msgspec.json.encode, self._messages())
             (new / _MESSAGES).write_bytes(b"".join(line + b"\n" for line in lines))
             save_file({**vars(self.centres), **vars(self.map)}, new / _CENTRES)

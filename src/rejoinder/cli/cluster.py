@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rejoinder.cli.lines import stream_entries, where_conditions
 from rejoinder.cli.models import model_folder
 from rejoinder.cli.options import (
     ColumnsOption,
     ModelOption,
     ModelSha256Option,
     OverwriteOption,
-    SeedOption,
     ThreadsOption,
+    WhereOption,
     epilog,
     prints,
 )
@@ -41,19 +42,26 @@ EXAMPLES = epilog(
 _COLUMNS = ("topic", "name", "messages", "over time", "typical message")
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_MONTHS = 24
+_SHORT = 20_000
+"""Messages whose topics are found within seconds, without a bar."""
+_LEAST_SHARE = 0.02
+"""Messages of a month that is shown, as a share of those of the busiest month."""
 _SHOWN = 90
 """Characters of a typical message in a table."""
 
 
 @prints("json", "tsv")
 def cluster(
-    texts: Annotated[
+    source: Annotated[
         str,
         typer.Argument(
-            help="File of texts, an export of conversations, a folder of pairs, or an index."
+            metavar="SOURCE",
+            help="File of texts, plain or compressed; - is standard input. Or an export of "
+            "conversations, a folder of pairs, of which both sides are read, or an index.",
         ),
     ],
     columns: ColumnsOption = None,
+    where: WhereOption = None,
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
     topics: Annotated[
@@ -68,7 +76,7 @@ def cluster(
             "500 texts.",
         ),
     ] = None,
-    seed: SeedOption = 0,
+    seed: Annotated[int | None, "Seed of all random draws. Default: 0."] = None,
     threads: ThreadsOption = None,
     out: Annotated[Path | None, "Folder to write: topics, and the topic of each message."] = None,
     add: Annotated[
@@ -83,30 +91,38 @@ def cluster(
         out,
         add=add,
     )
-    from rejoinder.api.cluster import add_to_topics, cluster_collection
+    from rejoinder.api.cluster import cluster as find
     from rejoinder.api.collection import open_collection
     from rejoinder.api.topics import Topics
     from rejoinder.io.files.outputs import refuse_occupied
 
-    encoder = model_folder(model, model_sha256) if model else None
     before = Topics.load(out) if add and out is not None else None
     if out is not None and not add:
         refuse_occupied(out, overwrite=overwrite)
-    with encoding_bar() as progress:
-        collection = open_collection(
-            texts, encoder, columns=columns, threads=threads, progress=progress
+    is_input = source == "-"
+    with encoding_bar() as encoding:
+        opened = open_collection(
+            stream_entries(source, columns) if is_input else Path(source),
+            model_folder(model, model_sha256) if model else None,
+            columns=None if is_input else columns,
+            where=where_conditions(where or []),
+            threads=threads,
+            progress=encoding,
         )
-    if before is None:
-        with Bar("messages") as bar:
-            found = cluster_collection(
-                collection, topics=topics, least=least, seed=seed, threads=threads, stage=bar.show
-            )
-    else:
-        found = add_to_topics(before, collection)
+    with Bar("messages") as bar:
+
+        def show(stage: str, done: int, total: int | None) -> None:
+            if len(opened) > _SHORT:
+                bar.show(stage, done, total)
+
+        found = find(
+            opened, topics=topics, least=least, seed=seed, keep=before, threads=threads,
+            progress=show,
+        )  # fmt: skip
     if out is not None:
-        found.save(out, overwrite=overwrite or add)
+        found.save(out, overwrite=overwrite or add, inputs=[] if add else [source])
     _print(found)
-    note_left_out(collection.left_out)
+    note_left_out(opened.left_out)
     if out is not None:
         status_line(f"wrote {out}: {len(found)} topics of {len(found.ids):,} messages")
 
@@ -119,7 +135,7 @@ def _refuse_without_effect(settings: dict[str, Any], out: Path | None, *, add: b
     """
     if out is None and (add or settings["--overwrite"]):
         raise InputError(f"{'--add' if add else '--overwrite'} is for a folder; give --out FOLDER.")
-    wrong = [name for name, value in settings.items() if value]
+    wrong = [name for name, value in settings.items() if value not in (None, False)]
     if add and wrong:
         raise InputError(
             f"{' and '.join(wrong)}: only where topics are looked for, and --add keeps those in "
@@ -153,13 +169,18 @@ def _print(found: "Topics") -> None:
             typer.echo()
     share = none / max(len(found.ids), 1)
     total = f"{len(found.ids):,} messages, {len(found)} topics"
+    if found.months:
+        total += f", {min(found.months)} to {max(found.months)}"
     typer.echo(f"{total}; messages without a topic: {none:,} ({share:.0%})")
 
 
 def _row(found: "Topics", topic: "Topic") -> tuple[Any, ...]:
     typical = " ".join(topic.typical[0].split()) if topic.typical else ""
-    shown = typical if len(typical) <= _SHOWN else f"{typical[:_SHOWN].rsplit(' ', 1)[0]} …"
-    return topic.id, topic.name, topic.size, _line([*found.shares(topic).values()]), shown
+    shown = typical if len(typical) <= _SHOWN else f"{typical[:_SHOWN].rstrip()} …"
+    least = max(found.months.values(), default=0) * _LEAST_SHARE
+    shares = found.shares(topic)
+    line = [shares[month] for month, count in found.months.items() if count >= least]
+    return topic.id, topic.name, topic.size, _line(line), shown
 
 
 def _line(shares: Sequence[float]) -> str:

@@ -124,7 +124,7 @@ def near_pairs(
 
     The same rows give the same pairs, in the same order, whatever the number of `workers`.
     """
-    cells = _Cells(_probes(rows, workers))
+    cells = _Cells(probed_cells(rows, workers))
     found: list[tuple[Numbers, Numbers, Array] | None] = [None] * len(cells.tasks)
     lock, done = Lock(), 0
 
@@ -150,8 +150,8 @@ class _Cells:
     def __init__(self, probes: Numbers) -> None:
         """`probes` are (N, P) int32: the nearest cells of each row, the first of which it is in."""
         self._probes, cells = probes, int(probes.max(initial=0)) + 1
-        self._own, self._begins = _by_cell(probes[:, :1], cells)
-        self._guests, self._guest_begins = _by_cell(probes[:, 1:], cells)
+        self._own, self._begins = by_cell(probes[:, :1], cells)
+        self._guests, self._guest_begins = by_cell(probes[:, 1:], cells)
         self.tasks: list[tuple[int, bool, int, int]] = []
         """Cells, whether guests are compared with them, the first one, and how many."""
         for guests, begins in ((False, self._begins), (True, self._guest_begins)):
@@ -190,7 +190,7 @@ class _Cells:
         return np.asarray(~both | (guests < others))
 
 
-def _by_cell(probes: Numbers, cells: int) -> tuple[Numbers, Indices]:
+def by_cell(probes: Numbers, cells: int) -> tuple[Numbers, Indices]:
     """Returns the rows by their cells, and where those of each cell begin."""
     flat = probes.ravel()
     order = np.argsort(flat, kind="stable")
@@ -205,15 +205,20 @@ def _found(products: Array, floor: float) -> tuple[Indices, Indices, Array]:
     return lines, columns, products.ravel()[places]
 
 
-def _probes(rows: Embeddings, workers: int) -> Numbers:
-    """Returns the (N, P) int32 cells that are nearest to each row."""
-    if len(rows) <= _COMPARED:
+def probed_cells(
+    rows: Embeddings, workers: int, probed: int = _PROBED, compared: int = _COMPARED
+) -> Numbers:
+    """Returns (N, P) int32: the `probed` cells that are nearest to each row, or all of fewer.
+
+    There is one cell of up to `compared` rows.
+    """
+    if len(rows) <= compared:
         return np.zeros((len(rows), 1), np.int32)
     count = 2 ** round(np.log2(len(rows) / _CELL))
     places = np.linspace(0, len(rows) - 1, min(_SAMPLE * count, len(rows))).astype(np.int64)
     low = _directed(rows, workers)
     centroids = _centroids(low[places], count, workers)
-    return _nearest_cells(low, centroids, _PROBED, workers)
+    return _nearest_cells(low, centroids, min(probed, count), workers)
 
 
 def _directed(rows: Embeddings, workers: int) -> Embeddings:

@@ -85,7 +85,9 @@ def map_of(centres: TopicCentres, sizes: Indices, seed: int = 0) -> TopicMap:
         middle = (low.min(axis=0) + high.max(axis=0)) / 2
         scale = max(float((high.max(axis=0) - low.min(axis=0)).max()) / 2, 1e-9)
         positions, radii = (positions - middle) / scale, radii / scale
-    _, _, axes = np.linalg.svd(np.vstack([centres.centres, np.eye(2, len(centres.mean))]))
+    _, _, axes = np.linalg.svd(
+        np.vstack([centres.centres, np.eye(2, len(centres.mean))]), full_matrices=False
+    )
     return TopicMap(
         positions.astype(np.float32), radii.astype(np.float32), axes[:2].astype(np.float32)
     )

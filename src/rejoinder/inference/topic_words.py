@@ -6,7 +6,9 @@ which have low scores where all topics use them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +50,7 @@ _EVERYDAY = _set_of(
     "welcome congrats congratulations greetings regards dear sir kind good great nice cool fine "
     "awesome amazing excellent wonderful perfect lovely interesting funny bad better best worse "
     "worst right wrong true sure exactly indeed correct agree agreed definitely certainly "
+    "appreciate appreciated appreciates helpful helped glad luck wish wishing hopefully "
     "absolutely probably maybe perhaps possibly actually really very quite pretty rather too also "
     "just only even still already yet ever never always often sometimes usually now today ago "
     "soon later back away together instead anyway anyways however therefore thus hence almost "
@@ -56,6 +59,7 @@ _EVERYDAY = _set_of(
     "new old big little small long high low different able possible important easy hard clear "
     "first second next last two three least rather whatever whenever wherever whoever either "
     "neither far else forward "
+    "yo sup howdy hola bro bruh dudes mate fellow lmk "
     # addresses of pages
     "http https www com org net html htm "
     # contractions without their apostrophe
@@ -80,6 +84,21 @@ class TextWords:
     """(N,) int64: the first text with the same words in the same order."""
     says: NDArray[np.bool_]
     """(N,) bool: whether a word of the text is not an everyday one."""
+
+    @cached_property
+    def table(self) -> Any:
+        """An (N, words) matrix of SciPy: 1 for each telling word of each first text."""
+        from scipy.sparse import csr_matrix
+
+        telling = np.array([_is_telling(word) for word in self.words], np.bool_)
+        first = self.firsts == np.arange(len(self.firsts))
+        kept = telling[self.numbers.ids] & np.repeat(first, self.numbers.lengths)
+        left = self.numbers.only(kept)
+        ones = np.ones(len(left.ids), np.float64)
+        table = csr_matrix((ones, left.ids, left.offsets), (len(first), len(self.words)))
+        table.sum_duplicates()
+        table.data[:] = 1
+        return table
 
 
 def words_of(texts: Sequence[str]) -> TextWords:
@@ -118,27 +137,19 @@ def distinctive_words(found: TextWords, labels: Indices, count: int) -> list[dic
     """
     from scipy.sparse import csr_matrix
 
-    rows = np.flatnonzero(found.firsts == np.arange(len(labels)))
-    kept = found.numbers.take(rows)
-    text = np.repeat(np.arange(len(rows)), kept.lengths)
-    pairs = np.unique(text * len(found.words) + kept.ids)
-    text, word = np.divmod(pairs, max(len(found.words), 1))
-    telling = np.array([_is_telling(one) for one in found.words], np.bool_)
-    shown = telling[word]
-    text, word = text[shown], word[shown]
-    overall = np.bincount(word, minlength=len(found.words)) / max(len(rows), 1)
-    label = labels[rows]
-    inside = label[text] >= 0
-    table = csr_matrix(
-        (np.ones(inside.sum()), (label[text[inside]], word[inside])), (count, len(found.words))
-    )
-    sizes = np.bincount(label[label >= 0], minlength=count)
+    table = found.table
+    kept = np.flatnonzero((found.firsts == np.arange(len(labels))) & (labels >= 0))
+    sizes = np.bincount(labels[kept], minlength=count)
+    members = csr_matrix((np.ones(len(kept)), (labels[kept], kept)), (count, len(labels)))
+    by_topic = (members @ table).tocsr()
+    different = int(np.count_nonzero(found.firsts == np.arange(len(labels))))
+    overall = np.bincount(table.indices, minlength=len(found.words)) / max(different, 1)
     names = []
     for topic in range(count):
-        span = slice(*table.indptr[topic : topic + 2])
-        numbers, texts = table.indices[span], table.data[span]
-        often = texts >= min(_RARE, max(sizes[topic] // 3, 1))
-        numbers, share = numbers[often], texts[often] / max(sizes[topic], 1)
+        span = slice(*by_topic.indptr[topic : topic + 2])
+        numbers, texts = by_topic.indices[span], by_topic.data[span]
+        often = texts >= min(_RARE, max(int(sizes[topic]) // 3, 1))
+        numbers, share = numbers[often], texts[often] / int(sizes[topic])
         scores = share * np.log(share / overall[numbers])
         best = np.lexsort((numbers, -scores))[: min(8 * _DISTINCT, int((scores > 0).sum()))]
         by_word = {found.words[numbers[place]]: float(scores[place]) for place in best.tolist()}

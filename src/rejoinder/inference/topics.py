@@ -4,16 +4,16 @@ Leiden (Traag et al. 2019) finds the communities. They agree with labels more th
 k-means, HDBSCAN and their like do, and change less with the rows (`docs/decisions/libraries.md`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from rejoinder.encoders.layers import unit_rows
 from rejoinder.errors import require
+from rejoinder.inference.near_pairs import Progress
+from rejoinder.inference.neighbours import nearest_others
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
@@ -27,9 +27,6 @@ _LEAST_JOINED = 8
 """Topics from which on there are wider ones."""
 _TRIES = 10
 """Resolutions that are tried for a number of topics."""
-_EXACT = 20_000
-"""Rows up to which neighbours are searched exactly."""
-_PROBES = 12
 BLOCK = 8_192
 _TYPICAL, _ALIKE = 3, 0.9
 """Typical rows of a topic, and the least cosine of rows of which one is enough."""
@@ -40,9 +37,6 @@ _QUARTERS = 5, 15
 """Places of the quartiles in these."""
 _NEAR = 0.6
 _ROUNDING = 1e-5
-
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a stage, the amount done, and all of it."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,7 @@ def find_topics(
     least: int = 10,
     seed: int = 0,
     workers: int = 1,
-    progress: Progress = lambda _stage, _done, _all: None,
+    progress: Progress = lambda _done, _all: None,
 ) -> tuple[TopicCentres, Indices]:
     """Finds topics of rows that differ.
 
@@ -123,13 +117,13 @@ def find_topics(
         The topics, and (N,) int64: the topic of each row, or -1.
 
     Raises:
-        MissingExtraError: FAISS or graspologic-native is not installed.
+        MissingExtraError: graspologic-native or SciPy is not installed.
     """
-    require(EXTRA, "faiss", "graspologic_native", "scipy")
+    require(EXTRA, "graspologic_native", "scipy")
     mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32) if len(rows) else rows.sum(axis=0)
     if len(rows) < max(least, 3):
         return _topics_of(rows, mean, np.full(len(rows), -1))
-    graph = _graph(*_neighbours(_reduced(rows - mean), workers, progress))
+    graph = _graph(*nearest_others(_reduced(rows - mean), _NEIGHBOURS, workers, progress))
     if count is None:
         labels = _communities(graph, _RESOLUTION, seed)
     else:
@@ -182,36 +176,6 @@ def _reduced(rows: Embeddings) -> Embeddings:
         _, vectors = np.linalg.eigh(rows.T @ rows)
         rows = rows @ vectors[:, ::-1][:, :_DIMENSIONS]
     return np.ascontiguousarray(unit_rows(rows), np.float32)
-
-
-def _neighbours(rows: Embeddings, workers: int, progress: Progress) -> tuple[Indices, Embeddings]:
-    """Returns (N, k) the nearest other rows of each row, and their cosines."""
-    import faiss
-
-    number, dim = rows.shape
-    count = min(_NEIGHBOURS, number - 1)
-    index: Any = faiss.IndexFlatIP(dim)
-    if number > _EXACT:
-        lists = int(2 ** round(np.log2(number) / 2))
-        index = faiss.IndexIVFFlat(index, dim, lists, faiss.METRIC_INNER_PRODUCT)
-        index.cp.niter, index.cp.seed, index.cp.spherical = 8, 1, True
-        index.cp.max_points_per_centroid = 100
-        index.nprobe = _PROBES
-    with threadpool_limits(1, user_api="openmp"):  # more threads sum centroids in another order
-        index.train(rows)
-    found = np.empty((number, count), np.int64)
-    cosines = np.empty((number, count), np.float32)
-    with threadpool_limits(workers, user_api="openmp"):
-        index.add(rows)
-        for low in range(0, number, BLOCK):
-            progress("comparing", low, number)
-            near, others = index.search(rows[low : low + BLOCK], count + 1)
-            own = np.arange(low, low + len(near))[:, None]
-            kept = others != own
-            kept[kept.all(axis=1), -1] = False  # many rows are as near as the row itself
-            found[low : low + BLOCK] = others[kept].reshape(-1, count)
-            cosines[low : low + BLOCK] = near[kept].reshape(-1, count)
-    return found, cosines
 
 
 def _graph(neighbours: Indices, cosines: Embeddings) -> Any:
