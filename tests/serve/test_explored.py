@@ -1,42 +1,93 @@
 """Routes of what `rejoinder explore` found."""
 
-import msgspec
+import json
+import shutil
+from collections import Counter
+
+import numpy as np
 import pytest
 
 from export_samples import slack, write
-from rejoinder.api.exploring import ASKED, explore
+from rejoinder.api.exploring import explore
+from rejoinder.cli.explore import read_explored
 from rejoinder.index.folder import TextIndex
 from rejoinder.serve.app import create_app
-from rejoinder.serve.explored import Explored
 from serving import running_app
+
+DAYS = 8
+ASKED = "How do I open the billing page?", "Where is the printer on the second floor?"
 
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("explored")
-    return explore(write(slack.FILES, folder / "team"), model="rejoinder-small")
+    """A team that asks two questions each day."""
+    export = write(slack.FILES, tmp_path_factory.mktemp("explored") / "team")
+    for day in range(1, 1 + DAYS):
+        sent = [
+            {"type": "message", "user": f"U{day}", "ts": f"171{day}{n}00000.0001", "text": text}
+            for n, text in enumerate((*ASKED, f"The garden has {day} trees and a pond"))
+        ]
+        (export / f"help/2024-04-0{day}.json").write_text(json.dumps(sent))
+    return explore(export, model="rejoinder-small")
 
 
 @pytest.fixture(scope="module")
-def client(model, ready):
-    explored = Explored("team", "team.explore/index", asked=(ready.folder / ASKED).read_bytes())
+def explored(ready):
+    return read_explored(ready, "team")
+
+
+@pytest.fixture(scope="module")
+def client(model, ready, explored):
     app = create_app(model, index=TextIndex(ready.index), explored=explored)
     with running_app(app) as started:
         yield started.client
 
 
-def test_the_corpus_says_what_was_found(client):
+def test_the_corpus_says_what_was_found(client, ready):
     answer = client.get("/corpus").json()
-    assert (answer["name"], answer["command"]) == ("team", "team.explore/index")
-    assert answer["found"] == ["asked"]
+    assert (answer["name"], answer["command"]) == ("team", str(ready.index))
+    assert answer["found"] == ["asked", "topics"]
 
 
-def test_questions_are_sent_as_they_were_found(client, ready):
+def test_questions_are_those_that_were_found(client):
     answer = client.get("/asked")
     assert answer.headers["content-type"] == "application/json"
-    assert answer.json() == msgspec.json.decode((ready.folder / ASKED).read_bytes())
+    assert {(one["text"], one["count"]) for one in answer.json()} == {(one, DAYS) for one in ASKED}
 
 
-def test_what_was_not_looked_for_is_not_found(client, server):
-    answer = server.client.get("/asked")
+def test_every_message_has_a_place_on_the_map(client, explored):
+    topics = client.get("/topics").json()
+    content = client.get("/points").content
+    count = len(explored.ids)
+    assert len(content) == 16 * count
+    x, y = np.frombuffer(content, "<f4", 2 * count).reshape(2, -1)
+    labels, months = np.frombuffer(content, "<i4", 2 * count, 8 * count).reshape(2, -1)
+    assert max(abs(x).max(), abs(y).max()) <= 1
+    assert labels.min() >= -1
+    assert labels.max() == len(topics["topics"]) - 1
+    for topic in topics["topics"]:
+        assert topic["size"] == (labels == topic["id"]).sum()
+    known = Counter(np.datetime_as_string(months.astype("datetime64[M]")).tolist())
+    assert known == topics["months"]
+
+
+def test_messages_of_points_are_read(client, explored):
+    [second, first] = client.post("/messages", json={"rows": [1, 0]}).json()
+    assert [first["id"], second["id"]] == list(explored.ids[:2])
+    assert first["about"]["source"] == "help"
+    answer = client.post("/messages", json={"rows": [len(explored.ids)]})
+    assert (answer.status_code, answer.json()["error"][:5]) == (422, "rows:")
+
+
+def test_a_message_that_was_deleted_is_left_out(model, ready, explored, tmp_path):
+    index = TextIndex(shutil.copytree(ready.index, tmp_path / "index"))
+    index.delete(explored.ids[0])
+    with running_app(create_app(model, index=index, explored=explored)) as started:
+        answer = started.client.post("/messages", json={"rows": [0, 1]}).json()
+        assert [one["id"] for one in answer] == [explored.ids[1]]
+
+
+@pytest.mark.parametrize("path", ["/asked", "/topics", "/points"])
+def test_what_was_not_looked_for_is_not_found(server, path):
+    answer = server.client.get(path)
     assert (answer.status_code, "explore" in answer.json()["error"]) == (404, True)

@@ -3,10 +3,12 @@
 import orjson
 import pytest
 from fastapi.routing import APIRoute
+from msgspec import to_builtins
 from pydantic import TypeAdapter
 
 from rejoinder import Index
 from rejoinder.api.asked import Asked, Reply
+from rejoinder.api.topics import Topic
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.serve.app import create_app
@@ -18,8 +20,9 @@ ROUTES = {
     "/embed", "/similarity", "/rerank", "/tokenize", "/info", "/health", "/metrics", "/rank",
     "/search", "/texts", "/explain", "/unknown", "/map", "/v1/embeddings", "/v1/models",
     "/v1/models/{name}", "/corpus", "/similar", "/around", "/asked",
+    "/topics", "/points", "/messages",
 }  # fmt: skip
-OF_AN_INDEX = {"/corpus", "/similar", "/around", "/asked"}
+OF_AN_INDEX = {"/corpus", "/similar", "/around", "/asked", "/topics", "/points", "/messages"}
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +62,27 @@ def indexed(model, tmp_path_factory):
     made.add_encoded([EncodedTexts(["m"], ["Fine."], row, [{"source": "help"}])])
     [reply] = [Reply("2", "Ten.", None, 7.0, 1)]
     asked = Asked("1", TEXTS[0], 2, 2, 3.0, 4.0, ["Your age?"], ["1", "4"], [reply], 1, True)
-    explored = Explored("chat.zip", "index", asked=orjson.dumps([asked]))
+    topic = Topic(0, "a, b", ("a", "b"), ("a b",), ("1",), 1, None, {"2024-01": 1})
+    topics = {"topics": [to_builtins(topic)], "wider": [], "months": {"2024-01": 1}}
+    explored = Explored(
+        "chat.zip", "index", asked=orjson.dumps([asked]), topics=orjson.dumps(topics), ids=["1"]
+    )
     app = create_app(model, index=TextIndex(folder), explored=explored)
     with running_app(app) as started:
         yield started
 
 
-ASKED = {"/info", "/health", "/metrics", "/corpus", "/asked", "/v1/models", "/v1/models/{name}"}
+ASKED = {
+    "/info",
+    "/health",
+    "/metrics",
+    "/corpus",
+    "/asked",
+    "/topics",
+    "/points",
+    "/v1/models",
+    "/v1/models/{name}",
+}
 """By GET."""
 
 
@@ -106,6 +123,7 @@ def test_answers_have_the_form_that_it_states(server, indexed):
         "/map": {"inputs": ["a", "b"]},
         "/similar": {"id": "1"},
         "/around": {"id": "1"},
+        "/messages": {"rows": [0]},
         "/v1/embeddings": {"input": "a"},
     }
     assert {path for method, path in stated if method == "POST"} == set(bodies)

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from rejoinder.api.asked import asked_again
+from rejoinder.api.cluster import cluster
 from rejoinder.api.collection import messages_of_pairs, open_collection
 from rejoinder.api.dedupe import dedupe
+from rejoinder.api.topics import Topics
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError, RejoinderError
@@ -36,12 +39,13 @@ from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import DEFAULT
 
 FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
+TOPICS, POINTS, IDS = "topics.json", "points.bin", "ids.json"
 SUFFIX = ".explore"
 """What the folder is called, after the name of what it was made from."""
 _DIFFERENT = 0.02
 """Share of messages without a duplicate that may count as asked again. People read the result and
 drop what does not belong there, so that it may be higher than that of `dedupe`."""
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 _REMEDY = "Remove the folder."
 
 
@@ -138,8 +142,13 @@ def explore(
     wanted, known = _wanted(work), _read(folder)
     if known is not None and _is_made(folder, known, wanted, work.read):
         return Prepared(folder, index, fresh=False)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / FILE).is_file():
+        raise InputError(
+            f"{folder} has other files, and what is explored would replace it; name another folder "
+            "(--out)."
+        )
     inputs = [work.source, *([] if model is None else [model])]
-    with new_folder(folder, overwrite=known is not None, inputs=inputs) as new:
+    with new_folder(folder, overwrite=True, inputs=inputs) as new:
         left_out, better = ({}, True) if work.is_index else _index(work, new / INDEX)
         _find(work.source if work.is_index else new / INDEX, new, work)
         made = replace(wanted, content=_content_of(work.read))
@@ -194,6 +203,25 @@ def _find(index: Path, out: Path, work: _Work) -> None:
     )
     asked = asked_again(collection, duplicates)
     (out / ASKED).write_bytes(msgspec.json.encode(asked))
+    topics = cluster(collection, threads=work.threads, progress=work.watch.stage)
+    found = {"topics": topics.topics, "wider": topics.wider, "months": topics.months}
+    (out / TOPICS).write_bytes(msgspec.json.encode(found))
+    (out / POINTS).write_bytes(_points(topics))
+    (out / IDS).write_bytes(msgspec.json.encode(topics.ids))
+
+
+def _points(topics: Topics) -> bytes:
+    """Returns where the N messages are on the map: N x, N y, N topics and N months, 4 bytes each.
+
+    Topics, -1 for none, and months since 1970, -1 for an unknown one, are whole numbers.
+    """
+    months = np.full(len(topics.ids), -1, "<i4")
+    known = np.isfinite(topics.times)
+    months[known] = topics.times[known].astype("datetime64[s]").astype("datetime64[M]").astype(int)
+    x, y = topics.coordinates.T.astype("<f4")
+    return b"".join(
+        [x.tobytes(), y.tobytes(), topics.labels.astype("<i4").tobytes(), months.tobytes()]
+    )
 
 
 def _finetune(work: _Work, scratch: Path) -> bool:

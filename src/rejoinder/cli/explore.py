@@ -1,10 +1,11 @@
 """`rejoinder explore`: prepares conversations, and opens a page to search and read them."""
 
+import json
 import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +21,10 @@ from rejoinder.cli.options import (
 from rejoinder.cli.output import note, note_left_out, status_line
 from rejoinder.cli.serve import run_server
 from rejoinder.errors import require
+
+if TYPE_CHECKING:
+    from rejoinder.api.exploring import Prepared
+    from rejoinder.serve.explored import Explored
 
 EXAMPLES = epilog(
     "rejoinder explore slack-export.zip",
@@ -58,14 +63,16 @@ def explore(
     threads: ThreadsOption = None,
 ) -> None:
     """Prepare conversations, and open a page to search them. Nothing leaves this machine."""
-    require("explore", "polars", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
+    require(
+        "explore", "polars", "sklearn", "faiss", "graspologic_native", "fastapi", "uvicorn",
+        "httptools", "orjson", "prometheus_client",
+    )  # fmt: skip
     if finetune:
         require("train", "torch", "pydantic")
-    from rejoinder.api.exploring import ASKED, Watch
+    from rejoinder.api.exploring import Watch
     from rejoinder.api.exploring import explore as prepare
     from rejoinder.cli.progress import Bar, encoding_bar
     from rejoinder.index.folder import TextIndex
-    from rejoinder.serve.explored import Explored
     from rejoinder.serve.settings import ServerSettings
 
     settings = ServerSettings(port=port)
@@ -87,9 +94,24 @@ def explore(
         if browser and _has_screen():
             webbrowser.open(address)
 
-    explored = Explored(source.name, str(ready.index), asked=(ready.folder / ASKED).read_bytes())
+    explored = read_explored(ready, source.name)
     index = TextIndex(ready.index)
     run_server(settings, started, index=index, explored=explored, threads=threads)
+
+
+def read_explored(ready: "Prepared", name: str) -> "Explored":
+    """Returns what was found in the conversations with a name."""
+    from rejoinder.api.exploring import ASKED, IDS, POINTS, TOPICS
+    from rejoinder.serve.explored import Explored
+
+    return Explored(
+        name,
+        str(ready.index),
+        asked=(ready.folder / ASKED).read_bytes(),
+        topics=(ready.folder / TOPICS).read_bytes(),
+        points=(ready.folder / POINTS).read_bytes(),
+        ids=json.loads((ready.folder / IDS).read_bytes()),
+    )
 
 
 def _has_screen() -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from rejoinder.errors import InputError
 from rejoinder.index.by_words import search_by_words
 from rejoinder.index.fields import refuse_unmet
-from rejoinder.index.hits import Found, IndexHit, hits_of
+from rejoinder.index.hits import Found, IndexedText, IndexHit, hits_of
 from rejoinder.index.hybrid import DEPTH, Mode, check_mode, fuse
 from rejoinder.index.manifest import FILE, REMEDY, read_manifest
 from rejoinder.index.nearest import search_segments
@@ -126,6 +126,17 @@ class IndexReader:
         [(part, row)] = self._known_places(name)
         [[hit]] = self._hits([[(0.0, part, row)]], context)
         return hit
+
+    def known(self, ids: list[str]) -> list[IndexedText]:
+        """Returns the texts with some ids and what is known about them, as far as they are there.
+
+        Raises:
+            InputError: the index is damaged.
+        """
+        self.reload()
+        places = [place for place in self._places(ids) if place is not None]
+        [hits] = self._hits([[(0.0, *place) for place in places]], 0)
+        return [IndexedText(hit.id, hit.text, hit.about) for hit in hits]
 
     def summary(self) -> Summary:
         """Returns how many texts there are, from when to when, by whom and where.

@@ -55,8 +55,9 @@ def open_page(browser):
     yield run
     for context in contexts:
         context.close()
-    # the browser itself logs the tests of a wrong key, of other files, and of a lost network
-    known = re.compile("status of (401|422)|ERR_INTERNET_DISCONNECTED")
+    # the browser itself logs the tests of a wrong key, of other files, and of a lost network; and
+    # that drawing without a GPU is slow
+    known = re.compile("status of (401|422)|ERR_INTERNET_DISCONNECTED|GL Driver Message")
     assert [fault for fault in faults if not known.search(fault)] == []
 
 

@@ -178,6 +178,80 @@ def test_a_question_is_searched_for(open_page, address):
     expect(page.locator("#find-hits > li").first).to_contain_text(question, ignore_case=True)
 
 
+def drawn(page):
+    """Opens the map, and returns its box."""
+    expect(page.locator(".names span:visible").first).to_be_visible(timeout=20_000)
+    return page.locator("#topics-map").bounding_box()
+
+
+def test_topics_are_chosen_on_the_map_or_in_the_list(open_page, address):
+    page = open_page(f"{address}/#topics")
+    drawn(page)
+    expect(page.locator("#topics-note")).to_contain_text("topics in 7,792 messages")
+    boxes = [name.bounding_box() for name in page.locator(".names span:visible").all()]
+    for at, box in enumerate(boxes):
+        for other in boxes[:at]:
+            apart = (
+                box["x"] >= other["x"] + other["width"]
+                or other["x"] >= box["x"] + box["width"]
+                or box["y"] >= other["y"] + other["height"]
+                or other["y"] >= box["y"] + box["height"]
+            )
+            assert apart, "two names overlap"
+    page.get_by_label("Filter topics").fill("hamster")
+    topic = page.locator("#topics-list li:not(.wider) button").first
+    topic.click()
+    expect(page.locator("#topics-detail .topic-name")).to_contain_text(
+        topic.locator(".name").inner_text()
+    )
+    expect(page.locator("#topics-detail .chart rect").first).to_be_visible()
+    expect(page.locator("#topics-detail .thread li").first).to_be_visible()
+    page.get_by_role("button", name="All topics").click()
+    expect(page.locator("#topics-list")).to_be_visible()
+    page.get_by_role("button", name="Whole map").click()
+    page.wait_for_timeout(500)  # the map moves
+    name = page.locator(".names span:visible").first
+    words = name.inner_text()
+    name.click()
+    expect(page.locator("#topics-detail .topic-name")).to_contain_text(words)
+
+
+def test_messages_are_drawn_around_and_pointed_at(open_page, address):
+    page = open_page(f"{address}/#topics")
+    box = drawn(page)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    for step in range(60):  # somewhere there is a dot
+        page.mouse.move(box["x"] + 60 + 8 * step, box["y"] + box["height"] / 2 + step % 7)
+        if page.locator("#topics-tip .byline").count():
+            break
+    expect(page.locator("#topics-tip .byline b")).not_to_be_empty()
+    page.get_by_role("button", name="Draw around").click()
+    corners = [(0.2, 0.2), (0.8, 0.2), (0.8, 0.8), (0.2, 0.8), (0.2, 0.2)]
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=5)
+    page.mouse.up()
+    expect(page.locator("#topics-detail h3")).to_have_text(re.compile("[1-9],?[0-9]* messages"))
+    expect(page.locator("#topics-detail .thread li")).to_have_count(30)
+    expect(page.get_by_role("button", name="Draw around")).to_have_attribute(
+        "aria-pressed", "false"
+    )
+
+
+def test_the_map_is_moved_by_keyboard(open_page, address):
+    page = open_page(f"{address}/#topics")
+    drawn(page)
+    page.locator("#topics-map").focus()
+    before = page.locator(".names span:visible").all_inner_texts()
+    for key in ("+", "+", "ArrowRight", "ArrowUp"):
+        page.keyboard.press(key)
+    expect(page.locator(".names span:visible")).not_to_have_text(before)
+    page.keyboard.press("0")
+    expect(page.locator(".names span:visible")).to_have_text(before)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1_280, 390])
 def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme, width, tmp_path):
@@ -193,9 +267,9 @@ def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme,
     kept = Path(os.environ.get(SHOTS, tmp_path))
     kept.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=kept / f"explore-{scheme}-{width}.png")
-    for part in ("asked",):
+    for part, ready in (("asked", ".text"), ("topics", ".names span:visible")):
         page.locator(f"#tab-{part}").click()
-        expect(page.locator(f"#{part} .text").first).to_be_visible()
+        expect(page.locator(f"#{part} {ready}").first).to_be_visible(timeout=20_000)
         page.evaluate(axe)
         found = page.evaluate("axe.run()")["violations"]
         assert found == [], json.dumps(found, indent=1)[:4_000]

@@ -23,6 +23,17 @@ export class Failure extends Error {
 /** Sends a request, and returns the JSON of its answer. `signal` cancels it. The page shows the
  * request as a program unless `programmed` is false. */
 export async function call(path, body, signal, programmed = true) {
+  const content = await (await answerOf(path, body, signal)).json();
+  if (body !== undefined && programmed) onRequest(path, body);
+  return content;
+}
+
+/** Returns the bytes of an answer, as an ArrayBuffer. */
+export async function fetchNumbers(path, signal) {
+  return (await answerOf(path, undefined, signal)).arrayBuffer();
+}
+
+async function answerOf(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
   if (key) headers.Authorization = `Bearer ${key}`;
   const method = body === undefined ? "GET" : "POST";
@@ -33,10 +44,9 @@ export async function call(path, body, signal, programmed = true) {
     if (error.name === "AbortError") throw error;
     throw new Failure(0, "the server can't be reached; is it still running?");
   }
+  if (answer.ok) return answer;
   const content = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Failure(answer.status, content.error ?? `status ${answer.status}`);
-  if (body !== undefined && programmed) onRequest(path, body);
-  return content;
+  throw new Failure(answer.status, content.error ?? `status ${answer.status}`);
 }
 
 const MOST_SHOWN = 4;

@@ -8,6 +8,7 @@ import { startReply, startSearch } from "./lists.js";
 import { takeFiles } from "./files.js";
 import { startMap } from "./map.js";
 import { byId, show, whenLocked } from "./tools.js";
+import { startTopics } from "./topics.js";
 
 let tabs = [...document.querySelectorAll("[role=tab]")];
 const requests = new Map();
@@ -112,6 +113,7 @@ async function start() {
   updates = {
     ...(corpus ? { find: startFind(facts) } : { search: startSearch(texts, info.rejoinder.texts) }),
     ...(facts.found.includes("asked") && { asked: startAsked() }),
+    ...(facts.found.includes("topics") && { topics: startTopics() }),
     compare: startCompare(explains),
     ...(!facts.found.length && { reply: startReply(texts), map: startMap(texts) }),
   };

@@ -1,11 +1,14 @@
 """Routes of what `rejoinder explore` found in an index."""
 
-from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
+from typing import Annotated
 
-from rejoinder.serve.errors import RequestError
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+
+from rejoinder.index.hits import IndexedText
+from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.explored import Explored
-from rejoinder.serve.fields import TeiError, failures
+from rejoinder.serve.fields import RequestBody, TeiError, failures
 from rejoinder.serve.service import service_of
 
 router = APIRouter(tags=["rejoinder"], responses={**failures(TeiError), 404: {"model": TeiError}})
@@ -49,6 +52,69 @@ class Asked(BaseModel):
 async def asked(request: Request) -> Response:
     """List the questions that were asked again and again, the most frequent first."""
     return _answer(_explored(request).asked)
+
+
+class Topic(BaseModel):
+    """A topic, or a wider one that holds several."""
+
+    id: int
+    name: str
+    """Its three most distinctive words."""
+    words: list[str]
+    """Distinctive words, the best first."""
+    typical: list[str]
+    """Typical messages."""
+    typical_ids: list[str]
+    size: int
+    """Number of messages."""
+    parent: int | None
+    """Id of its wider topic."""
+    months: dict[str, int]
+    """Number of messages by month, such as `2024-01`."""
+
+
+class Topics(BaseModel):
+    """What messages are about."""
+
+    topics: list[Topic]
+    wider: list[Topic]
+    months: dict[str, int]
+    """Number of all messages by month."""
+
+
+@router.get("/topics", response_model=Topics)
+async def topics(request: Request) -> Response:
+    """List what the messages are about."""
+    return _answer(_explored(request).topics)
+
+
+@router.get("/points")
+async def points(request: Request) -> Response:
+    """Return where the N messages are on the map of topics.
+
+    Little-endian: N float32 x and N float32 y from -1 to 1, N int32 topics (-1: none), and N int32
+    months since January 1970 (-1: not known).
+    """
+    return Response(_explored(request).points, media_type="application/octet-stream")
+
+
+class Rows(RequestBody):
+    """Messages by their places among the points."""
+
+    rows: Annotated[
+        list[Annotated[int, Field(strict=True, ge=0)]], Field(max_length=200, examples=[[0]])
+    ]
+
+
+@router.post("/messages", response_model=list[IndexedText])
+async def messages(request: Request, body: Rows) -> Response:
+    """Return messages of the map. Those that were deleted from the index are left out."""
+    ids = _explored(request).ids
+    if any(row >= len(ids) for row in body.rows):
+        raise refused("rows", f"there are {len(ids):,} points.")
+    names = [ids[row] for row in body.rows]
+    found = await service_of(request).read_index(lambda index: index.known(names), len(names))
+    return json_response(found)
 
 
 def _explored(request: Request) -> Explored:

@@ -1,0 +1,176 @@
+// Points in a plane, drawn by sigma.js: zoom, drag, touch, names that do not overlap, and a lasso.
+
+import { element, svg } from "./tools.js";
+
+const LIBRARIES = ["page/graphology.umd.min.js", "page/sigma.min.js"];
+
+/** Loads the libraries, once. They are for this part of the page alone. */
+let loaded;
+function load() {
+  loaded ??= LIBRARIES.reduce((before, address) => before.then(() => new Promise((resolve, reject) => {
+    const script = element("script", { src: address });
+    script.addEventListener("load", resolve);
+    script.addEventListener("error", reject);
+    document.head.append(script);
+  })), Promise.resolve());
+  return loaded;
+}
+
+/**
+ * Draws points in `place`.
+ *
+ * `x`, `y`: places; `color(index)`: the colour of a point as #rrggbb; `discs`: names with places and sizes, largest
+ * first; `onPoint(index or null)`: called for the point under the pointer; `onDisc(id)`: called for a chosen name;
+ * `onLasso(indices)`: called for what was drawn around.
+ */
+export async function scatter(place, { x, y, color, discs, onPoint, onDisc, onLasso }) {
+  await load();
+  const size = Math.max(1.1, Math.min(2.8, 26 / x.length ** 0.25)); // 2.6 for 10,000, 1.5 for 100,000
+  const graph = new globalThis.graphology.Graph({ type: "undirected" });
+  for (let index = 0; index < x.length; index++) graph.addNode(index, { x: x[index], y: y[index], size, color: color(index) });
+  const canvas = element("div", { class: "canvas" });
+  const names = element("div", { class: "names", "aria-hidden": "true" });
+  const paper = svg("svg", { class: "paper", "aria-hidden": "true" });
+  place.replaceChildren(canvas, names, paper);
+  const corners = { x: [-1.05, 1.05], y: [-1.05, 1.05] };
+  const { Sigma } = globalThis;
+  const renderer = new Sigma(graph, canvas, {
+    allowInvalidContainer: true,
+    defaultDrawNodeHover: ringOf(place),
+    defaultNodeType: "point",
+    enableCameraRotation: false,
+    maxCameraRatio: 1.3,
+    minCameraRatio: 0.02,
+    nodeProgramClasses: { point: Sigma.rendering.NodePointProgram },
+    renderLabels: false,
+    stagePadding: 8,
+    zoomToSizeRatioFunction: (ratio) => ratio ** 0.45,
+  });
+  renderer.setCustomBBox(corners);
+  renderer.on("enterNode", ({ node }) => onPoint(Number(node)));
+  renderer.on("leaveNode", () => onPoint(null));
+  const labels = labelsOf(names, discs, renderer, onDisc);
+  renderer.on("afterRender", labels);
+  const camera = renderer.getCamera();
+  listenForLasso(paper, place, (polygon) => onLasso(within(polygon.map((point) => renderer.viewportToGraph(point)), x, y)));
+  place.addEventListener("keydown", (event) => onKey(event, camera));
+  return {
+    zoom: (way) => (way > 0 ? camera.animatedZoom() : camera.animatedUnzoom()),
+    reset: () => camera.animatedReset(),
+    /** Shows a disc in the middle. */
+    goTo({ x: left, y: top, radius }) {
+      const middle = renderer.viewportToFramedGraph(renderer.graphToViewport({ x: left, y: top }));
+      camera.animate({ ...middle, ratio: Math.max(0.08, Math.min(1, 3 * radius)) }, { duration: 350 });
+    },
+    /** Shows points for which `chosen(index)` is true in their colour, and others faintly. */
+    highlight(chosen, faint) {
+      graph.updateEachNodeAttributes((node, attributes) => {
+        const shown = !chosen || chosen(Number(node));
+        attributes.color = shown ? color(Number(node)) : faint;
+        attributes.size = chosen && shown ? size * 1.35 : size;
+        attributes.zIndex = shown ? 1 : 0;
+        return attributes;
+      }, { attributes: ["color", "size", "zIndex"] });
+    },
+    lasso(on) {
+      place.classList.toggle("drawing", on);
+    },
+    resize: () => renderer.resize() && renderer.refresh(),
+    end: () => renderer.kill(),
+  };
+}
+
+function ringOf(place) {
+  return (context, { x, y, size }) => {
+    context.strokeStyle = getComputedStyle(place).color;
+    context.lineWidth = 2;
+    context.beginPath();
+    context.arc(x, y, size + 3, 0, 2 * Math.PI);
+    context.stroke();
+  };
+}
+
+/** Returns a function that places the names that have room, the largest first. */
+function labelsOf(names, discs, renderer, onDisc) {
+  const labels = discs.map((disc) => {
+    const label = element("span", {}, disc.name);
+    label.addEventListener("click", () => onDisc(disc.id));
+    names.append(label);
+    return { disc, label };
+  });
+  const sizes = labels.map(({ label }) => [label.offsetWidth, label.offsetHeight]);
+  return () => {
+    const { width, height } = renderer.getDimensions();
+    const taken = [];
+    for (const [number, { disc, label }] of labels.entries()) {
+      const { x, y } = renderer.graphToViewport(disc);
+      const [wide, high] = sizes[number];
+      const box = [x - wide / 2 - 4, y - high / 2 - 2, x + wide / 2 + 4, y + high / 2 + 2];
+      const inside = box[0] >= 0 && box[1] >= 0 && box[2] <= width && box[3] <= height;
+      const free = inside && taken.every((other) => box[2] < other[0] || other[2] < box[0] || box[3] < other[1] || other[3] < box[1]);
+      label.hidden = !free;
+      if (!free) continue;
+      taken.push(box);
+      label.style.transform = `translate(${Math.round(x - wide / 2)}px, ${Math.round(y - high / 2)}px)`;
+    }
+  };
+}
+
+function onKey(event, camera) {
+  const step = 0.12 * camera.ratio;
+  const ways = { ArrowLeft: { x: camera.x - step }, ArrowRight: { x: camera.x + step }, ArrowUp: { y: camera.y + step }, ArrowDown: { y: camera.y - step } };
+  if (ways[event.key]) camera.animate(ways[event.key], { duration: 120 });
+  else if (event.key === "+" || event.key === "=") camera.animatedZoom();
+  else if (event.key === "-") camera.animatedUnzoom();
+  else if (event.key === "0") camera.animatedReset();
+  else return;
+  event.preventDefault();
+}
+
+/** Lets the reader draw around points while `place` is in the state `drawing`. */
+function listenForLasso(paper, place, done) {
+  let path = null, line = null;
+  const at = (event) => {
+    const box = paper.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  paper.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    path = [at(event)];
+    line = svg("polygon", { class: "lasso" });
+    paper.append(line);
+    paper.setPointerCapture(event.pointerId);
+  });
+  paper.addEventListener("pointermove", (event) => {
+    if (!path) return;
+    path.push(at(event));
+    line.setAttribute("points", path.map(({ x, y }) => `${x},${y}`).join(" "));
+  });
+  const end = () => {
+    if (!path) return;
+    const drawn = path;
+    line.remove();
+    path = line = null;
+    if (drawn.length > 4) done(drawn);
+  };
+  paper.addEventListener("pointerup", end);
+  paper.addEventListener("pointercancel", end);
+}
+
+/** The points inside a polygon: a ray from each crosses the outline an odd number of times. */
+function within(polygon, x, y) {
+  const left = Math.min(...polygon.map((point) => point.x)), right = Math.max(...polygon.map((point) => point.x));
+  const low = Math.min(...polygon.map((point) => point.y)), high = Math.max(...polygon.map((point) => point.y));
+  const found = [];
+  for (let index = 0; index < x.length; index++) {
+    const px = x[index], py = y[index];
+    if (px < left || px > right || py < low || py > high) continue;
+    let inside = false;
+    for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i++) {
+      const a = polygon[i], b = polygon[j];
+      if (a.y > py !== b.y > py && px < ((b.x - a.x) * (py - a.y)) / (b.y - a.y) + a.x) inside = !inside;
+    }
+    if (inside) found.push(index);
+  }
+  return found;
+}
