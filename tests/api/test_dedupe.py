@@ -138,7 +138,7 @@ def test_by_default_a_rate_chooses_it():
     assert found.duplicate_ratio >= 9 / 73
     strict = dedupe(texts, "rejoinder-small", false_positives=1e-6)
     assert strict.threshold >= found.threshold
-    assert found.recall == 1
+    assert found.search_recall == 1
 
 
 def test_an_index_needs_no_model(tmp_path, monkeypatch):

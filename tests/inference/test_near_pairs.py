@@ -40,7 +40,7 @@ def test_few_rows_are_all_compared(count):
     assert len(as_set(pairs)) == len(pairs)
     cosines = np.einsum("nd,nd->n", rows[pairs.first], rows[pairs.second])
     np.testing.assert_allclose(pairs.scores, cosines, atol=1e-6)
-    assert survey(rows).recall(pairs, 0.8) == 1
+    assert survey(rows).found(pairs, 0.8).recall(0.8) == 1
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_of_many_rows_nearly_all_near_pairs_are_found(cells, dim):
     assert len(as_set(found)) == len(found), "no pair is found twice"
     recall = len(as_set(found) & wanted) / len(wanted)
     assert recall > 0.9
-    assert survey(rows, 1_000).recall(found, 0.8) == pytest.approx(recall, abs=0.02)
+    assert survey(rows, 1_000).found(found, 0.8).recall(0.8) == pytest.approx(recall, abs=0.02)
 
 
 def test_threads_do_not_change_what_is_found(cells):

@@ -35,7 +35,10 @@ _BELOW = 0.1
 _MOST_PAIRS = 50_000_000
 _NEIGHBOURS = 20_000
 """Messages that are compared with those before them."""
-_BLOCK = 8_192
+_HASHED = 32
+"""Values of a row that make its hash. Rows that agree in them differ by rounding, if at all."""
+_LARGE, _SURVEYED = 500_000, 512
+"""Embeddings of which fewer are compared with all others, and how many."""
 
 
 def dedupe(
@@ -75,7 +78,7 @@ def dedupe(
 
     Returns:
         The kept and the dropped texts. Up to 20,000 different texts are all compared. Among more,
-        the nearest parts of the collection are: `recall` says which share of pairs is found.
+        the nearest are: `search_recall` says which share of near pairs was found.
 
     Raises:
         InputError: an argument is not valid, two say what the threshold is, the source can't be
@@ -94,15 +97,15 @@ def dedupe(
     workers = threads or default_workers()
     rows, firsts = _different(source)
     embeddings = source.embeddings if len(firsts) == len(rows) else source.embeddings[firsts]
-    seen = survey(embeddings)
+    seen = survey(embeddings, *((_SURVEYED,) if len(embeddings) > _LARGE else ()))
     neighbours = _neighbours(source)
     estimate = _estimate(source, seen, neighbours, threshold, examples, false_positives)
     least = _floor(seen, estimate.threshold) if floor is None else floor
     pairs = near_pairs(embeddings, least, workers, lambda *done: progress("comparing", *done))
-    recall = seen.recall(pairs, least)
+    sample = seen.found(pairs, least)
     pairs = pairs.where(~_differ(pairs, [source.texts[row] for row in firsts.tolist()], source))
     return Duplicates(
-        source.ids, source.texts, source.about, rows, pairs, least, estimate, round(recall, 4),
+        source.ids, source.texts, source.about, rows, pairs, least, estimate, sample,
         seen.best, neighbours,
     )  # fmt: skip
 
@@ -153,13 +156,12 @@ def _different(source: Collection) -> tuple[Indices, Indices]:
 
 
 def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:
-    """Returns a hash of each row, by its bytes."""
-    draw = np.random.default_rng(0)
-    factors = draw.integers(0, 2**64, embeddings.shape[1], np.uint64) | np.uint64(1)
-    keys = np.empty(len(embeddings), np.uint64)
-    for low in range(0, len(keys), _BLOCK):
-        bits = np.ascontiguousarray(embeddings[low : low + _BLOCK]).view(np.uint32)
-        keys[low : low + _BLOCK] = (bits * factors).sum(axis=1, dtype=np.uint64)
+    """Returns a hash of each row, by the bits of some of its values."""
+    columns = np.unique(np.linspace(0, embeddings.shape[1] - 1, _HASHED).astype(np.int64))
+    factors = np.random.default_rng(0).integers(0, 2**64, len(columns), np.uint64) | np.uint64(1)
+    keys: NDArray[np.uint64] = np.zeros(len(embeddings), np.uint64)
+    for column, factor in zip(columns.tolist(), factors, strict=True):
+        keys += np.ascontiguousarray(embeddings[:, column]).view(np.uint32) * factor
     return keys
 
 

@@ -23,7 +23,7 @@ from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
 from rejoinder.inference.duplicate_thresholds import Estimate, expected_at
 from rejoinder.inference.duplicates import Kept, group_pairs
-from rejoinder.inference.near_pairs import NearPairs
+from rejoinder.inference.near_pairs import Found, NearPairs
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.formats.decoding import Record, decoded
 from rejoinder.io.formats.tensor_files import UNREADABLE
@@ -89,8 +89,8 @@ class Duplicates:
     """The least threshold that `rethreshold` takes."""
     estimate: Estimate
     """The threshold, where it comes from, and what may be expected of it."""
-    recall: float
-    """Share of all pairs from the floor on that were found, as a sample of texts tells."""
+    sample: Found = field(repr=False)
+    """Pairs of sampled texts from the floor on, and whether they were found."""
     nearest: Array = field(repr=False)
     """(S,) float32: cosines of sampled texts with their nearest others."""
     neighbours: Array = field(repr=False)
@@ -103,6 +103,11 @@ class Duplicates:
     def threshold(self) -> float:
         """Cosine with the kept text from which a text is dropped."""
         return self.estimate.threshold
+
+    @property
+    def search_recall(self) -> float:
+        """Share of the pairs from the threshold on that were found, by a sample; 1 if all were."""
+        return round(self.sample.recall(self.threshold), 4)
 
     @cached_property
     def _kept(self) -> Kept:
@@ -206,7 +211,7 @@ class Duplicates:
             "texts": len(self), "kept": len(self) - dropped, "dropped": dropped,
             "duplicate_ratio": round(self.duplicate_ratio, 6),
             "exact_duplicate_ratio": round(self.exact_duplicate_ratio, 6),
-            **asdict(self.estimate), "floor": self.floor, "recall": self.recall,
+            **asdict(self.estimate), "floor": self.floor, "search_recall": self.search_recall,
         }  # fmt: skip
 
     def save(
@@ -240,7 +245,7 @@ class Duplicates:
         )
         facts = {
             "format_version": FORMAT, "rows": self.pairs.rows, "floor": self.floor,
-            "recall": self.recall, "estimate": asdict(self.estimate),
+            "estimate": asdict(self.estimate),
         }  # fmt: skip
         tensors: dict[str, NDArray[Any]] = {
             "texts": np.frombuffer(texts, np.uint8),
@@ -248,6 +253,8 @@ class Duplicates:
             "first": self.pairs.first,
             "second": self.pairs.second,
             "scores": self.pairs.scores,
+            "sampled": self.sample.scores,
+            "found": self.sample.found,
             "nearest": self.nearest,
             "neighbours": self.neighbours,
         }
@@ -275,7 +282,8 @@ class Duplicates:
 _Texts = tuple[list[str], list[str], list[dict[str, Any]]]
 _TENSORS = {
     "texts": np.uint8, "rows": np.int32, "first": np.int32, "second": np.int32,
-    "scores": np.float32, "nearest": np.float32, "neighbours": np.float32,
+    "scores": np.float32, "sampled": np.float32, "found": np.bool_, "nearest": np.float32,
+    "neighbours": np.float32,
 }  # fmt: skip
 
 
@@ -283,7 +291,6 @@ class _Facts(Record, frozen=True):
     format_version: Literal[1]
     rows: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     floor: Annotated[float, Meta(ge=0, le=1)]
-    recall: Annotated[float, Meta(ge=0, le=1)]
     estimate: Estimate
 
 
@@ -301,13 +308,14 @@ def _restored(
     )
     ok = ok and len(ids) == len(texts) == len(tensors["rows"])
     ok = ok and len(about) in (0, len(texts)) and len({*map(len, pairs)}) == 1
+    ok = ok and len(tensors["sampled"]) == len(tensors["found"])
     numbers = [tensors["rows"], *pairs[:2]]
     if not ok or any(len(one) and not 0 <= one.min() <= one.max() < rows for one in numbers):
         raise ValueError("its parts do not fit together")
     return Duplicates(
         ids, texts, about or [{}] * len(texts), tensors["rows"].astype(np.int64),
-        NearPairs(rows, *pairs), facts.floor, facts.estimate, facts.recall, tensors["nearest"],
-        tensors["neighbours"],
+        NearPairs(rows, *pairs), facts.floor, facts.estimate,
+        Found(tensors["sampled"], tensors["found"]), tensors["nearest"], tensors["neighbours"],
     )  # fmt: skip
 
 

@@ -243,5 +243,5 @@ def _summarise(found: "Duplicates") -> None:
             "there are few texts, or most have a near one, so that no rate of false positives can "
             "be estimated. Look at some groups, or label pairs for --examples"
         )
-    if found.recall < 1:
-        status_line(f"of the near pairs, {found.recall:.1%} were found, by a sample")
+    if found.search_recall < 1:
+        status_line(f"{found.search_recall:.1%} of such pairs were found, by a sample")

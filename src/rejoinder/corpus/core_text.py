@@ -61,6 +61,13 @@ _SIGNED_BELOW = re.compile(
 )
 _QUOTE = re.compile(r"(?:[ ]{0,3}>(?!>>)[^\n]*\n\s*)+")
 """Matches quoted lines above an answer. Readers have cut the marked ones; others may be code."""
+_MAY_GREET = re.compile(rf"\W*@|\W*(?:i )?(?:{'|'.join(sorted(_GREETS))}|hope)\b", re.IGNORECASE)
+_MAY_SIGN_OFF = (
+    "thank", "thanx", "thx", "cheers", "regards", "greetings", "wishes", "sincerely", "faithfully",
+    "truly", "appreciated", "best", "helps", "hearing", "day", "weekend",
+)  # fmt: skip
+_SHORT_THANKS = re.compile(r"\b(?:ty|tia)\b")
+"""One of these is in every greeting, sign-off of `_HEADS`, and sentence of `_CLOSINGS`."""
 _ROUNDS = 8
 """A text from which more than so many greetings and sign-offs can be cut consists of them."""
 _SIGNATURE = 5
@@ -83,12 +90,24 @@ def core_of(text: str, author: str = "") -> str:
     >>> core_of("Hi @anna!")
     'Hi @anna!'
     """
+    if not _may_be_cut(text):
+        return text
     core, names = text, frozenset(_lower(_WORD.findall(author)))
     for _ in range(_ROUNDS):
         before, core = core, _without_end(_without_beginning(core), names)
         if core == before:
             return core if len(_WORD.findall(core)) > 1 else text
     return text
+
+
+def _may_be_cut(text: str) -> bool:
+    """Returns whether something of a text may be cut. Most are a line of which nothing is."""
+    if "\n" in text or _MAY_GREET.match(text):
+        return True
+    end = text[-_END:].lower()
+    return any(map(end.__contains__, _MAY_SIGN_OFF)) or (
+        ("ty" in end or "tia" in end) and _SHORT_THANKS.search(end) is not None
+    )
 
 
 def _without_beginning(text: str) -> str:

@@ -12,6 +12,9 @@ from rejoinder.encoders.layers import Array
 from rejoinder.inference.near_pairs import NearPairs
 from rejoinder.measures import Floats, Indices
 
+_OWN = 5
+"""How often a row counts in its own sum. With 1, `Yes yes yes.` was kept for 2,000 times `Yes.`"""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -28,16 +31,17 @@ def group_pairs(
 ) -> Kept:
     """Chooses the rows to keep, and for each other row the kept one that it is nearest to.
 
-    The row with the largest sum of cosines with its near ones and itself is kept first, of several
-    the first one. A row is dropped if its cosine with a kept one is at least `threshold`, so no two
-    kept rows are that near. `weights` (N,) counts a row as several equal ones.
+    The row with the largest sum of cosines with its near ones is kept first. It counts five times
+    in its own sum, so that what is repeated is kept rather than what resembles much. A row is
+    dropped if its cosine with a kept one is at least `threshold`, so no two kept rows are that
+    near. `weights` (N,) counts a row as several equal ones.
     """
     near = pairs.where(pairs.scores >= np.float32(threshold))
     rows = np.concatenate([near.first, near.second])
     others = np.concatenate([near.second, near.first])
     scores = np.concatenate([near.scores, near.scores])
     weight = np.ones(pairs.rows) if weights is None else weights.astype(np.float64)
-    sums = weight + np.bincount(rows, weight[others] * scores, pairs.rows)
+    sums = _OWN * weight + np.bincount(rows, weight[others] * scores, pairs.rows)
     by_row = np.argsort(rows, kind="stable")
     begins = np.searchsorted(rows[by_row], np.arange(pairs.rows + 1)).tolist()
     is_head = _heads(np.unique(rows), others[by_row], begins, sums)

@@ -1,8 +1,8 @@
 """Pairs of rows with a cosine of at least a floor, among millions of rows.
 
 Up to 20,000 rows, all are compared. Of more, each is compared with the rows of its nearest cells.
-Cells are those of spherical k-means in the 64 directions in which the rows differ most; cosines are
-those of whole rows. A pair is missed where neither of its rows has the other's cell among its
+Cells are those of spherical k-means in the 128 directions in which the rows differ most; cosines
+are those of whole rows. A pair is missed where neither of its rows has the other's cell among its
 nearest. `Survey` tells how many are, by a sample of rows that are compared with all others.
 """
 
@@ -28,7 +28,7 @@ _CELL = 256
 """Mean number of rows of a cell."""
 _PROBED = 4
 """Cells with whose rows a row is compared."""
-_DIRECTIONS = 64
+_DIRECTIONS = 128
 _SAMPLE, _ROUNDS = 32, 4
 """Rows of the sample for each cell, and rounds of k-means."""
 _DIRECTED = 16_384
@@ -75,16 +75,31 @@ class Survey:
         found = np.count_nonzero(self.pairs.scores >= floor)
         return found / max(len(self.places), 1) * self.pairs.rows / 2
 
-    def recall(self, found: NearPairs, floor: float) -> float:
-        """Returns the share of the sample's pairs from a floor on that are among others; 1 of none.
+    def found(self, pairs: NearPairs, floor: float) -> "Found":
+        """Returns which of the sample's pairs from a floor on are among others.
 
         Rounding may have put a pair on either side of the floor: those just above do not count.
         """
         wanted = self.pairs.where(self.pairs.scores >= floor + 1e-4)
-        sampled = np.zeros(found.rows, np.bool_)
+        sampled = np.zeros(pairs.rows, np.bool_)
         sampled[self.places] = True
-        near = found.where(sampled[found.first] | sampled[found.second])
-        return float(np.isin(_keys(wanted), _keys(near)).mean()) if len(wanted) else 1.0
+        near = pairs.where(sampled[pairs.first] | sampled[pairs.second])
+        return Found(wanted.scores, np.isin(_keys(wanted), _keys(near)))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Pairs of sampled rows, and whether they were found."""
+
+    scores: Array
+    """(M,) float32: their cosines."""
+    found: NDArray[np.bool_]
+    """(M,) bool."""
+
+    def recall(self, threshold: float) -> float:
+        """Returns the share of the pairs from a threshold on that were found; 1 of none."""
+        wanted = self.found[self.scores >= threshold]
+        return float(wanted.mean()) if len(wanted) else 1.0
 
 
 def _keys(pairs: NearPairs) -> Indices:
@@ -222,7 +237,7 @@ def probed_cells(
 
 
 def _directed(rows: Embeddings, workers: int) -> Embeddings:
-    """Returns rows in the directions in which they differ most, (N, 64)."""
+    """Returns rows in the directions in which they differ most, (N, 128)."""
     if rows.shape[1] <= _DIRECTIONS:
         return rows
     places = np.linspace(0, len(rows) - 1, min(_DIRECTED, len(rows))).astype(np.int64)
