@@ -15,6 +15,7 @@ from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError, ModelError
 from rejoinder.index.where import Where
 from rejoinder.inference.duplicate_thresholds import (
+    DEFAULT,
     Estimate,
     expected_at,
     threshold_of_examples,
@@ -66,8 +67,8 @@ def dedupe(
         threshold: Cosine from which two texts mean the same, from 0 to 1.
         examples: Labelled pairs. The threshold with the highest F1 on them is taken.
         false_positives: Share of texts without a duplicate that may be dropped, above 0 and below
-            1, by which the threshold is estimated (`inference.duplicate_thresholds`). Default:
-            0.001.
+            1, by which a threshold from 0.85 to 0.97 is estimated
+            (`inference.duplicate_thresholds`). Default: 0.001, with a threshold of at most 0.9.
         floor: The least threshold that `rethreshold` of the result will take. Default: 0.1 below
             the threshold, or higher where there are more than 50 million such pairs.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
@@ -210,7 +211,9 @@ def _estimate(
     if threshold is not None:
         return expected_at(float(threshold), "given", seen.best, neighbours)
     if examples is None:
-        return threshold_of_rate(seen.best, neighbours, false_positives or FALSE_POSITIVES)
+        if false_positives is not None:
+            return threshold_of_rate(seen.best, neighbours, false_positives)
+        return threshold_of_rate(seen.best, neighbours, FALSE_POSITIVES, DEFAULT)
     first, second, alike = _labelled(examples)
     vectors = [
         source.encoder.encode([core_of(text) for text in texts]) for texts in (first, second)

@@ -69,7 +69,7 @@ def dedupe(
     false_positives: Annotated[
         float | None,
         "Share of texts without a duplicate that may be dropped: the threshold is estimated on the "
-        "texts themselves. Default: 0.001.",
+        "texts themselves. Default: 0.001, with a threshold of at most 0.9.",
     ] = None,
     floor: Annotated[
         float | None,

@@ -12,7 +12,7 @@ from rejoinder.measures import Floats
 
 Basis = Literal["given", "examples", "false positives", "default"]
 
-LEAST, MOST, DEFAULT = 0.85, 0.95, 0.9
+LEAST, MOST, DEFAULT = 0.85, 0.97, 0.9
 """Least and largest threshold that a rate gives, and the one where none can be estimated.
 
 Of pairs from .85 on, 74 % of Quora's mean the same, 94 % of Twitter's and of medical questions,
@@ -20,8 +20,8 @@ Of pairs from .85 on, 74 % of Quora's mean the same, 94 % of Twitter's and of me
 _QUANTILES = (0.1, 0.4)
 """Quantiles of the nearest cosines by which those of texts without a duplicate are fitted: at most
 60 % of the texts may have one."""
-_CROWDED = 0.01
-"""Where so many texts without a duplicate would have a near one at `MOST`, the fit is one of texts
+_CROWDED, _NEAR = 0.01, 0.95
+"""Where so many texts without a duplicate would have one as near as this, the fit is one of texts
 with duplicates."""
 _FEWEST_TEXTS = 100
 _FEWEST = 1_000
@@ -74,7 +74,9 @@ def threshold_of_examples(scores: Floats, alike: NDArray[np.bool_], least: float
     return Estimate(threshold, "examples", None, None, *measured)
 
 
-def threshold_of_rate(nearest: Array, neighbours: Array, rate: float) -> Estimate:
+def threshold_of_rate(
+    nearest: Array, neighbours: Array, rate: float, most: float = MOST
+) -> Estimate:
     """Returns the least threshold at which a share of at most `rate` is taken for the same.
 
     Both of texts without a duplicate, by chance, and of messages and those before them.
@@ -87,6 +89,7 @@ def threshold_of_rate(nearest: Array, neighbours: Array, rate: float) -> Estimat
         nearest: (S,) cosines of sampled texts with their nearest others.
         neighbours: (M,) cosines of messages with those before them; few do not count.
         rate: Above 0, below 1.
+        most: The largest threshold.
     """
     wanted = [LEAST]
     if len(neighbours) >= _FEWEST:
@@ -97,7 +100,7 @@ def threshold_of_rate(nearest: Array, neighbours: Array, rate: float) -> Estimat
     else:
         basis = "false positives"
         wanted.append(_null(nearest).inv_cdf(1 - rate))
-    return expected_at(round(min(max(wanted), MOST), 4), basis, nearest, neighbours)
+    return expected_at(round(min(max(wanted), most), 4), basis, nearest, neighbours)
 
 
 def expected_at(threshold: float, basis: Basis, nearest: Array, neighbours: Array) -> Estimate:
@@ -110,7 +113,7 @@ def expected_at(threshold: float, basis: Basis, nearest: Array, neighbours: Arra
 
 def is_crowded(nearest: Array) -> bool:
     """Returns whether texts without a duplicate can't be told apart: they are few."""
-    return len(nearest) < _FEWEST_TEXTS or _null(nearest).inv_cdf(1 - _CROWDED) > MOST
+    return len(nearest) < _FEWEST_TEXTS or _null(nearest).inv_cdf(1 - _CROWDED) > _NEAR
 
 
 def _null(nearest: Array) -> NormalDist:

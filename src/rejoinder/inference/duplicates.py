@@ -31,17 +31,18 @@ def group_pairs(
 ) -> Kept:
     """Chooses the rows to keep, and for each other row the kept one that it is nearest to.
 
-    The row with the largest sum of cosines with its near ones is kept first. It counts five times
-    in its own sum, so that what is repeated is kept rather than what resembles much. A row is
-    dropped if its cosine with a kept one is at least `threshold`, so no two kept rows are that
-    near. `weights` (N,) counts a row as several equal ones.
+    The row with the most near ones is kept first: each counts by how far its cosine is above the
+    threshold, and the row itself as five, so that what is repeated is kept rather than what
+    resembles much. A row is dropped if its cosine with a kept one is at least `threshold`, so no
+    two kept rows are that near. `weights` (N,) counts a row as several equal ones.
     """
     near = pairs.where(pairs.scores >= np.float32(threshold))
     rows = np.concatenate([near.first, near.second])
     others = np.concatenate([near.second, near.first])
     scores = np.concatenate([near.scores, near.scores])
     weight = np.ones(pairs.rows) if weights is None else weights.astype(np.float64)
-    sums = _OWN * weight + np.bincount(rows, weight[others] * scores, pairs.rows)
+    above = (scores - threshold) / max(1 - threshold, 1e-6)
+    sums = _OWN * weight + np.bincount(rows, weight[others] * above, pairs.rows)
     by_row = np.argsort(rows, kind="stable")
     begins = np.searchsorted(rows[by_row], np.arange(pairs.rows + 1)).tolist()
     is_head = _heads(np.unique(rows), others[by_row], begins, sums)
