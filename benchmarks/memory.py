@@ -1,16 +1,28 @@
-"""Peak memory of `rejoinder evaluate`, one process a task.
+"""Peak memory of commands, each a process of its own.
 
-python benchmarks/memory.py run/model --pairs pairs/ --data ../shared/data
+    python benchmarks/memory.py evaluate run/model --pairs pairs/ --data ../shared/data
+    python benchmarks/memory.py exports ../shared/data/conversations/reddit_2015.jsonl.zst
+
+`evaluate` has a process for each task. `exports` makes an export of each format that
+`large_exports.py` knows, extracts its pairs and indexes its messages with the default options, and
+removes it all before the next one. 2 GB of mail need 20 GB of disk for a while.
 """
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
+
+from large_exports import ENDINGS, FORMATS, messages
+from rejoinder.io.formats.amounts import parse_bytes
 
 TASKS = "response stsb sts12 sts15 sts17 mr cr subj sst2 trec mrpc stsb/senteval-regression cqa"
+RUN = [sys.executable, "-m", "rejoinder"]
 
 
 def peak(command: list[str]) -> tuple[int, float]:
@@ -22,22 +34,57 @@ def peak(command: list[str]) -> tuple[int, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("encoders", nargs="+")
-    parser.add_argument("--pairs", type=Path, required=True)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--tasks", nargs="+", default=TASKS.split())
-    args = parser.parse_args()
-    run = [sys.executable, "-m", "rejoinder", "evaluate"]
-    data = ["--pairs", str(args.pairs), "--data", str(args.data), "--skip-missing"]
-    print("MB", *args.encoders, sep="\t")
+    commands = parser.add_subparsers(dest="command", required=True)
+    evaluate = commands.add_parser("evaluate")
+    evaluate.add_argument("encoders", nargs="+")
+    evaluate.add_argument("--pairs", type=Path, required=True)
+    evaluate.add_argument("--data", type=Path, required=True)
+    evaluate.add_argument("--tasks", nargs="+", default=TASKS.split())
+    exports = commands.add_parser("exports")
+    exports.add_argument("comments", type=Path)
+    exports.add_argument("--size", default="2GB")
+    exports.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
+    exports.add_argument("--folder", type=Path, help="on a disk with room")
+    exports.add_argument("--options", nargs="*", default=[], help="more for extract")
+    chosen = parser.parse_args()
+    {"evaluate": _evaluate, "exports": _exports}[chosen.command](chosen)
+
+
+def _evaluate(chosen: Any) -> None:
+    data = ["--pairs", str(chosen.pairs), "--data", str(chosen.data), "--skip-missing"]
+    print("MB", *chosen.encoders, sep="\t")
     with tempfile.TemporaryDirectory() as folder:
-        for task in args.tasks:
+        for task in chosen.tasks:
             row = []
-            for encoder in args.encoders:
+            for encoder in chosen.encoders:
                 out = Path(folder) / f"{len(list(Path(folder).iterdir()))}.json"
-                status, most = peak([*run, encoder, "--tasks", task, "--out", str(out), *data])
-                row.append(f"{most:.0f}" if status == 0 else f"exit status {status}")
+                command = [*RUN, "evaluate", encoder, "--tasks", task, "--out", str(out), *data]
+                row.append(_shown(*peak(command)))
             print(task, *row, sep="\t", flush=True)
+
+
+def _exports(chosen: Any) -> None:
+    size = int(parse_bytes(chosen.size, "--size"))
+    print("", "command", "MB", "seconds", sep="\t")
+    for name in chosen.formats:
+        with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+            export = Path(folder) / f"export{ENDINGS.get(name, '')}"
+            FORMATS[name](messages(chosen.comments), size, export)
+            for command, options in (
+                ("extract", ["--rules", "none", *chosen.options]),
+                ("index", []),
+            ):
+                out, begin = Path(folder) / command, time.perf_counter()
+                run = [*RUN, command, str(export), "--out", str(out), *options]
+                shown = _shown(*peak(run))
+                print(
+                    name, command, shown, round(time.perf_counter() - begin), sep="\t", flush=True
+                )
+                shutil.rmtree(out, ignore_errors=True)
+
+
+def _shown(status: int, most: float) -> str:
+    return f"{most:.0f}" if status == 0 else f"exit status {status}"
 
 
 if __name__ == "__main__":

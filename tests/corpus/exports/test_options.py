@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from export_samples import github, write
+from rejoinder.corpus.exports import near_duplicates
 from rejoinder.corpus.exports.near_duplicates import Doubles
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
@@ -180,6 +181,19 @@ def test_doubles_are_found_across_exports_and_scripts(tmp_path):
         path.write_text(discord((1, "ann", NOTICE, None), (2, "bob", "Thanks", None)))
     manifest = extract(paths, tmp_path / "pairs", rules="none", dedupe=True)
     assert [one.dropped["double"] for one in manifest.exports] == [0, 1]
+
+
+def test_as_many_texts_are_known_as_there_is_room_for(monkeypatch):
+    pytest.importorskip("rensa")
+    monkeypatch.setattr(near_duplicates, "_FIRST", 4)
+    monkeypatch.setattr(near_duplicates, "_MOST", 64)
+    texts = [" ".join(f"{number}x{word}" for word in range(9)) for number in range(100)]
+    is_double = Doubles()
+    assert not any(map(is_double, texts[:64]))
+    assert all(map(is_double, texts[:64]))
+    assert not any(map(is_double, texts[64:]))
+    assert all(map(is_double, texts[36:]))
+    assert not is_double(texts[0])
 
 
 def test_comments_of_trackers_answer_the_one_before(tmp_path):
