@@ -1,4 +1,4 @@
-"""Peak memory of commands, each a process of its own.
+"""Peak memory of commands, each in a separate process.
 
     python benchmarks/memory.py evaluate run/model --pairs pairs/ --data ../shared/data
     python benchmarks/memory.py exports ../shared/data/conversations/reddit_2015.jsonl.zst

@@ -35,6 +35,7 @@ from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.io.files.places import Place, as_place, scratch_folder
+from rejoinder.io.files.platform import return_freed_memory
 from rejoinder.io.formats.amounts import parse_bytes, parse_duration
 
 _MEMORY_FOR_EXPORTS = "200MB"
@@ -190,6 +191,7 @@ def extract(
         converted = convert_all(exports, chosen, spill, progress, strict=strict)
         if converted:
             files, options = [one.file for one in converted], replace(options, columns=COLUMNS)
+            return_freed_memory()
         carried = stack.enter_context(carrying(state, options, files, progress))
         if converted and engine != "spark":
             memory = memory or _MEMORY_FOR_EXPORTS

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
@@ -46,7 +46,8 @@ def _read(files: Files) -> Iterator[Item]:
 
 def _chat(files: Files, name: str) -> Iterator[Item]:
     first = islice(_rows(files, name), _LOOKED_AT)
-    order = _order([header for header, _ in first])
+    dates = ((*header[:4], header[7]) for header, _ in first)
+    order = _order([date for date, _ in groupby(dates)])
     folder, _, file = name.rpartition("/")
     chat = file.removesuffix(".txt")
     if chat == "_chat":  # as iPhones call the file of every chat
@@ -89,14 +90,16 @@ def _rows(files: Files, name: str) -> Iterator[tuple[tuple[str, ...], list[str]]
         yield header, lines
 
 
-def _order(headers: Sequence[tuple[str, ...]]) -> _Order:
+def _order(found: Sequence[tuple[str, ...]]) -> _Order:
     """Returns the order of year, month and day of a file, by its first messages.
+
+    Of each it takes the numbers with what stands between the first two, and the half of the day.
 
     Numbers beyond 12 and 31 decide. Where there are none, dates that never go back do; then points
     stand for day first, and a 12-hour clock for month first, as in the United States.
     """
-    numbers = [(int(one), int(two), int(three)) for one, _, two, three, *_ in headers]
-    if any(len(header[0]) == 4 for header in headers):
+    numbers = [(int(one), int(two), int(three)) for one, _, two, three, *_ in found]
+    if any(len(date[0]) == 4 for date in found):
         return _ORDERS["ymd"]
     if any(date[0] > 12 for date in numbers):
         return _ORDERS["dmy"]
@@ -108,7 +111,7 @@ def _order(headers: Sequence[tuple[str, ...]]) -> _Order:
         backward[name] = sum(after < before for before, after in pairwise(dates))
     if backward["dmy"] != backward["mdy"]:
         return _ORDERS[min(backward, key=backward.__getitem__)]
-    american = any(header[7] for header in headers) and all(header[1] == "/" for header in headers)
+    american = any(date[4] for date in found) and all(date[1] == "/" for date in found)
     return _ORDERS["mdy" if american else "dmy"]
 
 

@@ -61,3 +61,12 @@ def ask_for_huge_pages(address: int, size: int) -> None:
     if length > 0:  # it is advice: a refusal changes nothing
         madvise = ctypes.CDLL(None).madvise
         madvise(ctypes.c_void_p(first), ctypes.c_size_t(length), _MADV_HUGEPAGE)
+
+
+def return_freed_memory() -> None:
+    """Gives memory that was freed back to the system; elsewhere than on glibc nothing happens.
+
+    glibc keeps what lies between pieces in use: 300 MB of 500 after an export of 2 GB was read.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)

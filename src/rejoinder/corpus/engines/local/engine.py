@@ -55,6 +55,7 @@ from rejoinder.corpus.reading.readers import BLOCK_BYTES, Report, mapped_ahead, 
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, size_of
+from rejoinder.io.files.platform import return_freed_memory
 
 _STORE_SHARE = 0.5
 """Share of the memory for comments. The rest is for joining and for the output."""
@@ -111,6 +112,7 @@ class LocalEngine(DuckDBEngine):
             classifier = opened.result()
         ids = store.finish()
         progress("joining", 0, None)
+        return_freed_memory()
         carried = CarriedComments(carry.files if carry else (), store.bits)
         known = carried.known(ids)
         if carry and len(known) and len(known) == len(np.unique(ids)):
@@ -124,6 +126,7 @@ class LocalEngine(DuckDBEngine):
         store.drop_files()
         progress("sorting", 0, None)
         pieces = in_pieces([part.runs for part in parts], _PIECE_ROWS, options.limit)
+        parts = [replace(part, runs=part.runs.clear()) for part in parts]
         # files are read from the beginning to the end: by one thread
         tables = mapped_ahead(pairs.table, pieces, 1 if files else self.threads)
         writers = max(1, min(self.threads, int(self.memory // _WRITER_BYTES)))

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,9 +29,9 @@ from rejoinder.corpus.engines.local.rows import (
     Rows,
 )
 from rejoinder.corpus.engines.local.store import arrow_file
-from rejoinder.corpus.reading.strings import Strings, as_strings, gather
+from rejoinder.corpus.reading.strings import Strings, as_arrow, as_strings, gather
 
-_BATCH_ROWS = 512
+_BATCH_ROWS = 256
 _SAME_HASH = "two ids have the same hash"
 _COLUMNS: Mapping[str, tuple[bool, str]] = {
     "thread_id": (True, "thread"),
@@ -149,10 +150,15 @@ def _runs(
     ).with_columns(start=_STARTS, part=part)
     runs = runs.with_columns(split=pl.Series(splits(runs.get_column("thread"))))
     runs = runs.sort("split", maintain_order=True)
-    return runs.with_columns(start=_STARTS), order[pairs_of(runs)]
+    order = order[pairs_of(runs)]
+    # a copy: otherwise the threads of all replies would stay in memory with those of runs
+    copied = pl.Series(as_arrow(runs.get_column("thread")), dtype=pl.String)
+    return runs.with_columns(thread=copied, start=_STARTS).cast(_SMALL), order
 
 
-_STARTS = pl.col("size").cum_sum() - pl.col("size")
+_STARTS = pl.col("size").cast(pl.Int64).cum_sum() - pl.col("size")
+_SMALL: Mapping[Any, Any] = {"size": pl.Int32, "start": pl.Int32, "part": pl.Int16}
+"""Types of columns of runs, of which there is one for each thread."""
 
 
 def pairs_of(runs: pl.DataFrame) -> NDArray[np.int64]:
@@ -161,7 +167,8 @@ def pairs_of(runs: pl.DataFrame) -> NDArray[np.int64]:
     >>> pairs_of(pl.DataFrame({"start": [5, 0], "size": [2, 1]})).tolist()
     [5, 6, 0]
     """
-    starts, sizes = (runs.get_column(name).to_numpy() for name in ("start", "size"))
+    wide = runs.select(pl.col("start", "size").cast(pl.Int64))
+    starts, sizes = (wide.get_column(name).to_numpy() for name in ("start", "size"))
     return np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
 
 
@@ -170,7 +177,9 @@ def in_pieces(runs: Sequence[pl.DataFrame], rows: int, limit: int | None) -> lis
 
     There are `limit` pairs in all. The pieces have no threads.
     """
-    ordered = pl.concat(runs).sort("split", "thread").drop("thread").with_columns(first=_STARTS)
+    together = pl.concat(runs)
+    order = together.select(pl.arg_sort_by("split", "thread")).to_series()
+    ordered = together.drop("thread")[order].with_columns(first=_STARTS)
     if limit is not None:
         ordered = ordered.filter(pl.col("first") < limit).with_columns(
             size=pl.min_horizontal("size", limit - pl.col("first"))

@@ -21,6 +21,7 @@ from rejoinder.corpus.engines.local.rows import (
 )
 from rejoinder.corpus.reading.readers import mapped_ahead
 from rejoinder.corpus.reading.strings import as_strings, gather
+from rejoinder.io.files.platform import return_freed_memory
 
 _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
 """How files that do not outlive an extraction are written: disks are slower than LZ4."""
@@ -140,6 +141,7 @@ class Store:
                 writer.write_batch(batch)
         self._files.append(path)
         self._clear()
+        return_freed_memory()
 
     def drop_files(self) -> None:
         """Removes the files: all parts were read."""
