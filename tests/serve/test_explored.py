@@ -12,6 +12,7 @@ from rejoinder.api.exploring import explore
 from rejoinder.cli.explore import read_explored
 from rejoinder.index.folder import TextIndex
 from rejoinder.serve.app import create_app
+from rejoinder.serve.explored import Explored
 from serving import running_app
 
 DAYS = 8
@@ -46,7 +47,7 @@ def client(model, ready, explored):
 def test_the_corpus_says_what_was_found(client, ready):
     answer = client.get("/corpus").json()
     assert (answer["name"], answer["command"]) == ("team", str(ready.index))
-    assert answer["found"] == ["asked", "topics"]
+    assert answer["found"] == ["asked", "topics", "suggest"]
 
 
 def test_questions_are_those_that_were_found(client):
@@ -91,3 +92,24 @@ def test_a_message_that_was_deleted_is_left_out(model, ready, explored, tmp_path
 def test_what_was_not_looked_for_is_not_found(server, path):
     answer = server.client.get(path)
     assert (answer.status_code, "explore" in answer.json()["error"]) == (404, True)
+
+
+def test_replies_are_suggested_by_everybody_or_one_author(client):
+    body = {"message": "Does #billing work for Eve? I can't open it", "top_k": 2}
+    answer = client.post("/suggest", json=body).json()
+    best = answer["suggestions"][0]
+    assert best["reply"] == "Yes, since today"
+    assert best["answered"].startswith("Does #billing work")
+    assert best["about"]["author"] == "Bob B."
+    assert (best["confidence"], answer["is_good"]) == (None, None)  # too few to tell
+    assert client.post("/suggest", json={**body, "author": "bob b."}).json() == answer
+    answer = client.post("/suggest", json={**body, "author": "u9"})
+    assert (answer.status_code, "u9" in answer.json()["error"]) == (422, True)
+
+
+def test_without_replies_nothing_is_suggested(model, ready):
+    app = create_app(model, index=TextIndex(ready.index), explored=Explored("a", "b"))
+    with running_app(app) as started:
+        answer = started.client.post("/suggest", json={"message": "a"})
+        assert answer.status_code == 404
+        assert started.client.get("/corpus").json()["found"] == []

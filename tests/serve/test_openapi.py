@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 
 from rejoinder import Index
 from rejoinder.api.asked import Asked, Reply
+from rejoinder.api.suggested import Suggested, Suggestion
 from rejoinder.api.topics import Topic
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
@@ -20,9 +21,18 @@ ROUTES = {
     "/embed", "/similarity", "/rerank", "/tokenize", "/info", "/health", "/metrics", "/rank",
     "/search", "/texts", "/explain", "/unknown", "/map", "/v1/embeddings", "/v1/models",
     "/v1/models/{name}", "/corpus", "/similar", "/around", "/asked",
-    "/topics", "/points", "/messages",
+    "/topics", "/points", "/messages", "/suggest",
 }  # fmt: skip
-OF_AN_INDEX = {"/corpus", "/similar", "/around", "/asked", "/topics", "/points", "/messages"}
+OF_AN_INDEX = {
+    "/corpus",
+    "/similar",
+    "/around",
+    "/asked",
+    "/topics",
+    "/points",
+    "/messages",
+    "/suggest",
+}
 
 
 @pytest.fixture(scope="module")
@@ -64,25 +74,24 @@ def indexed(model, tmp_path_factory):
     asked = Asked("1", TEXTS[0], 2, 2, 3.0, 4.0, ["Your age?"], ["1", "4"], [reply], 1, True)
     topic = Topic(0, "a, b", ("a", "b"), ("a b",), ("1",), 1, None, {"2024-01": 1})
     topics = {"topics": [to_builtins(topic)], "wider": [], "months": {"2024-01": 1}}
+
+    def suggest(message, top_k, author):
+        one = Suggestion("Ten.", 0.5, 1.0, top_k, "Your age?", 0.9, "2", {"author": author})
+        return Suggested(message, [one], 0.4, is_good=True)
+
     explored = Explored(
-        "chat.zip", "index", asked=orjson.dumps([asked]), topics=orjson.dumps(topics), ids=["1"]
-    )
+        "chat.zip", "index", asked=orjson.dumps([asked]), topics=orjson.dumps(topics), ids=["1"],
+        suggest=suggest,
+    )  # fmt: skip
     app = create_app(model, index=TextIndex(folder), explored=explored)
     with running_app(app) as started:
         yield started
 
 
 ASKED = {
-    "/info",
-    "/health",
-    "/metrics",
-    "/corpus",
-    "/asked",
-    "/topics",
-    "/points",
-    "/v1/models",
+    "/info", "/health", "/metrics", "/corpus", "/asked", "/topics", "/points", "/v1/models",
     "/v1/models/{name}",
-}
+}  # fmt: skip
 """By GET."""
 
 
@@ -124,6 +133,7 @@ def test_answers_have_the_form_that_it_states(server, indexed):
         "/similar": {"id": "1"},
         "/around": {"id": "1"},
         "/messages": {"rows": [0]},
+        "/suggest": {"message": "a", "top_k": 1},
         "/v1/embeddings": {"input": "a"},
     }
     assert {path for method, path in stated if method == "POST"} == set(bodies)

@@ -33,19 +33,19 @@ from rejoinder.io.files.hashed import (
     sha256_of_folder,
 )
 from rejoinder.io.files.places import scratch_folder
-from rejoinder.io.formats.decoding import Record
+from rejoinder.io.formats.decoding import Count, Record
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import DEFAULT
 
 FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
-TOPICS, POINTS, IDS = "topics.json", "points.bin", "ids.json"
+TOPICS, POINTS, FACTS = "topics.json", "points.bin", "facts.json"
 SUFFIX = ".explore"
 """What the folder is called, after the name of what it was made from."""
 _DIFFERENT = 0.02
 """Share of messages without a duplicate that may count as asked again. People read the result and
 drop what does not belong there, so that it may be higher than that of `dedupe`."""
-_FORMAT_VERSION = 2
+_FORMAT_VERSION = 3
 _REMEDY = "Remove the folder."
 
 
@@ -60,6 +60,14 @@ class _Made(Record, frozen=True):
     """That of the model's weights."""
     columns: str | None
     finetuned: bool
+
+
+class Facts(Record, frozen=True):
+    """Facts about the messages that were explored."""
+
+    ids: list[str]
+    replied: Count
+    """Number of messages that answer another."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +215,13 @@ def _find(index: Path, out: Path, work: _Work) -> None:
     found = {"topics": topics.topics, "wider": topics.wider, "months": topics.months}
     (out / TOPICS).write_bytes(msgspec.json.encode(found))
     (out / POINTS).write_bytes(_points(topics))
-    (out / IDS).write_bytes(msgspec.json.encode(topics.ids))
+    facts = Facts(topics.ids, int((collection.answered >= 0).sum()))
+    (out / FACTS).write_bytes(msgspec.json.encode(facts))
+
+
+def read_facts(folder: Path) -> Facts:
+    """Returns the facts about conversations that were prepared in a folder."""
+    return msgspec.json.decode((folder / FACTS).read_bytes(), type=Facts)
 
 
 def _points(topics: Topics) -> bytes:

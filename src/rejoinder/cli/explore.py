@@ -1,6 +1,5 @@
 """`rejoinder explore`: prepares conversations, and opens a page to search and read them."""
 
-import json
 import os
 import sys
 import webbrowser
@@ -94,23 +93,26 @@ def explore(
         if browser and _has_screen():
             webbrowser.open(address)
 
-    explored = read_explored(ready, source.name)
+    explored = read_explored(ready, source.name, threads)
     index = TextIndex(ready.index)
     run_server(settings, started, index=index, explored=explored, threads=threads)
 
 
-def read_explored(ready: "Prepared", name: str) -> "Explored":
+def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "Explored":
     """Returns what was found in the conversations with a name."""
-    from rejoinder.api.exploring import ASKED, IDS, POINTS, TOPICS
+    from rejoinder.api.exploring import ASKED, POINTS, TOPICS, read_facts
+    from rejoinder.api.suggester import Suggester
     from rejoinder.serve.explored import Explored
 
+    facts = read_facts(ready.folder)
     return Explored(
         name,
         str(ready.index),
         asked=(ready.folder / ASKED).read_bytes(),
         topics=(ready.folder / TOPICS).read_bytes(),
         points=(ready.folder / POINTS).read_bytes(),
-        ids=json.loads((ready.folder / IDS).read_bytes()),
+        ids=facts.ids,
+        suggest=Suggester(ready.index, threads) if facts.replied else None,
     )
 
 

@@ -1,7 +1,8 @@
 """What `rejoinder explore` found in the conversations of an index, ready to be sent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,10 @@ class Explored:
     ids: Sequence[str] = field(default=(), repr=False)
     """Ids of the messages of the points."""
 
+    suggest: Callable[[str, int, str | None], Any] | None = None
+    """Suggests so many replies to a message, by an author if one is given."""
+
     @property
     def found(self) -> list[str]:
         """Names of what was looked for."""
-        return [name for name in ("asked", "topics") if getattr(self, name) is not None]
+        return [name for name in ("asked", "topics", "suggest") if getattr(self, name) is not None]

@@ -252,6 +252,27 @@ def test_the_map_is_moved_by_keyboard(open_page, address):
     expect(page.locator(".names span:visible")).to_have_text(before)
 
 
+def test_replies_are_suggested_and_copied(open_page, address):
+    page = open_page(f"{address}/#suggest")
+    page.get_by_role("textbox", name="Message").fill("Why does my car not start?")
+    best = page.locator("#suggest-list > li").first
+    expect(best.locator(".text")).not_to_be_empty(timeout=60_000)
+    expect(best.locator(".confidence .value")).to_have_text(re.compile(r"\d+ %"))
+    expect(best.locator(".answered")).to_contain_text("car")
+    best.get_by_role("button", name="Copy").click()
+    assert page.evaluate("navigator.clipboard.readText()") == best.locator(".text").inner_text()
+    expect(page.locator("#snippet")).to_contain_text("/suggest")
+    page.get_by_label("Only replies by").select_option("old_map")
+    expect(page.locator("#suggest-list .byline b").first).to_have_text("old_map", timeout=60_000)
+    assert {*page.locator("#suggest-list .byline b").all_inner_texts()} == {"old_map"}
+    page.locator("#suggest-examples button").first.click()
+    expect(page.get_by_role("textbox", name="Message")).not_to_have_value(
+        "Why does my car not start?"
+    )
+    page.get_by_role("textbox", name="Message").fill("")
+    expect(page.locator("#suggest-list > li")).to_have_count(0)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1_280, 390])
 def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme, width, tmp_path):
@@ -267,7 +288,8 @@ def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme,
     kept = Path(os.environ.get(SHOTS, tmp_path))
     kept.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=kept / f"explore-{scheme}-{width}.png")
-    for part, ready in (("asked", ".text"), ("topics", ".names span:visible")):
+    parts = ("asked", ".text"), ("topics", ".names span:visible"), ("suggest", ".tries button")
+    for part, ready in parts:
         page.locator(f"#tab-{part}").click()
         expect(page.locator(f"#{part} {ready}").first).to_be_visible(timeout=20_000)
         page.evaluate(axe)

@@ -7,6 +7,7 @@ import { startFind } from "./find.js";
 import { startReply, startSearch } from "./lists.js";
 import { takeFiles } from "./files.js";
 import { startMap } from "./map.js";
+import { startSuggest } from "./suggest.js";
 import { byId, show, whenLocked } from "./tools.js";
 import { startTopics } from "./topics.js";
 
@@ -114,6 +115,7 @@ async function start() {
     ...(corpus ? { find: startFind(facts) } : { search: startSearch(texts, info.rejoinder.texts) }),
     ...(facts.found.includes("asked") && { asked: startAsked() }),
     ...(facts.found.includes("topics") && { topics: startTopics() }),
+    ...(facts.found.includes("suggest") && { suggest: startSuggest(facts) }),
     compare: startCompare(explains),
     ...(!facts.found.length && { reply: startReply(texts), map: startMap(texts) }),
   };

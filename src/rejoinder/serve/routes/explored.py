@@ -1,14 +1,15 @@
 """Routes of what `rejoinder explore` found in an index."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 
 from rejoinder.index.hits import IndexedText
 from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.explored import Explored
-from rejoinder.serve.fields import RequestBody, TeiError, failures
+from rejoinder.serve.fields import RequestBody, TeiError, Text, TopK, failures
 from rejoinder.serve.service import service_of
 
 router = APIRouter(tags=["rejoinder"], responses={**failures(TeiError), 404: {"model": TeiError}})
@@ -115,6 +116,58 @@ async def messages(request: Request, body: Rows) -> Response:
     names = [ids[row] for row in body.rows]
     found = await service_of(request).read_index(lambda index: index.known(names), len(names))
     return json_response(found)
+
+
+class Suggest(RequestBody):
+    """A message, and how many replies to suggest."""
+
+    message: Annotated[Text, Field(examples=["How old are you?"])]
+    top_k: Annotated[TopK, Field(le=100)] = 5
+    author: Text | None = None
+    """Suggest only replies that this author gave."""
+
+
+class Suggestion(BaseModel):
+    """A reply."""
+
+    reply: str
+    confidence: float | None
+    """The chance, from 0 to 1, that the reply would be right; null if too few are known to tell."""
+    score: float
+    """What suggestions are ordered by."""
+    alike: int
+    """How many replies to similar messages say nearly the same."""
+    answered: str | None
+    """The message that it answered."""
+    similarity: float | None
+    """Cosine of that message and the one to answer."""
+    id: str
+    about: dict[str, Any]
+    """As in `/search`."""
+
+
+class Suggested(BaseModel):
+    """Replies to a message."""
+
+    message: str
+    suggestions: list[Suggestion]
+    """The best first."""
+    threshold: float | None
+    """The least confidence of a good answer; null if there is none."""
+    is_good: bool | None
+    """Whether the best one is a good answer; null if too few replies are known to tell."""
+
+
+@router.post("/suggest", response_model=Suggested)
+async def suggest(request: Request, body: Suggest) -> Response:
+    """Suggest replies to a message, by what was answered to similar ones.
+
+    The first request reads the past messages, which takes seconds for 100,000.
+    """
+    find = _explored(request).suggest
+    if find is None:
+        raise RequestError(404, "no message of this server is known to answer another.")
+    return json_response(await run_in_threadpool(find, body.message, body.top_k, body.author))
 
 
 def _explored(request: Request) -> Explored:
