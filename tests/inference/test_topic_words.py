@@ -46,3 +46,12 @@ def test_nothing_has_no_words():
     found = words_of([])
     assert distinctive_words(found, np.empty(0, np.int64), 0) == []
     assert distinctive_words(words_of(["ok"]), np.array([-1]), 0) == []
+
+
+def test_names_of_authors_do_not_tell_what_a_text_is_about():
+    texts = ["lordcirth: yes", "is lordcirth here?", "the linux kernel", *["linux crashes"] * 20]
+    authors = ["ann", "ann", "linux", *["lordcirth"] * 20]
+    found = words_of(texts, authors)
+    assert found.says.tolist() == [False, False, *[True] * 21]
+    assert found.telling[found.words.index("linux")]
+    assert words_of(texts).says.tolist() == [True] * 23

@@ -1,5 +1,6 @@
 """`cluster`: what texts are about. Topics are found, or kept for texts that are added."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -92,7 +93,7 @@ def _found(
     count = None if topics is None else whole_number("topics", topics)
     smallest = None if least is None else whole_number("least", least)
     progress("words", 0, len(collection))
-    words = words_of(_cores(collection))
+    words = _words(collection, range(len(collection)))
     rows = collection.embeddings
     distinct = np.flatnonzero(
         (words.firsts == np.arange(len(rows))) & words.says & rows.any(axis=1)
@@ -133,7 +134,7 @@ def _added(topics: Topics, collection: Collection) -> Topics:
     again = {collection.ids[row] for row in fresh}
     kept = np.flatnonzero([name not in again for name in topics.ids])
     new = np.array(fresh, np.int64)
-    words = words_of([_cores(collection)[row] for row in fresh])
+    words = _words(collection, fresh)
     rows = collection.embeddings[new]
     labels = np.where(words.says, topics.centres.nearest(rows), -1)
     places = topics.map.place(rows, labels, topics.centres)
@@ -217,13 +218,15 @@ def _of_all(words: TextWords, distinct: Indices, found: Indices) -> Indices:
     return labels[words.firsts]
 
 
-def _cores(collection: Collection) -> list[str]:
-    """Returns texts without signatures, which have several lines."""
-    authors = collection.column("author")
-    return [
-        core_of(text, author or "") if "\n" in text else text
-        for text, author in zip(collection.texts, authors, strict=True)
+def _words(collection: Collection, rows: Sequence[int]) -> TextWords:
+    """Returns the words of texts without signatures, which have several lines."""
+    texts = [collection.texts[row] for row in rows]
+    authors = [collection.about[row].get("author") or "" for row in rows]
+    parts = [
+        core_of(text, author) if "\n" in text else text
+        for text, author in zip(texts, authors, strict=True)
     ]
+    return words_of(parts, authors)
 
 
 def _times(collection: Collection) -> Floats:

@@ -4,6 +4,7 @@ The everyday words are English. Without them, texts in other languages keep thei
 which have low scores where all topics use them.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.measures import Indices
+from rejoinder.text.normalize import tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.words import NumberedWords
 
@@ -69,6 +71,8 @@ _EVERYDAY = _set_of(
 )
 _DISTINCT = 8
 """Distinctive words of a topic."""
+_NAMED = 5
+"""Occurrences of a name for each text of authors with that name, from which it is a word."""
 _RARE = 3
 """Texts of a topic that a distinctive word must be in."""
 
@@ -82,17 +86,18 @@ class TextWords:
     """The numbers of each text's words in `words`, in order."""
     firsts: Indices
     """(N,) int64: the first text with the same words in the same order."""
+    telling: NDArray[np.bool_]
+    """(words,) bool: which words have letters, and are neither everyday ones nor names."""
     says: NDArray[np.bool_]
-    """(N,) bool: whether a word of the text is not an everyday one."""
+    """(N,) bool: whether the text has a telling word."""
 
     @cached_property
     def table(self) -> Any:
         """An (N, words) matrix of SciPy: 1 for each telling word of each first text."""
         from scipy.sparse import csr_matrix
 
-        telling = np.array([_is_telling(word) for word in self.words], np.bool_)
         first = self.firsts == np.arange(len(self.firsts))
-        kept = telling[self.numbers.ids] & np.repeat(first, self.numbers.lengths)
+        kept = self.telling[self.numbers.ids] & np.repeat(first, self.numbers.lengths)
         left = self.numbers.only(kept)
         ones = np.ones(len(left.ids), np.float64)
         table = csr_matrix((ones, left.ids, left.offsets), (len(first), len(self.words)))
@@ -101,12 +106,19 @@ class TextWords:
         return table
 
 
-def words_of(texts: Sequence[str]) -> TextWords:
-    """Returns the words of texts.
+def words_of(texts: Sequence[str], authors: Sequence[str] = ()) -> TextWords:
+    """Returns the words of texts, and which are telling.
+
+    A word of an author's name is not, unless many more texts have it than authors with that name
+    wrote: such a name is a word, too.
 
     >>> found = words_of(["Thanks!", "It crashes.", "thanks", "it crashes"])
     >>> found.firsts.tolist(), found.says.tolist()
     ([0, 1, 0, 1], [False, True, False, True])
+
+    Args:
+        texts: N texts.
+        authors: The names of their authors, "" where one is not known; or none.
     """
     table = NumberedWords()
     numbers = table(texts)
@@ -118,9 +130,31 @@ def words_of(texts: Sequence[str]) -> TextWords:
         places.setdefault(content[begin:end], row)
         for row, (begin, end) in enumerate(pairwise(offsets))
     ]
-    telling = np.array([_is_telling(word) for word in words], np.int64)
-    told = offsets_of(telling[numbers.ids])[numbers.offsets]
-    return TextWords(words, numbers, np.array(firsts, np.int64), told[1:] > told[:-1])
+    named = _written_by(authors)
+    often = np.bincount(numbers.ids, minlength=len(words)).tolist()
+    telling = np.array(
+        [
+            _is_telling(word) and (word not in named or count > _NAMED * named[word])
+            for word, count in zip(words, often, strict=True)
+        ],
+        np.bool_,
+    )
+    told = offsets_of(telling[numbers.ids].astype(np.int64))[numbers.offsets]
+    return TextWords(words, numbers, np.array(firsts, np.int64), telling, told[1:] > told[:-1])
+
+
+def _written_by(authors: Sequence[str]) -> dict[str, int]:
+    """Returns how many texts authors wrote whose names have a word, by that word.
+
+    >>> sorted(_written_by(["Ann Lee", "ann_9", "Ann Lee", ""]).items())
+    [('ann', 3), ('lee', 2)]
+    """
+    written: Counter[str] = Counter()
+    for author, count in Counter(authors).items():
+        for word in {*tokens_of(author)}:
+            if len(word) > 1 and word.isalpha():
+                written[word] += count
+    return dict(written)
 
 
 def distinctive_words(found: TextWords, labels: Indices, count: int) -> list[dict[str, float]]:
