@@ -192,6 +192,12 @@ def extract(
         if converted:
             files, options = [one.file for one in converted], replace(options, columns=COLUMNS)
             return_freed_memory()
+            if (
+                engine == "local"
+                and not carry
+                and not all(one.threads_are_apart for one in converted)
+            ):
+                opener = ENGINES["duckdb"]  # the local one would come to it after reading all
         carried = stack.enter_context(carrying(state, options, files, progress))
         if converted and engine != "spark":
             memory = memory or _MEMORY_FOR_EXPORTS

@@ -13,6 +13,7 @@ from rejoinder.corpus.exports.conversations import Conversations, Position
 from rejoinder.corpus.exports.files import opened
 from rejoinder.corpus.exports.options import REASONS, ExportOptions, Texts, why_not
 from rejoinder.corpus.exports.shared_words import SharedWords
+from rejoinder.corpus.exports.threads import Threads
 from rejoinder.corpus.manifest import ExportCounts, Malformed, WordsFile
 from rejoinder.corpus.options import FIELDS, Columns, ExtractProgress
 from rejoinder.errors import InputError
@@ -60,6 +61,8 @@ class Converted:
     options: ExportOptions
     words: list[str] | None
     """The words that enough authors used; None where one author is enough."""
+    threads_are_apart: bool
+    """Whether no message answers one of another thread."""
 
 
 def exports_among(paths: Sequence[Place], name: str | None, *, has_columns: bool) -> list[Export]:
@@ -140,6 +143,7 @@ def convert(
     malformed: list[Malformed] = []
     encoder = msgspec.json.Encoder()
     conversations: Conversations | None = Conversations(options.within)
+    threads = Threads() if _way(options, export, {"linked": 1}) == "links" else None
     least = options.min_authors or (1 if export.is_public else _MIN_AUTHORS)
     words = SharedWords(least, file.with_suffix(".words")) if least > 1 else None
     with opened(path) as files, file.open("wb") as out:
@@ -170,9 +174,15 @@ def convert(
             seen["linked"] += item.parent is not None
             if words is not None:
                 words.add(item.author, text)
-            out.write(encoder.encode(_comment(item, text, position)) + b"\n")
-    conversations = None
-    paired = _pair_adjacent(file) if _way(options, export, seen) == "adjacent" else 0
+            comment = _comment(item, text, position)
+            if threads is not None:
+                comment.thread = threads.name(item.id, item.parent, item.thread)
+            out.write(encoder.encode(comment) + b"\n")
+    paired, conversations = 0, None
+    if _way(options, export, seen) == "adjacent":
+        threads = Threads() if seen["linked"] else None
+        paired = _pair_adjacent(file, threads)
+    apart, threads = threads is None or threads.are_apart, None
     counts = ExportCounts(
         format=export.name,
         messages=seen["messages"],
@@ -182,7 +192,7 @@ def convert(
         adjacent=paired,
     )
     shared = None if words is None else words.words()
-    return Converted(path, size, file, counts, malformed, options, shared)
+    return Converted(path, size, file, counts, malformed, options, shared, apart)
 
 
 def write_words(converted: Sequence[Converted], folder: Place) -> WordsFile | None:
@@ -222,8 +232,11 @@ def _comment(message: Message, text: str, position: Position | None) -> Comment:
     return row
 
 
-def _pair_adjacent(file: Path) -> int:
-    """Writes what messages answer into the file of their comments. Returns for how many."""
+def _pair_adjacent(file: Path, threads: Threads | None) -> int:
+    """Writes what messages answer into the file of their comments. Returns for how many.
+
+    `threads` names those of messages with links, if there are any.
+    """
     encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
     changed = file.with_suffix(".paired")
     paired = 0
@@ -234,6 +247,8 @@ def _pair_adjacent(file: Path) -> int:
                 comment.parent = comment.before if comment.is_answer else None
                 comment.thread = comment.conversation
                 paired += comment.parent is not None
+            if threads is not None:
+                comment.thread = threads.name(comment.id, comment.parent, comment.thread)
             out.write(encoder.encode(comment) + b"\n")
     changed.replace(file)
     return paired

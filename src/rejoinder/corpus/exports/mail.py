@@ -80,8 +80,9 @@ class Mails:
         answered = _ID.findall(headers.get("in-reply-to", "")) or earlier[-1:]
         parent = next((one for one in answered if one != id_), None)
         first = next((one for one in [*earlier, parent] if one and one != id_), id_)
-        root = self._ids.find(hash(first))
-        thread = first if root < 0 else self._threads[root]
+        above = -1 if parent is None else self._ids.find(hash(parent))
+        above = self._ids.find(hash(first)) if above < 0 else above
+        thread = first if above < 0 else self._threads[above]
         number = self._ids.add(hash(id_))
         if number == len(self._threads):
             self._threads.append(thread)

@@ -1,0 +1,37 @@
+"""Threads of messages whose export names none."""
+
+import pytest
+
+from rejoinder.corpus.exports.threads import Threads
+
+SAID = (
+    ("1", None, None, "1"),
+    ("2", "1", None, "1"),
+    ("3", "2", None, "1"),
+    ("4", None, "help", "help"),
+    ("5", "4", None, "help"),
+    ("6", "4", "help", "help"),
+    ("7", "gone", None, "gone"),
+    ("8", "7", None, "gone"),
+    ("2", "1", None, "1"),
+    ("9", None, "9", "9"),
+    ("10", "9", "9", "9"),
+    ("11", "lost", "help", "help"),
+    ("12", "11", None, "help"),
+)
+
+
+def test_a_message_is_in_the_thread_of_what_it_answers():
+    threads = Threads()
+    for id_, parent, given, expected in SAID:
+        assert threads.name(id_, parent, given) == expected
+    assert threads.are_apart
+
+
+@pytest.mark.parametrize("given", ["2", "help"])
+def test_an_answer_in_another_thread_is_noticed(given):
+    threads = Threads()
+    for id_, parent, other, _ in SAID:
+        threads.name(id_, parent, other)
+    assert threads.name("13", "2", given) == given
+    assert not threads.are_apart
