@@ -32,7 +32,7 @@ from rejoinder.api.collection import open_collection
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.io.formats.compression import decompressed
 
-GRID = [round(0.5 + 0.0125 * step, 4) for step in range(40)]
+GRID = [round(0.5 + 0.05 * step, 2) for step in range(10)]
 Pairs = list[tuple[str, str, bool]]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.corpus.manifest import SPLITS
-from rejoinder.corpus.texts import Entry
+from rejoinder.corpus.texts import Entry, is_question
 from rejoinder.errors import InputError
 from rejoinder.index.fields import About
 from rejoinder.index.folder import TextIndex
@@ -96,6 +96,7 @@ def open_collection(
     *,
     columns: str | None = None,
     where: Where | None = None,
+    questions: bool = False,
     threads: int | None = None,
     progress: EncodingProgress = lambda _done, _read, _all: None,
 ) -> Collection:
@@ -107,6 +108,7 @@ def open_collection(
         encoder: The model. That of an index can't be another one.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Keep only messages that meet all conditions, see `Index.search`.
+        questions: Keep only texts with a question mark.
         threads: Number of CPU cores; None means all that the process may use.
         progress: Called with how far the work is.
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 KEYS = ("author", "time", "source", "thread", "answers", "link")
 """What can be known about a message."""
+_QUESTION = re.compile(r"""[?؟]['")\]]*(?=\s|$)|？""")
+"""Matches the mark of a question, and not that of an address."""
 _PAIRS = "manifest.json"
 """A file that every folder of pairs has."""
 _HEAD = 1 << 14
@@ -55,6 +57,15 @@ class Entry(NamedTuple):
     def known(self) -> Mapping[str, Any]:
         """The id of a message, and what is known about it; empty for other texts."""
         return {"id": self.id, **self.about} if self.about else {}
+
+
+def is_question(text: str) -> bool:
+    """Returns whether a text asks something, by its marks.
+
+    >>> is_question("Anybody there? Hello"), is_question("See https://a.example/?q=1")
+    (True, False)
+    """
+    return _QUESTION.search(text) is not None
 
 
 def entries_of(
