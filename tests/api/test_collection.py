@@ -59,6 +59,15 @@ def test_conditions_choose_messages(encoder, tmp_path):
         open_collection(folder, encoder, where={"author": "zoe"})
 
 
+def test_questions_are_chosen(encoder, tmp_path):
+    asked = open_collection([*TEXTS, "https://a.example/?q"], encoder, questions=True)
+    assert asked.texts == [text for text in TEXTS if text.endswith("?")]
+    Index.create(tmp_path / "index", TEXTS, "rejoinder-small")
+    assert open_collection(tmp_path / "index", questions=True).texts == asked.texts
+    with pytest.raises(InputError, match="question"):
+        open_collection(["Hello"], encoder, questions=True)
+
+
 def test_pairs_give_both_sides_once(encoder, tmp_path):
     faq = tmp_path / "faq.tsv"
     faq.write_text("q\ta\nHow old are you?\tTwenty.\nHow old are you?\tI am 20 years old.\n")

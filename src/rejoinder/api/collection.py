@@ -31,6 +31,8 @@ from rejoinder.protocols import Embeddings
 
 Given = str | Path | Iterable[GivenText | Entry]
 """A path; or strings, tuples of an id and a text, or entries."""
+Wanted = Callable[[str, About], bool]
+"""Tells by a text and what is known about it whether to read it."""
 Model = SentenceEncoder | str | Path | None
 """An encoder, its name or folder; None: that of the index, or else `rejoinder-base`."""
 
@@ -97,6 +99,7 @@ def open_collection(
     columns: str | None = None,
     where: Where | None = None,
     questions: bool = False,
+    min_words: int = 0,
     threads: int | None = None,
     progress: EncodingProgress = lambda _done, _read, _all: None,
 ) -> Collection:
@@ -109,6 +112,7 @@ def open_collection(
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Keep only messages that meet all conditions, see `Index.search`.
         questions: Keep only texts with a question mark.
+        min_words: Keep only texts of at least so many words, as spaces divide them.
         threads: Number of CPU cores; None means all that the process may use.
         progress: Called with how far the work is.
 
@@ -119,21 +123,30 @@ def open_collection(
         MissingExtraError: a package is missing that reads the source.
     """
     conditions = conditions_of(where) if where else Conditions({})
+
+    def wanted(text: str, about: About) -> bool:
+        return (
+            conditions.meets(about)
+            and (not questions or is_question(text))
+            and len(text.split()) >= min_words
+        )
+
     path = Path(source) if isinstance(source, str | Path) else None
     if columns is not None and path is not None and path.is_dir():
         raise InputError(f"--columns is for a file; {path} is a folder.")
     if path is not None and (path / INDEX).is_file():
-        made = _of_index(path, encoder, conditions, threads)
+        made = _of_index(path, encoder, wanted, threads)
     else:
         pairs = path is not None and (path / PAIRS).is_file()
         given = Source(messages_of_pairs(path) if path and pairs else source, columns, given_texts)
-        made = _encoded(
-            given, str(path or ""), loaded_encoder(encoder, threads), conditions, progress
-        )
+        made = _encoded(given, str(path or ""), loaded_encoder(encoder, threads), wanted, progress)
     if not made.texts:
-        wanted = ", ".join(f"{key}={value}" for key, value in (where or {}).items())
+        asked = [f"{key}={value}" for key, value in (where or {}).items()]
+        asked += ["a question mark"] if questions else []
+        asked += [f"{min_words} words"] if min_words else []
         raise InputError(
-            f"{made.name or 'what was given'} has no text{wanted and f' with {wanted}'}."
+            f"{made.name or 'what was given'} has no text"
+            f"{(asked and ' with ') or ''}{' and '.join(asked)}."
         )
     return made
 
@@ -173,7 +186,7 @@ def _encoded(
     given: Source,
     name: str,
     encoder: SentenceEncoder,
-    conditions: Conditions,
+    wanted: Wanted,
     progress: EncodingProgress,
 ) -> Collection:
     """Encodes each different text once, a chunk at a time."""
@@ -182,7 +195,7 @@ def _encoded(
     firsts: list[int] = []
     parts: list[Embeddings] = []
     progress(0, 0, given.size)
-    for chunk in chunks(one for one in given if conditions.meets(one.about)):
+    for chunk in chunks(one for one in given if wanted(one.text, one.about)):
         cores = [_core(one) for one in chunk]
         first = [places.setdefault(core, len(kept) + at) for at, core in enumerate(cores)]
         new = [at for at, place in enumerate(first) if place == len(kept) + at]
@@ -213,14 +226,12 @@ def _core(entry: Entry) -> str:
     return core_of(entry.text, entry.about.get("author", ""))
 
 
-def _of_index(
-    path: Path, encoder: Model, conditions: Conditions, threads: int | None
-) -> Collection:
+def _of_index(path: Path, encoder: Model, wanted: Wanted, threads: int | None) -> Collection:
     opened = TextIndex(path)
     ids, texts, about, parts = list[str](), list[str](), list[About](), list[Embeddings]()
     for part in opened.encoded():
         known = part.about or [{}] * len(part.texts)
-        rows = [row for row, one in enumerate(known) if conditions.meets(one)]
+        rows = [row for row, one in enumerate(known) if wanted(part.texts[row], one)]
         ids += [str(part.ids[row]) for row in rows]
         texts += [part.texts[row] for row in rows]
         about += [known[row] for row in rows]

@@ -52,6 +52,8 @@ def dedupe(
     floor: float | None = None,
     columns: str | None = None,
     where: Where | None = None,
+    questions: bool = False,
+    min_words: int = 0,
     threads: int | None = None,
     progress: ExtractProgress = lambda _stage, _done, _all: None,
 ) -> Duplicates:
@@ -73,6 +75,8 @@ def dedupe(
             the threshold, or higher where there are more than 50 million such pairs.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Conditions on messages, see `Index.search`.
+        questions: Compare only texts with a question mark.
+        min_words: Compare only texts of at least so many words, as spaces divide them.
         threads: Number of CPU cores; None means all that the process may use.
         progress: Called with the name of a stage (`encoding`, `comparing`), how much of it is done,
             and the total or None.
@@ -90,11 +94,15 @@ def dedupe(
     _check(threshold, examples, false_positives, floor)
     if not isinstance(source, Collection):
         source = open_collection(
-            source, encoder, columns=columns, where=where, threads=threads,
+            source, encoder, columns=columns, where=where, questions=questions,
+            min_words=min_words, threads=threads,
             progress=lambda done, _read, _size: progress("encoding", done, None),
         )  # fmt: skip
-    elif columns is not None or where is not None or encoder is not None:
-        raise InputError("encoder, columns and where are for a source that is yet to be opened.")
+    elif columns is not None or where is not None or questions or min_words or encoder:
+        raise InputError(
+            "encoder, columns, where, questions and min_words are for a source that is yet to be "
+            "opened."
+        )
     workers = threads or default_workers()
     rows, firsts = _different(source)
     embeddings = source.embeddings if len(firsts) == len(rows) else source.embeddings[firsts]

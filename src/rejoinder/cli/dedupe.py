@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = epilog(
     "rejoinder dedupe questions.txt",
-    "rejoinder dedupe slack-export.zip --where source=help --top 10",
+    "rejoinder dedupe slack-export.zip --questions --min-words 5",
     "rejoinder dedupe questions.txt --examples pairs.jsonl",
     "rejoinder dedupe index/ --false-positives 0.01 --json",
     "rejoinder dedupe tickets.csv --columns text=subject --out unique/",
@@ -82,6 +82,10 @@ def dedupe(
     model_sha256: ModelSha256Option = None,
     columns: ColumnsOption = None,
     where: WhereOption = None,
+    questions: Annotated[bool, "Compare only texts with a question mark."] = False,
+    min_words: Annotated[
+        int, typer.Option(min=0, help="Compare only texts of at least so many words.")
+    ] = 0,
     out: Annotated[
         Path | None,
         "Folder to write: kept.jsonl, dropped.jsonl, and duplicates.safetensors, which another "
@@ -105,13 +109,15 @@ def dedupe(
         given = {
             "--examples": examples, "--false-positives": false_positives, "--floor": floor,
             "--model": model, "--model-sha256": model_sha256, "--columns": columns,
-            "--where": where, "--threads": threads,
+            "--where": where, "--questions": questions, "--min-words": min_words,
+            "--threads": threads,
         }  # fmt: skip
         found = _changed(Path(source), threshold, [name for name, value in given.items() if value])
     else:
+        chosen = {"questions": questions, "min_words": min_words, "threads": threads}
         found = _found(
-            source, model, model_sha256, columns, where, threshold=threshold, examples=examples,
-            false_positives=false_positives, floor=floor, threads=threads,
+            source, model, model_sha256, columns, where, chosen, threads=threads,
+            threshold=threshold, examples=examples, false_positives=false_positives, floor=floor,
         )  # fmt: skip
     if out is not None:
         found.save(out, overwrite=overwrite, inputs=[source, *([examples] if examples else [])])
@@ -139,6 +145,7 @@ def _found(
     sha256: str | None,
     columns: str | None,
     where: list[str] | None,
+    chosen: dict[str, Any],
     **settings: Any,
 ) -> "Duplicates":
     from rejoinder.api.collection import open_collection
@@ -152,8 +159,8 @@ def _found(
             model_folder(model, sha256) if model else None,
             columns=None if is_input else columns,
             where=where_conditions(where or []),
-            threads=settings["threads"],
             progress=encoding,
+            **chosen,
         )
     with Bar("texts") as bar:
 
