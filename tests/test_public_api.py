@@ -24,6 +24,7 @@ FUNCTIONS = {
         "export",
         "extract",
         "finetune",
+        "fit_scorer",
         "load_encoder",
         "train",
     )
@@ -34,6 +35,8 @@ CLASSES = {
     "Hit",
     "Index",
     "IndexHit",
+    "ScoredPair",
+    "Scorer",
     "SentenceEmbedder",
     "SentenceEncoder",
     "Suggestions",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
     from rejoinder.api.finetuning import finetune
+    from rejoinder.api.scorer import fit_scorer
     from rejoinder.api.suggest import Suggestions
     from rejoinder.api.topics import Topic, Topics
     from rejoinder.api.training import train
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from rejoinder.inference.encoder import SentenceEncoder
     from rejoinder.inference.encoding import EncodedFile, encode_file
     from rejoinder.inference.part_encoding import encode_files
+    from rejoinder.inference.scoring.scorer import ScoredPair, Scorer
     from rejoinder.inference.search import Hit
     from rejoinder.interfaces.scikit_learn import SentenceEmbedder
 
@@ -56,6 +58,8 @@ __all__ = [
     "ModelError",
     "OtherWorkerError",
     "RejoinderError",
+    "ScoredPair",
+    "Scorer",
     "SentenceEmbedder",
     "SentenceEncoder",
     "StorageError",
@@ -74,6 +78,7 @@ __all__ = [
     "export",
     "extract",
     "finetune",
+    "fit_scorer",
     "load_encoder",
     "train",
 ]
@@ -84,6 +89,8 @@ _MODULES = {
     "Hit": "inference.search",
     "Index": "index.indexing",
     "IndexHit": "index.hits",
+    "ScoredPair": "inference.scoring.scorer",
+    "Scorer": "inference.scoring.scorer",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "inference.encoder",
     "Topic": "api.topics",
@@ -99,6 +106,7 @@ _MODULES = {
     "export": "api.export",
     "extract": "corpus.extract",
     "finetune": "api.finetuning",
+    "fit_scorer": "api.scorer",
     "load_encoder": "api.encoders",
     "train": "api.training",
 }

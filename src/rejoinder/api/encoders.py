@@ -16,6 +16,7 @@ PREFIXES: Registry[Callable[[str], Encodes]] = Registry(
         "baseline": "rejoinder.evaluation.baselines:open_baseline",
         "openai": "rejoinder.evaluation.remote:open_openai",
         "py": "rejoinder.evaluation.adapters:open_function",
+        "scorer": "rejoinder.inference.scoring.scorer:Scorer",
         "st": "rejoinder.evaluation.adapters:SentenceTransformers",
         "tei": "rejoinder.evaluation.remote:open_tei",
         "vectors": "rejoinder.evaluation.adapters:StoredVectors",
@@ -32,8 +33,8 @@ def load_encoder(
     Args:
         name: a model as `SentenceEncoder.load` takes it (name, folder, https address), or a prefix
             and a name: `baseline:NAME`, `py:MODULE:FUNCTION` (a function of a list of strings),
-            `st:NAME` (Sentence Transformers), `vectors:FILE` (stored embeddings),
-            `openai:MODEL@URL` and `tei:URL` (servers).
+            `scorer:FOLDER` (of `fit_scorer`), `st:NAME` (Sentence Transformers), `vectors:FILE`
+            (stored embeddings), `openai:MODEL@URL` and `tei:URL` (servers).
         adaptation: a file of `rejoinder adapt`, or its folder, to apply to the embeddings.
         sha256: SHA-256 of the archive at an https address, which needs it.
 

@@ -1,5 +1,6 @@
 """`rejoinder similarity`, `rank` and `info`: use a trained model."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,6 +33,7 @@ SIMILARITY_EXAMPLES = epilog(
     "rejoinder similarity 'How old are you?' 'What is your age?'",
     "rejoinder similarity --model model/ 'How old are you?' 'What is your age?'",
     "rejoinder similarity --model model/ --pairs pairs.tsv --tsv",
+    "rejoinder similarity --scorer-from scorer/ --why 'I like it.' 'I do not.'",
 )
 RANK_EXAMPLES = epilog(
     "rejoinder rank 'How old are you?' --responses replies.txt",
@@ -55,6 +57,15 @@ def similarity(
         "File with two sentences per line, separated by a tab; - is stdin.",
     ] = None,
     angular: Annotated[bool, "Also print the angle, from -pi to 0 (eq. 1, Yang)."] = False,
+    scorer: Annotated[
+        bool,
+        "Score by the words one by one, too, as people would, and print the interval in which nine "
+        "of ten people's scores are.",
+    ] = False,
+    scorer_from: Annotated[
+        Path | None, "As --scorer, by a scorer of `rejoinder fit-scorer`, fitted with MODEL."
+    ] = None,
+    why: Annotated[bool, "With a scorer, print what moved the score."] = False,
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:
     """Compute the similarity of two sentences: the cosine, and as a score from 0 to 5."""
@@ -66,14 +77,23 @@ def similarity(
         rows = [(as_text(first), as_text(second))]
     else:
         raise InputError("two sentences are needed, or --pairs FILE with two per line.")
+    by_scorer = scorer or scorer_from is not None
+    if why and not by_scorer:
+        raise InputError("--why needs --scorer or --scorer-from FOLDER.")
     encoder = open_encoder(model, model_sha256, on_too_long)
     firsts, seconds = map(list, zip(*rows, strict=True))
     left, right = encoder.encode(firsts), encoder.encode(seconds)
-    values = {"cosine": encoder.similarity_pairwise(left, right)}
-    values["score"] = 5 * values["cosine"].clip(0)
+    values = {"cosine": encoder.similarity_pairwise(left, right).tolist()}
+    if by_scorer:
+        values |= _scored(encoder, scorer_from, firsts, seconds, why=why)
+    else:
+        values["score"] = [5 * max(value, 0.0) for value in values["cosine"]]
     if angular:
-        values["angular"] = encoder.similarity_pairwise(left, right, "angular")
-    numbers = ([round(value, 6) for value in column.tolist()] for column in values.values())
+        values["angular"] = encoder.similarity_pairwise(left, right, "angular").tolist()
+    numbers = (
+        [round(value, 6) if isinstance(value, float) else value for value in column]
+        for column in values.values()
+    )
     unknown = unknown_texts(encoder, [*firsts, *seconds])
     print_marked(
         ("first", "second", *values), list(zip(firsts, seconds, *numbers, strict=True)),
@@ -82,12 +102,34 @@ def similarity(
     pairs_of = [number for number, row in enumerate(rows, 1) if unknown.intersection(row)]
     note_unknown(unknown, [*firsts, *seconds], "sentences", f" ({_numbered(pairs_of)})")
     swapped = [number for number, row in enumerate(rows, 1) if encoder.confuses(*row)]
-    if swapped:
+    if swapped and not by_scorer:
         note(
             f"the same words in another order ({_numbered(swapped)}): the model can't tell such "
             "sentences apart"
         )
     note_long(encoder, [*firsts, *seconds], "sentences")
+
+
+def _scored(
+    encoder: "SentenceEncoder", folder: Path | None, first: list[str], second: list[str], *,
+    why: bool,
+) -> dict[str, list[Any]]:  # fmt: skip
+    """Returns the columns of a scorer: the score, its interval, and what moved it if `why`."""
+    from rejoinder.inference.scoring.scorer import Scorer
+
+    pairs = Scorer(folder, encoder).explain(first, second)
+    columns: dict[str, list[Any]] = {
+        name: [getattr(pair, name) for pair in pairs] for name in ("score", "low", "high")
+    }
+    if why:
+        moves = [{name: round(by, 2) for name, by in pair.families().items()} for pair in pairs]
+        columns["why"] = moves if asked_for("json") else [_as_words(each) for each in moves]
+    return columns
+
+
+def _as_words(moves: dict[str, float]) -> str:
+    """Returns what moved a score most, as words."""
+    return ", ".join(f"{name} {by:+.2f}" for name, by in [*moves.items()][:_LISTED])
 
 
 @prints("json", "tsv")

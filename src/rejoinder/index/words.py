@@ -8,9 +8,8 @@ the texts of each word begin in `words.rows`, in ascending order, and in `words.
 `words.lengths`, the number of words of each text.
 """
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +22,7 @@ from rejoinder.index.manifest import REMEDY
 from rejoinder.index.string_table import mapped
 from rejoinder.inference.tokens import located_tokens
 from rejoinder.io.files.hashed import check_file
-from rejoinder.text.normalize import tokens_of
+from rejoinder.text.normalize import is_punctuation, tokens_of
 from rejoinder.text.words import NumberedWords
 
 FILES = ("words.counts", "words.keys", "words.lengths", "words.offsets", "words.rows")
@@ -43,7 +42,7 @@ def words_of(text: str) -> list[str]:
     >>> words_of("C++ isn't hard, is it?")
     ['c', '+', '+', "isn't", 'hard', 'is', 'it']
     """
-    return [token for token in tokens_of(text) if not is_left_out(token)]
+    return [token for token in tokens_of(text) if not is_punctuation(token)]
 
 
 def matches(query: str, text: str) -> list[tuple[int, int]]:
@@ -60,12 +59,6 @@ def matches(query: str, text: str) -> list[tuple[int, int]]:
         for word, start, stop in located_tokens(text)
         if word in wanted and start is not None and stop is not None
     ]
-
-
-@cache
-def is_left_out(token: str) -> bool:
-    """Returns whether a token is a character of punctuation, which no search by words finds."""
-    return len(token) == 1 and unicodedata.category(token)[0] == "P"
 
 
 def _stretches(offsets: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
@@ -98,7 +91,8 @@ class WordsWriter:
         """Adds texts, whose rows follow those before."""
         found = self._words(texts)
         new = self._words.since(len(self._kept))
-        self._kept = np.append(self._kept, [not is_left_out(word) for word in new]).astype(np.bool_)
+        kept = [not is_punctuation(word) for word in new]
+        self._kept = np.append(self._kept, kept).astype(np.bool_)
         found = found.only(self._kept[found.ids])
         self._lengths.write(found.lengths.astype(_LENGTH).tobytes())
         rows = np.repeat(np.arange(len(texts)), found.lengths)

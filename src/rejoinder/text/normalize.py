@@ -82,6 +82,12 @@ def tokens_of(text: str) -> list[str]:
     return _pattern(text).findall(text)
 
 
+@cache
+def is_punctuation(token: str) -> bool:
+    """Returns whether a token is a character of punctuation."""
+    return len(token) == 1 and unicodedata.category(token)[0] == "P"
+
+
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
     """Finds the tokens of a sentence that is normalised already, with their places."""
     return _pattern(text).finditer(text)

@@ -1,0 +1,285 @@
+"""Fits a scorer of pairs of texts on pairs that people scored."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+import polars as pl
+
+from rejoinder.datasets.graded import read_graded
+from rejoinder.datasets.leaks.hashes import EvaluationHashes
+from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_stsb
+from rejoinder.encoders.layers import Array
+from rejoinder.errors import DataMissingError, InputError, require
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.scoring.families import FAMILIES
+from rejoinder.inference.scoring.network import Network
+from rejoinder.inference.scoring.scorer import (
+    COVERAGE,
+    FILE,
+    PairFeatures,
+    Scorer,
+    ScorerFacts,
+    known_families,
+    write_scorer,
+)
+from rejoinder.io.files.claims import claim_output
+from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
+from rejoinder.models.shipped import shipped_model
+
+Stage = Callable[[str, int, int], None]
+"""Called with what is done, how many networks are fitted, and of how many."""
+
+DEFAULT_SETS = ("stsb",)
+_LEAKS = ("stsb-dev", "stsb-test", "sts2017")
+_LEAST = 200
+"""Pairs without which folds and intervals mean nothing."""
+_FOLDS, _NETWORKS = 5, 4
+_HIDDEN, _PENALTY, _EPOCHS, _RATE = 48, 3.0, 60, 2e-3
+_BINS = 10
+"""Groups of pairs of like scores, whose residuals give the intervals."""
+_LEAST_SPREAD = 1e-3
+
+
+def _years(data: Path) -> list[GradedPairs]:
+    return [read_sts_year(data, year) for year in (12, 13, 14, 15)]
+
+
+_SETS: Mapping[str, Callable[[Path], list[GradedPairs]]] = {
+    "stsb": lambda data: [read_stsb(data, "train")],
+    "sts": _years,
+}
+
+
+@dataclass(frozen=True)
+class _Training:
+    """Pairs to fit on, without leaks and repetitions."""
+
+    first: list[str]
+    second: list[str]
+    gold: Floats
+    keys: np.ndarray
+    counts: Mapping[str, int]
+    dropped: int
+
+
+def fit_scorer(
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    sets: Sequence[str] = DEFAULT_SETS,
+    encoder: SentenceEncoder | None = None,
+    families: Sequence[str] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Stage = lambda _what, _done, _total: None,
+) -> Scorer:
+    """Fits a scorer on pairs with scores from 0 to 5, and writes it.
+
+    Pairs of the dev and test splits of the STS Benchmark and of STS 2017 are left out, and pairs
+    that repeat another, in either order. The features go through a layer of rectified units, the
+    mean of several fits. Scores of pairs that a fit has not seen calibrate it, and give intervals.
+
+    Args:
+        out: The folder to write.
+        data: The folder of data sets, which `sets` by name need.
+        sets: `stsb` (the training split of the STS Benchmark), `sts` (STS 2012 to 2015), or a file
+            of pairs as `rejoinder finetune --sts` reads it.
+        encoder: The model whose embeddings are compared. Default: `rejoinder-base`.
+        families: Names of families of features. Default: all.
+        seed: Seed of the fit. The same data and seed give the same bytes.
+        threads: Number of CPU cores, by default all that the process may use.
+        overwrite: Replace what `out` holds.
+        progress: Called after each step.
+
+    Returns:
+        The scorer. `facts.dev` has its correlations on STS-B dev, if `data` has that.
+
+    Raises:
+        InputError: a set can't be read or has too few pairs, or `out` is not empty.
+        MissingExtraError: scikit-learn is not installed.
+        BusyError, StorageError: `out` can't be written.
+    """
+    require("eval", "sklearn", "polars")
+    folder, names = Path(out), list(FAMILIES) if families is None else list(families)
+    inputs = [*sets, *([] if data is None else [data])]
+    with claim_output(folder, overwrite=overwrite, inputs=inputs):
+        training = _training(None if data is None else Path(data), sets)
+        encoder = encoder or SentenceEncoder(shipped_model(), threads=threads)
+        features = {name: [*FAMILIES[name].features] for name in names}
+        compute = PairFeatures(encoder, known_families(features, FILE), threads)
+        network, unseen = _fitted(
+            compute(training.first, training.second), training, seed, progress
+        )
+        described = encoder.describe()
+        facts = ScorerFacts(
+            encoder=described["name"],
+            encoder_sha256=described["sha256"],
+            families=features,
+            pairs=training.counts,
+            leaks_dropped=training.dropped,
+            seed=seed,
+            dev=_dev(None if data is None else Path(data), lambda a, b: network(compute(a, b))),
+            files={},
+        )
+        write_scorer(
+            folder, facts, network, intervals(unseen, training.gold), training.keys,
+            overwrite=overwrite,
+        )  # fmt: skip
+    return Scorer(folder, encoder, threads=threads)
+
+
+def _training(data: Path | None, sets: Sequence[str]) -> _Training:
+    read: dict[str, list[GradedPairs]] = {}
+    for name in sets:
+        if name in _SETS:
+            if data is None:
+                raise InputError(f"the set {name!r} needs --data, the folder of data sets.")
+            read[name] = _SETS[name](data)
+        elif Path(name).exists():
+            read[Path(name).name] = [read_graded(Path(name))]
+        else:
+            raise InputError(
+                f"--sets {name!r} is neither a set ({', '.join(_SETS)}) nor a file of pairs."
+            )
+    held_out, known = EvaluationHashes.load(_LEAKS), set[int]()
+    first, second, gold, keys, counts, total = [], [], [], [], dict[str, int](), 0
+    for name, parts in read.items():
+        counts[name] = 0
+        for part in parts:
+            leaks = held_out.contains_pairs(pl.Series(part.first), pl.Series(part.second)).tolist()
+            for row, key in enumerate(pair_keys(part.first, part.second).tolist()):
+                total += 1
+                if leaks[row] or key in known:
+                    continue
+                known.add(key)
+                counts[name] += 1
+                keys.append(key)
+                first.append(part.first[row])
+                second.append(part.second[row])
+                gold.append(part.gold[row])
+    if len(first) < _LEAST:
+        raise InputError(
+            f"{', '.join(sets)}: {len(first):,} pairs are left without repetitions and those of "
+            f"evaluation sets; at least {_LEAST} are needed."
+        )
+    return _Training(
+        first, second, np.array(gold), np.array(sorted(keys), np.uint64), counts,
+        total - len(first),
+    )  # fmt: skip
+
+
+def _fitted(
+    features: Array, training: _Training, seed: int, progress: Stage
+) -> tuple[Network, Floats]:
+    """Returns the calibrated network, and the (N,) scores of pairs by fits that did not see them.
+
+    Pairs that share their first text, by alphabet, are in one fold.
+    """
+    gold, folds = training.gold, _folds(training, seed)
+    total = (_FOLDS + 1) * _NETWORKS
+    unseen, done = np.zeros(len(gold)), 0
+
+    def fit(rows: Indices) -> Network:
+        nonlocal done
+        fitted = []
+        for number in range(_NETWORKS):
+            fitted.append(_network(features[rows], gold[rows], seed * _NETWORKS + number))
+            done += 1
+            progress("fitting", done, total)
+        return mean_of(fitted)
+
+    for fold in range(_FOLDS):
+        unseen[folds == fold] = fit(np.flatnonzero(folds != fold))(features[folds == fold])
+    slope, offset = np.polyfit(unseen, gold, 1)
+    network = fit(np.arange(len(gold)))
+    return scaled(network, float(slope), float(offset)), slope * unseen + offset
+
+
+def _folds(training: _Training, seed: int) -> Indices:
+    texts = [min(pair) for pair in zip(training.first, training.second, strict=True)]
+    distinct, groups = np.unique(texts, return_inverse=True)
+    fold_of = np.random.default_rng(seed).permutation(len(distinct)) % _FOLDS
+    return np.asarray(fold_of[groups])
+
+
+def _network(features: Array, gold: Floats, seed: int) -> Network:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPRegressor
+    from threadpoolctl import threadpool_limits
+
+    mean, spread = features.mean(axis=0), np.maximum(features.std(axis=0), _LEAST_SPREAD)
+    z = np.clip((features - mean) / spread, -Network.FARTHEST, Network.FARTHEST)
+    learner = MLPRegressor(
+        hidden_layer_sizes=(_HIDDEN,), alpha=_PENALTY, max_iter=_EPOCHS, tol=0.0,
+        n_iter_no_change=_EPOCHS, learning_rate_init=_RATE, random_state=seed,
+    )  # fmt: skip
+    # several threads add up in another order each time; the number of epochs is on purpose
+    with threadpool_limits(1), catch_warnings():
+        simplefilter("ignore", ConvergenceWarning)
+        learner.fit(z.astype(np.float64), gold)
+    (weight, output), (hidden_bias, bias) = learner.coefs_, learner.intercepts_
+    arrays = (mean, spread, weight, hidden_bias, output[:, 0], bias)
+    return Network(*(np.ascontiguousarray(array, np.float32) for array in arrays))
+
+
+def mean_of(networks: Sequence[Network]) -> Network:
+    """Returns one network, whose scores are the means of those of several on the same features."""
+    first, count = networks[0], np.float32(len(networks))
+    return Network(
+        first.mean,
+        first.spread,
+        np.concatenate([each.weight for each in networks], axis=1),
+        np.concatenate([each.hidden_bias for each in networks]),
+        np.asarray(np.concatenate([each.output for each in networks]) / count),
+        np.asarray(np.stack([each.bias for each in networks]).mean(axis=0), np.float32),
+    )
+
+
+def scaled(network: Network, slope: float, offset: float) -> Network:
+    """Returns a network whose scores are `slope` times those of another, plus `offset`."""
+    return Network(
+        network.mean, network.spread, network.weight, network.hidden_bias,
+        network.output * np.float32(slope),
+        np.asarray(network.bias * slope + offset, np.float32),
+    )  # fmt: skip
+
+
+def intervals(scores: Floats, gold: Floats) -> tuple[Array, Array, Array]:
+    """Returns points of the score, and how far below and above them the true score may be.
+
+    The distances are quantiles of the residuals of pairs of like scores, so that `COVERAGE` of the
+    true scores lie between.
+    """
+    order = np.argsort(scores, kind="stable")
+    points, low, high = list[np.float32](), list[float](), list[float]()
+    for rows in np.array_split(order, _BINS):
+        point = np.float32(scores[rows].mean())
+        if points and point <= points[-1]:
+            continue
+        residuals = (gold - scores)[rows]
+        points.append(point)
+        low.append(min(float(np.quantile(residuals, (1 - COVERAGE) / 2)), 0.0))
+        high.append(max(float(np.quantile(residuals, (1 + COVERAGE) / 2)), 0.0))
+    found = [np.array(each, np.float32) for each in (points, low, high)]
+    return found[0], found[1], found[2]
+
+
+def _dev(data: Path | None, score: Callable[[list[str], list[str]], Array]) -> dict[str, float]:
+    """Returns the correlations on STS-B dev; none if it is not there."""
+    if data is None:
+        return {}
+    try:
+        pairs = read_stsb(data, "dev")
+    except DataMissingError:
+        return {}
+    scores = score(pairs.first, pairs.second).astype(np.float64)
+    found = {
+        "pearson": pearson_correlation(scores, pairs.gold),
+        "spearman": spearman_correlation(scores, pairs.gold),
+    }
+    return {name: round(value, 6) for name, value in found.items() if math.isfinite(value)}

@@ -1,0 +1,315 @@
+"""`Scorer`: scores how alike two texts are from 0 to 5, with an interval and the reasons."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import to_builtins
+from numpy.typing import NDArray
+from safetensors.numpy import save
+
+from rejoinder.encoders.layers import Array
+from rejoinder.errors import InputError, ModelError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import Sentences, as_texts, flag
+from rejoinder.inference.outputs import each_batch
+from rejoinder.inference.scoring.batch import PairReader
+from rejoinder.inference.scoring.families import FAMILIES, features_of
+from rejoinder.inference.scoring.families.base import Family
+from rejoinder.inference.scoring.network import Network
+from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
+from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed_text
+from rejoinder.io.files.platform import default_workers
+from rejoinder.io.files.states import read_one_state
+from rejoinder.io.formats.decoding import Record
+from rejoinder.models.shipped import shipped_model
+from rejoinder.models.tensors import read_tensors
+from rejoinder.text.features import WordFeatures
+
+FILE, WEIGHTS = "scorer.json", "scorer.safetensors"
+HIGHEST = 5.0
+"""The score of texts that mean the same; 0 is that of unrelated ones."""
+COVERAGE = 0.9
+"""Share of true scores that lie within their interval."""
+_FORMAT = 1
+_BLOCK = 256
+"""Pairs whose features are computed at a time."""
+_REMEDY = "Copy the whole folder again, or fit it again: `rejoinder fit-scorer`."
+_INTERVAL, _PAIRS = ("interval.scores", "interval.low", "interval.high"), "fitted_pairs"
+
+Interval = tuple[Array, Array, Array]
+"""Scores in ascending order, and what to add to each for the ends of its interval."""
+Keys = NDArray[np.uint64]
+"""`datasets.sts.pair_keys` of pairs."""
+
+
+class ScorerFacts(Record, frozen=True):
+    """What a scorer was fitted on, and with what: the content of `scorer.json`."""
+
+    encoder: str
+    """Name of the model whose embeddings the features are of."""
+    encoder_sha256: str
+    """SHA-256 of its weights."""
+    families: Mapping[str, list[str]]
+    """Names of the features of each family."""
+    pairs: Mapping[str, int]
+    """Pairs fitted on, by set."""
+    leaks_dropped: int
+    """Pairs of those sets that are left out because an evaluation set has them, or repeat."""
+    seed: int
+    dev: Mapping[str, float]
+    """Scores on STS-B dev."""
+    files: Mapping[str, Mapping[str, Any]]
+    """Size and SHA-256 of each other file."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """What a feature of a pair moved its score by."""
+
+    family: str
+    feature: str
+    value: float
+    """The value of the feature."""
+    by: float
+    """Score points, from the score of a usual pair."""
+
+
+@dataclass(frozen=True)
+class ScoredPair:
+    """The score of a pair of texts, how sure it is, and what moved it."""
+
+    score: float
+    """From 0 (unrelated) to 5 (same meaning)."""
+    low: float
+    """The true score is between `low` and `high` for nine pairs of ten."""
+    high: float
+    usual: float
+    """The score of a pair with the mean value of each feature. With all `moves` it sums to `score`,
+    before that is cut to the range from 0 to 5."""
+    moves: tuple[Move, ...]
+    """What each feature moved the score by, the largest first."""
+
+    def families(self) -> dict[str, float]:
+        """Returns what each family of features moved the score by, the largest first."""
+        sums: dict[str, float] = {}
+        for move in self.moves:
+            sums[move.family] = sums.get(move.family, 0.0) + move.by
+        return dict(sorted(sums.items(), key=lambda each: -abs(each[1])))
+
+
+class Scorer:
+    """Scores how alike two texts are, by their embeddings and what the words say one by one.
+
+    It is fitted on pairs that people scored (`rejoinder.fit_scorer`), which a cosine is not. The
+    order of the two texts does not matter.
+    """
+
+    def __init__(
+        self, scorer: str | Path | None = None, encoder: SentenceEncoder | None = None, *,
+        threads: int | None = None,
+    ) -> None:  # fmt: skip
+        """Opens a scorer.
+
+        Args:
+            scorer: A folder that `rejoinder fit-scorer` wrote. Default: the one that comes with the
+                package.
+            encoder: The model that the scorer was fitted with. Default: the one of that name that
+                comes with the package.
+            threads: Number of CPU cores, by default all that the process may use.
+
+        Raises:
+            ModelError: there is no such scorer, it is damaged, or it was fitted with another model.
+        """
+        folder = shipped_scorer() if scorer is None else Path(scorer)
+        contents = read_one_state(folder / FILE, lambda: _read(folder))
+        self.facts, self._network, self._interval, self._pairs = contents
+        self._families = known_families(self.facts.families, folder)
+        if encoder is None:
+            encoder = SentenceEncoder(shipped_model(self.facts.encoder), threads=1)
+        found = encoder.describe()
+        if found["sha256"] != self.facts.encoder_sha256:
+            raise ModelError(
+                f"{folder} was fitted with {self.facts.encoder}, and the model is {found['name']}, "
+                "or has other weights. Take that model, or fit a scorer with yours."
+            )
+        self.encoder = encoder
+        self._features = PairFeatures(encoder, self._families, threads)
+
+    def __repr__(self) -> str:
+        count = sum(map(len, self.facts.families.values()))
+        return f"Scorer({self.facts.encoder!r}, {count} features)"
+
+    def score(self, first: Sentences, second: Sentences, *, show_progress_bar: bool = False) -> Any:
+        """Returns how alike texts are, from 0 (unrelated) to 5 (same meaning).
+
+        Args:
+            first: A string, or N strings.
+            second: A string, or as many strings.
+            show_progress_bar: Whether to draw a progress bar on standard error.
+
+        Returns:
+            A float for two strings, else (N,) float32.
+
+        Raises:
+            InputError: the numbers of texts differ, or an element is not a string.
+        """
+        left, right, single = _sides(first, second)
+        features = self._features(left, right, show=flag("show_progress_bar", show_progress_bar))
+        scores = np.clip(self._network(features), 0, HIGHEST)
+        return float(scores[0]) if single else scores
+
+    def intervals(self, scores: Array) -> tuple[Array, Array]:
+        """Returns (N,) lower and (N,) upper ends of the intervals of (N,) scores."""
+        points, low, high = self._interval
+        ends = [scores + np.interp(scores, points, each) for each in (low, high)]
+        return tuple(np.clip(end, 0, HIGHEST).astype(np.float32) for end in ends)  # type: ignore[return-value]
+
+    def explain(self, first: Sentences, second: Sentences) -> list[ScoredPair]:
+        """Returns the score of each pair with its interval, and what moved it.
+
+        Arguments and errors are those of `score`; two strings are one pair.
+        """
+        left, right, _ = _sides(first, second)
+        features = self._features(left, right)
+        scores = np.clip(self._network(features), 0, HIGHEST)
+        names = [(family.name, name) for family in self._families for name in family.features]
+        columns = (scores, *self.intervals(scores), features, self._network.moves(features))
+        pairs = []
+        for score, low, high, values, moved in zip(
+            *(each.tolist() for each in columns), strict=True
+        ):
+            moves = [Move(*name, *each) for name, *each in zip(names, values, moved, strict=True)]
+            moves.sort(key=lambda move: -abs(move.by))
+            pairs.append(ScoredPair(score, low, high, self._network.usual, tuple(moves)))
+        return pairs
+
+    # what `rejoinder evaluate` judges
+    def encode(self, sentences: Sequence[str]) -> Array:
+        """Returns the embeddings of the model."""
+        return np.asarray(self.encoder.encode(sentences))
+
+    def similarity_pairs(self, first: Sequence[str], second: Sequence[str]) -> Array:
+        """Returns (N,) float32 scores from 0 to 1: a fifth of `score`."""
+        return np.asarray(self.score(list(first), list(second)) / np.float32(HIGHEST))
+
+    def _fitted_pairs(self) -> Keys:
+        """Returns the keys of the pairs that it was fitted on (`protocols.TellsFittedPairs`)."""
+        return self._pairs
+
+    def describe(self) -> dict[str, Any]:
+        """Returns JSON values: name, dim, SHA-256 of the scorer's weights, the facts of the fit."""
+        facts = to_builtins(self.facts)
+        sha256 = facts.pop("files")[WEIGHTS]["sha256"]
+        name = f"scorer with {self.facts.encoder}"
+        return {"name": name, "dim": self.encoder.dim, "sha256": sha256, "training": facts}
+
+
+class PairFeatures:
+    """Computes the features of pairs, in blocks of like lengths and in threads."""
+
+    def __init__(
+        self, encoder: SentenceEncoder, families: Sequence[Family], threads: int | None = None
+    ) -> None:
+        model = encoder._model
+        words = model.features.vocabulary.index if isinstance(model.features, WordFeatures) else {}
+        one = SentenceEncoder(model, threads=1, on_too_long=encoder.on_too_long)
+        self._read = PairReader(one.encode, encoder.dim, words)
+        self._families, self._threads = families, threads or default_workers()
+        self._count = sum(len(family.features) for family in families)
+
+    def __call__(self, first: list[str], second: list[str], *, show: bool = False) -> Array:
+        """Returns (N, F) float32 features."""
+        found = np.empty((len(first), self._count), np.float32)
+        lengths = [len(a) + len(b) for a, b in zip(first, second, strict=True)]
+        order = np.argsort(lengths, kind="stable")
+
+        def work(part: slice) -> None:
+            rows = order[part].tolist()
+            batch = self._read([first[row] for row in rows], [second[row] for row in rows])
+            found[rows] = features_of(batch, self._families)
+
+        each_batch(len(first), _BLOCK, self._threads, work, show=show, what="scoring")
+        return found
+
+
+def _sides(first: Sentences, second: Sentences) -> tuple[list[str], list[str], bool]:
+    (left, one), (right, other) = as_texts(first), as_texts(second)
+    if len(left) != len(right) or one != other:
+        raise InputError(f"{len(left)} and {len(right)} texts; as many of each are needed.")
+    return left, right, one
+
+
+def shipped_scorer() -> Path:
+    """Returns the folder of the scorer that comes with the package.
+
+    Raises:
+        ModelError: this installation has none.
+    """
+    folder = Path(str(files("rejoinder").joinpath("data", "scorer")))
+    if not (folder / FILE).is_file():
+        raise ModelError(
+            "this installation has no scorer. Give the folder of one, which `rejoinder fit-scorer` "
+            "writes."
+        )
+    return folder
+
+
+def known_families(families: Mapping[str, Sequence[str]], where: object) -> list[Family]:
+    """Returns the families of those names, whose features are the named ones.
+
+    Raises:
+        ModelError: a family is unknown, or has other features in this version.
+    """
+    found = []
+    for name, features in families.items():
+        if name not in FAMILIES or [*FAMILIES[name].features] != [*features]:
+            raise ModelError(
+                f"{where}: the family of features {name!r} is unknown to this version, or has "
+                "other features. Fit the scorer again, or use the version that wrote it."
+            )
+        found.append(FAMILIES[name])
+    return found
+
+
+def write_scorer(
+    folder: Path, facts: ScorerFacts, network: Network, interval: Interval,
+    fitted_pairs: Keys, *, overwrite: bool = False,
+) -> None:  # fmt: skip
+    """Writes the folder, whole or not at all; the same scorer gives the same bytes.
+
+    Raises:
+        InputError: `folder` is occupied.
+    """
+    tensors: dict[str, NDArray[Any]] = dict(network.tensors())
+    tensors |= dict(zip(_INTERVAL, interval, strict=True)) | {_PAIRS: fitted_pairs}
+    with new_folder(folder, overwrite=overwrite) as new:
+        write_bytes(new / WEIGHTS, save({name: tensors[name] for name in sorted(tensors)}))
+        listed = to_builtins(facts) | {"files": file_facts(new, [WEIGHTS])}
+        write_text(new / FILE, sealed_text(ScorerFacts(**listed), _FORMAT))
+
+
+def _read(folder: Path) -> tuple[ScorerFacts, Network, Interval, Keys]:
+    facts = read_sealed(
+        folder / FILE, ScorerFacts, _FORMAT, ModelError, _REMEDY,
+        unreadable=f"{folder} is not a scorer",
+    )  # fmt: skip
+    path = folder / WEIGHTS
+    check_file(path, facts.files.get(WEIGHTS), ModelError, _REMEDY)
+    tensors = read_tensors(path, remedy=_REMEDY)
+    network = Network.of(tensors, sum(map(len, facts.families.values())), str(path))
+    interval = tuple(tensors.get(name, np.empty(0)) for name in _INTERVAL)
+    points = interval[0]
+    right = all(
+        each.dtype == np.float32 and each.ndim == 1 and each.shape == points.shape and len(each)
+        for each in interval
+    )
+    if not right or not np.isfinite(interval).all() or (np.diff(points) <= 0).any():
+        raise ModelError(f"{path} has no intervals that can be read. {_REMEDY}")
+    keys = tensors.get(_PAIRS)
+    if keys is None or keys.dtype != np.uint64 or keys.ndim != 1:
+        raise ModelError(f"{path} does not say what it was fitted on. {_REMEDY}")
+    return facts, network, interval, keys  # type: ignore[return-value]

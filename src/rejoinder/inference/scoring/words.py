@@ -1,0 +1,89 @@
+"""What features know about each distinct word of a batch: its row, weight, stem and marks."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.encoders.layers import Array
+
+_SUFFIXES = ("ing", "edly", "ed", "es", "s", "ly")
+_LEAST_STEM = 3
+_NUMBERS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+)
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_NUMBERS.split())}
+_NEGATIONS = frozenset(
+    "no not never none nobody nothing nowhere neither nor without cannot".split()  # noqa: SIM905
+)
+_DIGIT = re.compile(r"\d")
+_HALVED = 20.0
+"""Rank from which a word's weight grows with the logarithm of its rank."""
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Facts about V distinct words, each with one more row for the padding, which is the last."""
+
+    rows: Array
+    """(V + 1, D) float32: the embedding of each word alone, of length 1 or 0."""
+    weights: Array
+    """(V + 1,) float32: the rarer a word, the higher; 0 for padding."""
+    stems: NDArray[np.int32]
+    """(V + 1,) int32: equal for words of one stem; -1 for padding."""
+    numbers: NDArray[np.bool_]
+    """(V + 1,) bool: whether a word is a number."""
+    negations: NDArray[np.bool_]
+    """(V + 1,) bool: whether a word negates."""
+
+
+def word_table(
+    words: Sequence[str], encode: Callable[[list[str]], Array], ranks: Mapping[str, int], dim: int
+) -> WordTable:
+    """Returns the facts about distinct words. `ranks` has those of known words, from 0."""
+    rows = np.zeros((len(words) + 1, dim), np.float32)
+    if words:
+        rows[:-1] = encode(list(words))
+    unknown = max(len(ranks), 1)
+    places = np.array([ranks.get(word, unknown) for word in words], np.float32)
+    facts, numbered = [_facts(word) for word in words], dict[str, int]()
+    return WordTable(
+        rows,
+        np.append(np.log1p((places + _HALVED) / _HALVED), 0).astype(np.float32),
+        np.array([*(numbered.setdefault(each[0], len(numbered)) for each in facts), -1], np.int32),
+        np.array([*(each[1] for each in facts), False]),
+        np.array([*(each[2] for each in facts), False]),
+    )
+
+
+@lru_cache(1 << 16)
+def _facts(word: str) -> tuple[str, bool, bool]:
+    """Returns the stem of a word, whether it is a number, and whether it negates."""
+    return stem(word), _DIGIT.search(stem(word)) is not None, negates(word)
+
+
+def stem(word: str) -> str:
+    """Returns a word without its ending, and a number as digits.
+
+    >>> [stem(word) for word in ("plays", "playing", "three", "his")]
+    ['play', 'play', '3', 'his']
+    """
+    if word in _NUMBER_WORDS:
+        return _NUMBER_WORDS[word]
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= _LEAST_STEM:
+            return word[: -len(suffix)]
+    return word
+
+
+def negates(word: str) -> bool:
+    """Returns whether a word negates what it is about.
+
+    >>> negates("isn't"), negates("nothing"), negates("note")
+    (True, True, False)
+    """
+    return word in _NEGATIONS or word.endswith("n't")
