@@ -121,11 +121,10 @@ def extract(
         engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`.
         master: for `spark`: the address of a cluster's master, `local[4]` for four threads of this
             machine, or the address of a Spark Connect server, `sc://host`. None means this machine.
-        memory: memory of the engine, such as `800MB`; None means `2GB`, and `200MB` for exports,
-            whose reading takes longer than that. What does not fit is spilled to disk. Reading and
-            writing take about 0.8 GB on top, and a decoder window of up to 2 GiB where a dump needs
-            it. With a `master`: memory of each executor; None means what the cluster's settings
-            say.
+        memory: memory of the engine, such as `800MB`; None means `2GB`, and `200MB` for exports
+            whose threads are apart. What does not fit is spilled to disk. Reading and writing take
+            about 0.7 GB on top, and a decoder window of up to 2 GiB where a dump needs it. With a
+            `master`: memory of each executor; None means what the cluster's settings say.
         threads: number of threads of the engine on this machine. None means all cores.
         carry: folder of the comments of earlier extractions, to which those of this one are added;
             it is made if it is missing. Replies find their messages in earlier extractions, and
@@ -199,9 +198,8 @@ def extract(
             ):
                 opener = ENGINES["duckdb"]  # the local one would come to it after reading all
         carried = stack.enter_context(carrying(state, options, files, progress))
-        if converted and engine != "spark":
-            memory = memory or _MEMORY_FOR_EXPORTS
-        opened = opener(Resources(spill, memory, threads, master))
+        parts_memory = _MEMORY_FOR_EXPORTS if converted and memory is None else None
+        opened = opener(Resources(spill, memory, threads, master, parts_memory))
         outcome = opened.extract(Extraction(files, options, carried), folder, progress)
         if chosen.context and isinstance(folder, Path):
             outcome.written.shards = add_context(

@@ -30,6 +30,8 @@ class Resources:
     """Largest number of threads."""
     master: str | None = None
     """Address of the cluster that computes. None means this machine."""
+    parts_memory: str | None = None
+    """Of `memory`, what the local engine takes to join parts of the comments. None means all."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _SHARE = 0.95
 and 2.1 GB with this share."""
 _MEMORY = "2GB"
 _LEAST = 150_000_000
-_LEAST_PER_THREAD = 100_000_000
+LEAST_PER_THREAD = 100_000_000
 """Bytes that sufficed for three million comments. Two thirds of them did not."""
 _FRAME_ROWS = 65_536
 _BATCH_ROWS = 16_384
@@ -162,10 +162,10 @@ def counted(tables: Iterator[pa.Table], progress: ExtractProgress) -> Iterator[p
 
 def _threads(amount: float, threads: int | None, memory: str) -> int:
     """Returns the given number of threads, or as many as cores and memory allow."""
-    needed = max(_LEAST, (threads or 1) * _LEAST_PER_THREAD)
+    needed = max(_LEAST, (threads or 1) * LEAST_PER_THREAD)
     if amount < needed:
         raise InputError(
             f"--memory {memory!r} is too little for {threads or 1} thread"
             f"{'s' if (threads or 1) > 1 else ''}; {needed // 10**6}MB is the least."
         )
-    return threads or min(os.cpu_count() or 1, int(amount // _LEAST_PER_THREAD))
+    return threads or min(os.cpu_count() or 1, int(amount // LEAST_PER_THREAD))

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from rejoinder.corpus.carry import Carry
-from rejoinder.corpus.engines import Extraction, Outcome
-from rejoinder.corpus.engines.duckdb import DuckDBEngine, counted
+from rejoinder.corpus.engines import Extraction, Outcome, Resources
+from rejoinder.corpus.engines.duckdb import LEAST_PER_THREAD, DuckDBEngine, counted
 from rejoinder.corpus.engines.local.carried import (
     BITS,
     LASTING,
@@ -56,6 +56,7 @@ from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, size_of
 from rejoinder.io.files.platform import return_freed_memory
+from rejoinder.io.formats.amounts import parse_bytes
 
 _STORE_SHARE = 0.5
 """Share of the memory for comments. The rest is for joining and for the output."""
@@ -72,6 +73,14 @@ _PARTS = (4, BITS)
 
 class LocalEngine(DuckDBEngine):
     """Joins each part of the comments alone, and all of them by the query where it must be."""
+
+    def __init__(self, resources: Resources) -> None:
+        """Checks what the engine may use, see `Opener`."""
+        super().__init__(resources)
+        given = resources.parts_memory
+        self._parts_memory = self.memory if given is None else parse_bytes(given)
+        most = int(self._parts_memory // LEAST_PER_THREAD)
+        self._parts_threads = max(1, min(self.threads, most))
 
     def extract(self, extraction: Extraction, folder: Place, progress: ExtractProgress) -> Outcome:
         """Extracts by parts, or by the query where comments can't be parted.
@@ -128,8 +137,8 @@ class LocalEngine(DuckDBEngine):
         pieces = in_pieces([part.runs for part in parts], _PIECE_ROWS, options.limit)
         parts = [replace(part, runs=part.runs.clear()) for part in parts]
         # files are read from the beginning to the end: by one thread
-        tables = mapped_ahead(pairs.table, pieces, 1 if files else self.threads)
-        writers = max(1, min(self.threads, int(self.memory // _WRITER_BYTES)))
+        tables = mapped_ahead(pairs.table, pieces, 1 if files else self._parts_threads)
+        writers = max(1, min(self._parts_threads, int(self._parts_memory // _WRITER_BYTES)))
         written = write_shards(folder, counted(tables, progress), writers)
         counts = sum((part.counts for part in parts), Counter[str | int]())
         return Outcome(
@@ -160,15 +169,15 @@ class LocalEngine(DuckDBEngine):
     ) -> Store:
         size = sum(map(size_of, extraction.files))
         held = size + (extraction.carry.bytes if extraction.carry else 0)
-        need = held * _GROWTH / (self.memory / (4 * self.threads + 4))
+        need = held * _GROWTH / (self._parts_memory / (4 * self._parts_threads + 4))
         bits = int(np.clip(np.ceil(np.log2(max(need, 1))), *_PARTS))
-        store = Store(int(self.memory * _STORE_SHARE), bits, spill, self.threads)
+        store = Store(int(self._parts_memory * _STORE_SHARE), bits, spill, self._parts_threads)
 
         def in_parts(comments: pa.RecordBatch) -> tuple[RowsInParts, Block]:
             rows, block = classifier.result()(comments)
             return rows.in_parts(bits), block
 
-        block_bytes = int(np.clip(self.memory // _BLOCK_SHARE, _LEAST_BLOCK, BLOCK_BYTES))
+        block_bytes = int(np.clip(self._parts_memory // _BLOCK_SHARE, _LEAST_BLOCK, BLOCK_BYTES))
         for piece, block in read_comments(
             extraction.files, extraction.options, report, in_parts, block_bytes
         ):
@@ -212,7 +221,7 @@ class LocalEngine(DuckDBEngine):
 
         found: list[Joined] = []
         with arrow_file(target, SCHEMA, LASTING) if target else nullcontext() as writer:
-            for joined, batches in mapped_ahead(one, store.parts, self.threads):
+            for joined, batches in mapped_ahead(one, store.parts, self._parts_threads):
                 if writer:
                     for batch in batches:
                         writer.write_batch(batch)
