@@ -3,10 +3,15 @@
 import re
 import runpy
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
+PROGRAMS = Path(sys.executable).parent
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -23,3 +28,31 @@ def test_the_commands_of_a_guide_run(call, name, tmp_path, monkeypatch):
     for command in commands:
         status, out, err = call(*shlex.split(command, comments=True)[1:])
         assert (status, bool(out)) == (0, True), f"{command}: {err}"
+
+
+def explore(words):
+    """Opens the page, and ends it."""
+    command = [PROGRAMS / "rejoinder", *words, "--no-browser"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            if address := re.search(r"http://\S+", line):
+                assert httpx.get(address[0], trust_env=False).status_code == 200
+                process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_the_guide_to_a_chat_runs(call, tmp_path, monkeypatch, capsys):
+    page = (ROOT / "docs/guides/community-chat.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    [first, more] = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    _, made, opened = (shlex.split(line, comments=True) for line in first.strip().split("\n"))
+    subprocess.run([sys.executable, *made[1:]], check=True)
+    explore(opened[1:])
+    for line in more.strip().split("\n"):
+        status, out, err = call(*shlex.split(line)[1:])
+        assert (status, bool(out)) == (0, True), err
+    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(code, "community-chat.md", "exec"), {})  # noqa: S102 -- it is our own
+    assert "computer" in capsys.readouterr().out

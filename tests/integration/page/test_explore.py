@@ -105,9 +105,51 @@ def test_more_like_one_and_why(page):
     expect(page.locator(".reasons .chip").first).to_contain_text("read · read")
     page.locator(".alike").first.click()
     expect(page.locator("#find-liked")).to_be_visible()
-    expect(page.locator("#snippet")).to_contain_text("/similar")
+    expect(page.locator("#snippet")).to_contain_text("index.nearest")
     page.get_by_role("button", name="Search instead").click()
     expect(page.locator("#find-start")).to_be_visible()
+
+
+def copied(page, language):
+    """What is copied as a program in a language."""
+    page.get_by_label(language, exact=True).check()
+    page.locator("#copy").click()
+    expect(page.locator("#copy")).to_have_text("Copied")
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def run(command, folder):
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=True,
+        env={**os.environ, "PATH": path},
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.parametrize("language", ["Command", "Python", "curl"])
+def test_what_was_done_is_copied_as_a_program(page, tmp_path, language):
+    search(page, 'it\'s a "book"')
+    page.get_by_label("Author").fill("old_map")
+    page.get_by_label("Author").press("Enter")
+    expect(page.locator("#find-hits .byline b").first).to_have_text("old_map")
+    best = texts(page)[0]
+    program = copied(page, language)
+    command = [sys.executable, "-c"] if language == "Python" else ["bash", "-c"]
+    assert best in run([*command, program], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("part", "command"), [("asked", "dedupe"), ("topics", "cluster"), ("suggest", "suggest")]
+)
+def test_each_part_names_its_command_and_its_python(open_page, address, part, command):
+    page = open_page(f"{address}/#{part}")
+    if part == "suggest":
+        page.get_by_role("textbox", name="Message").fill("Is the bus late?")
+    expect(page.locator("#snippet")).to_contain_text(f"rejoinder {command}", timeout=60_000)
+    page.get_by_label("Python", exact=True).check()
+    compile(page.locator("#snippet").inner_text(), part, "exec")
+    expect(page.locator("#snippet")).to_contain_text("rejoinder")
 
 
 def test_messages_are_walked_by_keyboard(page):
@@ -261,7 +303,7 @@ def test_replies_are_suggested_and_copied(open_page, address):
     expect(best.locator(".answered")).to_contain_text("car")
     best.get_by_role("button", name="Copy").click()
     assert page.evaluate("navigator.clipboard.readText()") == best.locator(".text").inner_text()
-    expect(page.locator("#snippet")).to_contain_text("/suggest")
+    expect(page.locator("#snippet")).to_contain_text("rejoinder suggest")
     page.get_by_label("Only replies by").select_option("old_map")
     expect(page.locator("#suggest-list .byline b").first).to_have_text("old_map", timeout=60_000)
     assert {*page.locator("#suggest-list .byline b").all_inner_texts()} == {"old_map"}

@@ -109,7 +109,7 @@ def test_messages_of_a_chat_say_who_wrote_them(open_page, address, tmp_path):
             "Hello all, who has a ticket for the concert?\nThe train is late again"
         )
         expect(page.locator("#left-out")).to_have_text("Messages left out: 1 without text.")
-        page.get_by_label(label).fill("who has a ticket for the concert?")
+        page.locator(f"#{part}").get_by_label(label).fill("who has a ticket for the concert?")
         first = page.locator(f"#{part}-hits li").first
         expect(first).to_contain_text("Hello all, who has a ticket for the concert?")
         expect(first).to_contain_text("2024-03-01 21:59 · Ann · in Friends")
@@ -192,9 +192,11 @@ def test_unknown_words_get_a_caution(open_page, address):
     ]:
         choose(page, part)
         expect(page.locator("#unknown")).to_be_hidden()
-        page.get_by_label(label).fill("Wie kann ich meine Bestellung stornieren?")
+        page.locator(f"#{part}").get_by_label(label).fill(
+            "Wie kann ich meine Bestellung stornieren?"
+        )
         expect(page.locator("#unknown")).to_contain_text(called)
-    page.get_by_label("Message").fill("How old are you?")
+    page.locator("#reply").get_by_label("Message").fill("How old are you?")
     expect(page.locator("#unknown")).to_be_hidden()
 
 
@@ -231,7 +233,7 @@ def test_replies_are_ranked(open_page, address):
     page = open_page(address)
     choose(page, "reply")
     expect(page.locator("#reply-hits .text").first).to_have_text("I am twenty-three.")
-    page.get_by_label("Message").fill("Where do you live?")
+    page.locator("#reply").get_by_label("Message").fill("Where do you live?")
     expect(page.locator("#reply-hits .text").first).to_have_text("In a small town near Oslo.")
     assert len(hits(page, "reply")) == 10
 

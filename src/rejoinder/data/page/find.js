@@ -29,6 +29,8 @@ export function startFind(corpus) {
   read();
   update = following(search, 60);
   listen();
+  // the first search checks the files of the index, which takes a while
+  call("search", { queries: ["hello"], top_k: 1, mode: "hybrid" }, undefined, false).catch(() => {});
   return () => {
     if (location.hash.includes("?")) read(); // by a link or Back
     update();

@@ -1,14 +1,15 @@
 // Starts the page: tabs, the key, and the program of the last request.
 
-import { call, program, useKey, watch } from "./api.js";
+import { call, useKey, watch } from "./api.js";
 import { startAsked } from "./asked.js";
 import { startCompare } from "./compare.js";
 import { startFind } from "./find.js";
 import { startReply, startSearch } from "./lists.js";
 import { takeFiles } from "./files.js";
 import { startMap } from "./map.js";
+import { languagesOf, program } from "./programs.js";
 import { startSuggest } from "./suggest.js";
-import { byId, show, whenLocked } from "./tools.js";
+import { byId, element, show, whenLocked } from "./tools.js";
 import { startTopics } from "./topics.js";
 
 let tabs = [...document.querySelectorAll("[role=tab]")];
@@ -27,6 +28,7 @@ function open(tab) {
     other.tabIndex = chosen ? 0 : -1;
     byId(partOf(other)).hidden = !chosen;
   }
+  tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   show("unknown", "");
   showProgram();
   updates[partOf(tab)]?.();
@@ -62,18 +64,44 @@ for (const tab of tabs) {
   });
 }
 
+const LANGUAGES = { command: "Command", library: "Python", curl: "curl", python: "Python, HTTP", javascript: "JavaScript" };
+let index = null;
+/** The language that was chosen. */
+let language = "command";
+
+/** Shows the last request of the part as a program, and the languages in which it can be one. */
 function showProgram() {
   const request = requests.get(chosenPart());
-  const language = document.querySelector("[name=language]:checked").value;
-  byId("snippet").textContent = request ? program(language, ...request) : "";
   byId("code").hidden = !request;
+  if (!request) return;
+  const [path, body] = request, known = languagesOf(path, index);
+  const name = (one) => (one === "python" && !known.includes("library") ? "Python" : LANGUAGES[one]);
+  byId("languages").replaceChildren(...known.map((one) => {
+    const choice = element("input", { type: "radio", name: "language", value: one });
+    choice.checked = one === languageOf(known);
+    return element("label", {}, choice, name(one));
+  }));
+  writeProgram();
 }
 
-watch((path, body) => {
-  requests.set(chosenPart(), [path, body]);
-  showProgram();
+const languageOf = (known) => (known.includes(language) ? language : known[0]);
+
+function writeProgram() {
+  const [path, body] = requests.get(chosenPart());
+  byId("snippet").textContent = program(languageOf(languagesOf(path, index)), path, body, index);
+}
+
+byId("languages").addEventListener("change", (event) => {
+  language = event.target.value;
+  writeProgram();
 });
-for (const choice of document.querySelectorAll("[name=language]")) choice.addEventListener("change", showProgram);
+
+watch((path, body) => {
+  const shown = requests.get(chosenPart());
+  requests.set(chosenPart(), [path, body]);
+  if (shown?.[0] === path) writeProgram(); // the focus stays on a language
+  else showProgram();
+});
 byId("copy").addEventListener("click", async () => {
   await navigator.clipboard.writeText(byId("snippet").textContent);
   byId("copy").textContent = "Copied";
@@ -97,7 +125,7 @@ whenLocked(lock);
 async function start() {
   let info;
   try {
-    info = await call("info");
+    info = await call("info", undefined, undefined, false);
   } catch (error) {
     if (error.status === 401) return lock();
     byId("model").textContent = error.message;
@@ -109,7 +137,8 @@ async function start() {
   byId("tab-reply").disabled = !ranks;
   takeFiles(most);
   const texts = info.max_client_batch_size;
-  const facts = corpus ? await call("corpus") : { found: [] };
+  const facts = corpus ? await call("corpus", undefined, undefined, false) : { found: [] };
+  index = facts.command ?? null;
   if (facts.name) document.title = `${facts.name} · rejoinder`;
   updates = {
     ...(corpus ? { find: startFind(facts) } : { search: startSearch(texts, info.rejoinder.texts) }),

@@ -26,7 +26,7 @@ async function begin() {
 
 /** Questions to try: those that were asked most. */
 async function showExamples(update) {
-  const questions = await call("asked");
+  const questions = await call("asked", undefined, undefined, false);
   const buttons = questions.filter((one) => one.text.length < 90 && one.replied).slice(0, EXAMPLES).map((one) => {
     const button = element("button", { type: "button" }, one.text);
     button.addEventListener("click", () => {
