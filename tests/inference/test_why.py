@@ -7,8 +7,7 @@ import pytest
 
 from rejoinder.errors import ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.tokens import Token
-from rejoinder.inference.why import Explanation, can_explain, explain, word_shares
+from rejoinder.inference.why import can_explain, explain, word_shares
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import shipped_model
@@ -75,18 +74,37 @@ def test_layers_are_refused_with_the_reason():
         explain(model, "how old", "age")
 
 
-def test_shares_of_words_sum_to_the_cosine():
-    model = read_model(shipped_model("rejoinder-small"))
-    text = "Tell me: how old are you?"
-    explanation = explain(model, "What is your age?", text)
-    shares = word_shares(explanation)
-    assert sum(share for *_, share in shares) == pytest.approx(explanation.cosine, abs=1e-6)
-    words = [text[start:stop] for start, stop, _ in shares]
-    assert words == ["Tell", "me", ":", "how", "old", "are", "you", "?"]
-    assert max(shares, key=lambda share: share[2])[:2] == (13, 16)  # old
+@pytest.mark.parametrize("adapted", [False, True])
+@pytest.mark.parametrize("name", ["rejoinder-base", "rejoinder-small"])
+def test_shares_of_words_are_those_of_the_explanation(name, adapted):
+    model = read_model(shipped_model(name))
+    model = replace(model, adaptation=rotation(model.dim) if adapted else None)
+    texts = ["Tell me: how old are you?", "", "What age is the zyxxyq?"]
+    found = word_shares(model, "What is your age?", texts)
+    for text, (cosine, words) in zip(texts, found, strict=True):
+        explanation = explain(model, "What is your age?", text)
+        assert cosine == pytest.approx(explanation.cosine, abs=1e-6)
+        assert sum(share for *_, share in words) == pytest.approx(cosine, abs=1e-6)
+        assert {text[start:stop].lower() for start, stop, _ in words} == {
+            part for token in explanation.second for part in token.text.split()
+        }
+    if not adapted:
+        start, stop, _ = max(found[0][1], key=lambda share: share[2])
+        assert texts[0][start:stop] == "old"
 
 
 def test_half_of_a_bigram_is_each_of_its_words():
-    tokens = tuple(Token(*each) for each in (("a", 0, 0, 1), ("b", 1, 2, 3), ("a b", 2, 0, 3)))
-    explanation = Explanation(tokens[:1], tokens, np.array([[0.1, 0.2, 0.4]]), 0.7)
-    assert word_shares(explanation) == [(0, 1, pytest.approx(0.3)), (2, 3, pytest.approx(0.4))]
+    model = dan_model(layers=())
+    text = "how old are you where do you live"
+    [(cosine, words)] = word_shares(model, "how old", [text])
+    explanation = explain(model, "how old", text)
+    added = explanation.contributions.sum(axis=0).tolist()
+    expected = dict.fromkeys((start for start, *_ in words), 0.0)
+    for token, share in zip(explanation.second, added, strict=True):
+        first, *second = token.text.split()
+        expected[token.start] += share / (1 + len(second))
+        if second:
+            expected[token.start + len(first) + 1] += share / 2
+    assert any(" " in token.text for token in explanation.second)
+    assert [share for *_, share in words] == pytest.approx([*expected.values()])
+    assert sum(expected.values()) == pytest.approx(cosine)

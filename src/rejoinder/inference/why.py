@@ -5,6 +5,7 @@ linear. The cosine of two sentences is therefore a sum over all pairs of a token
 of the other: the dot product of their rows, divided by the lengths of both sums.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from rejoinder.errors import ModelError
 from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.models.folder import ModelContents
 
+_TINY = 1e-12
 _TABLE = "encoder.table.weight"
 
 
@@ -45,13 +47,7 @@ def explain(model: ModelContents, first: str, second: str) -> Explanation:
     Raises:
         ModelError: the embeddings of the model are not sums of rows.
     """
-    if not can_explain(model):
-        kind = model.encoder["kind"]
-        layers = "layers" if kind == "dan" else "an encoder"
-        raise ModelError(
-            f"{model.name} ({kind}) has {layers} between words and embedding, so its similarities "
-            "can't be explained by words. Use a DAN without layers, such as rejoinder-base."
-        )
+    _refuse_layers(model)
     tokens, rows = zip(*(_tokens_and_rows(model, text) for text in (first, second)), strict=True)
     lengths = [float(np.linalg.norm(side.sum(axis=0))) for side in rows]
     scale = lengths[0] * lengths[1]
@@ -61,15 +57,38 @@ def explain(model: ModelContents, first: str, second: str) -> Explanation:
     return Explanation(tuple(tokens[0]), tuple(tokens[1]), contributions, cosine)
 
 
-def word_shares(explanation: Explanation) -> list[tuple[int, int, float]]:
-    """Returns what each word of the second sentence adds to the cosine: its start and stop.
+def word_shares(
+    model: ModelContents, query: str, texts: Sequence[str]
+) -> list[tuple[float, list[tuple[int, int, float]]]]:
+    """Returns the cosine of a query with each text, and what each word of the text adds to it.
 
-    Half of what a bigram adds is each of its words'. Words are left out whose place is unknown.
+    A word is its start and stop in the text. Half of what a bigram adds is each of its words'.
+    Words are left out whose place is unknown.
+
+    Raises:
+        ModelError: the embeddings of the model are not sums of rows.
     """
+    _refuse_layers(model)
+    _, rows = _tokens_and_rows(model, query)
+    total = rows.sum(axis=0)
+    unit = total / max(float(np.linalg.norm(total)), _TINY)
+    matrix = None if model.adaptation is None else model.adaptation.matrix.astype(np.float64)
+    # instead of the rows of all words, the query is mapped
+    direction = unit if matrix is None else unit @ matrix
+    found = []
+    for tokens, plain in (_tokens_and_plain_rows(model, text) for text in texts):
+        total = plain.sum(axis=0)
+        length = float(np.linalg.norm(total if matrix is None else matrix @ total))
+        shares = plain @ direction / max(length, _TINY)
+        cosine = float(np.clip(shares.sum(), -1, 1))
+        found.append((cosine, _by_word(tokens, shares.tolist())))
+    return found
+
+
+def _by_word(tokens: Sequence[Token], values: Sequence[float]) -> list[tuple[int, int, float]]:
     shares: dict[tuple[int, int], float] = {}
     begins, ends = dict[int, tuple[int, int]](), dict[int, tuple[int, int]]()
-    columns = explanation.contributions.sum(axis=0).tolist()
-    for token, share in zip(explanation.second, columns, strict=True):
+    for token, share in zip(tokens, values, strict=True):
         if token.start is None or token.stop is None:
             continue
         if " " in token.text:  # bigrams come after words
@@ -82,8 +101,28 @@ def word_shares(explanation: Explanation) -> list[tuple[int, int, float]]:
     return [(start, stop, share) for (start, stop), share in shares.items()]
 
 
+def _refuse_layers(model: ModelContents) -> None:
+    if not can_explain(model):
+        kind = model.encoder["kind"]
+        layers = "layers" if kind == "dan" else "an encoder"
+        raise ModelError(
+            f"{model.name} ({kind}) has {layers} between words and embedding, so its similarities "
+            "can't be explained by words. Use a DAN without layers, such as rejoinder-base."
+        )
+
+
 def _tokens_and_rows(model: ModelContents, text: str) -> tuple[list[Token], NDArray[np.float64]]:
     """Returns the tokens of a text that have a row, and their (N, D) rows, adapted."""
+    tokens, rows = _tokens_and_plain_rows(model, text)
+    if model.adaptation is not None:
+        rows = rows @ model.adaptation.matrix.T.astype(np.float64)
+    return tokens, rows
+
+
+def _tokens_and_plain_rows(
+    model: ModelContents, text: str
+) -> tuple[list[Token], NDArray[np.float64]]:
+    """Returns the tokens of a text that have a row, and their (N, D) rows."""
     [tokens] = read_tokens(model.features, [text])
     numbers = np.array([token.id for token in tokens], np.int64)
     places = model.tensors.get(BIGRAM_ROWS)
@@ -96,7 +135,4 @@ def _tokens_and_rows(model: ModelContents, text: str) -> tuple[list[Token], NDAr
     table: NDArray[Any] = model.tensors[_TABLE][numbers]
     if table.dtype == np.int8:
         table = dequantize_rows(table, model.tensors[scales_name(_TABLE)][numbers])
-    rows = table.astype(np.float64)
-    if model.adaptation is not None:
-        rows = rows @ model.adaptation.matrix.T.astype(np.float64)
-    return tokens, rows
+    return tokens, table.astype(np.float64)

@@ -9,7 +9,7 @@ from rejoinder.index.words import matches
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.search import Hit, nearest_rows
-from rejoinder.inference.why import can_explain, explain, word_shares
+from rejoinder.inference.why import can_explain, word_shares
 from rejoinder.models.folder import ModelContents
 from rejoinder.protocols import Embeddings
 
@@ -90,16 +90,20 @@ def with_why(
     queries: Sequence[str], found: list[list[IndexHit]], model: ModelContents
 ) -> list[list[IndexHit]]:
     """Returns hits with the words that they were found for."""
-    return [
-        [ExplainedHit(**vars(hit), why=_why(model, query, hit.text)) for hit in hits]
-        for query, hits in zip(queries, found, strict=True)
-    ]
+    explained = list[list[IndexHit]]()
+    for query, hits in zip(queries, found, strict=True):
+        whys = _whys(model, query, [hit.text for hit in hits])
+        explained.append(
+            [ExplainedHit(**vars(hit), why=why) for hit, why in zip(hits, whys, strict=True)]
+        )
+    return explained
 
 
-def _why(model: ModelContents, query: str, text: str) -> Why:
-    places = matches(query, text)
+def _whys(model: ModelContents, query: str, texts: list[str]) -> list[Why]:
+    places = [matches(query, text) for text in texts]
     if not can_explain(model):
-        return Why(places, None, [])
-    explanation = explain(model, query, text)
-    words = [(start, stop, round(share, 4)) for start, stop, share in word_shares(explanation)]
-    return Why(places, round(explanation.cosine, 6), words)
+        return [Why(each, None, []) for each in places]
+    return [
+        Why(each, round(cosine, 6), [(start, stop, round(one, 4)) for start, stop, one in words])
+        for each, (cosine, words) in zip(places, word_shares(model, query, texts), strict=True)
+    ]

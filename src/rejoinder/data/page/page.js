@@ -28,7 +28,7 @@ function open(tab) {
     other.tabIndex = chosen ? 0 : -1;
     byId(partOf(other)).hidden = !chosen;
   }
-  tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+  tab.parentElement.scrollLeft = tab.offsetLeft - tab.offsetWidth; // on a phone
   show("unknown", "");
   showProgram();
   updates[partOf(tab)]?.();
