@@ -64,7 +64,8 @@ _PIECE_ROWS = 65_536
 _WRITER_BYTES = 1 << 29
 """The `--memory` for each shard that is written at a time: a shard's rows take 60 MB and more."""
 _GROWTH = 8
-"""Bytes of a comment in memory by its bytes in a compressed dump."""
+"""Bytes of a comment in memory by its bytes in a compressed dump; by those of plain text 1."""
+_PLAIN = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
 _BLOCK_SHARE, _LEAST_BLOCK = 128, 1 << 20
 """Part of the memory that a parsed block is, and its least bytes."""
 _PARTS = (4, BITS)
@@ -168,8 +169,9 @@ class LocalEngine(DuckDBEngine):
         progress: ExtractProgress,
     ) -> Store:
         size = sum(map(size_of, extraction.files))
-        held = size + (extraction.carry.bytes if extraction.carry else 0)
-        need = held * _GROWTH / (self._parts_memory / (4 * self._parts_threads + 4))
+        plain = sum(size_of(path) for path in extraction.files if path.name.endswith(_PLAIN))
+        packed = size - plain + (extraction.carry.bytes if extraction.carry else 0)
+        need = (plain + packed * _GROWTH) / (self._parts_memory / (4 * self._parts_threads + 4))
         bits = int(np.clip(np.ceil(np.log2(max(need, 1))), *_PARTS))
         store = Store(int(self._parts_memory * _STORE_SHARE), bits, spill, self._parts_threads)
 
