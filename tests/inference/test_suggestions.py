@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from rejoinder.inference.suggestions import (
+    FLOOR,
     SIMILARITY,
     Replies,
     by_response,
     denies,
     fit_confidence,
     outcome,
-    threshold_for,
     vote,
     vote_for,
     weights_of,
@@ -74,7 +74,8 @@ def test_scores_are_what_the_module_says():
     weights = weights_of(cosines)
     voted = vote(weights, made)
     raw = np.exp(SIMILARITY * cosines.astype(float))
-    np.testing.assert_allclose(weights, raw / raw.sum(), rtol=1e-6)
+    whole = raw.sum() + 30 * np.exp(SIMILARITY * FLOOR)
+    np.testing.assert_allclose(weights, raw / whole, rtol=1e-6)
     for one in range(30):
         alike = [
             other
@@ -82,7 +83,7 @@ def test_scores_are_what_the_module_says():
             if one == other
             or (made.rows[one] @ made.rows[other] >= 0.8 and made.denies[one] == made.denies[other])
         ]
-        share = sum(raw[alike]) / raw.sum()
+        share = sum(raw[alike]) / whole
         assert voted.scores[one] == pytest.approx(share * np.sqrt(len(alike)), rel=1e-5)
     folded = voted.folded(30)
     assert sorted(np.concatenate(folded)) == list(range(30))
@@ -90,6 +91,12 @@ def test_scores_are_what_the_module_says():
     assert firsts == sorted(firsts, reverse=True)
     for group in folded:
         assert voted.same[group[0], group].all()
+
+
+def test_strange_messages_have_low_scores():
+    same = replies(*[0] * 10)
+    near, far = (vote(weights_of(np.full(10, cosine, np.float32)), same) for cosine in (0.9, 0.2))
+    assert near.scores[0] > 10 * far.scores[0]
 
 
 def test_nothing_known_gives_nothing():
@@ -145,21 +152,6 @@ def test_confidences_never_fall_as_scores_rise():
     assert (np.diff(fitted(scores)) >= 0).all()
 
 
-def test_thresholds_are_the_lowest_that_are_precise_enough():
-    rng = np.random.default_rng(1)
-    confidences = rng.integers(0, 20, 200) / 20  # with ties
-    right = rng.random(200) < confidences
-    for precision in (0.3, 0.6, 0.9, 1.0):
-        found = threshold_for(confidences, right, precision, 5)
-        good = [
-            one
-            for one in np.unique(confidences)
-            if (given := outcome(confidences, right, one)).answered >= 5
-            and given.precision >= precision
-        ]
-        assert found == (min(good) if good else None)
-
-
 def test_an_outcome_without_answers_has_no_precision():
-    told = outcome(np.array([0.1, 0.2]), np.array([True, True]), np.inf)
+    told = outcome(np.array([0.1, 0.2]), np.array([True, True]), 0.5)
     assert (told.coverage, told.precision) == (0.0, None)

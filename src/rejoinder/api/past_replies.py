@@ -11,11 +11,11 @@ from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.errors import InputError
 from rejoinder.index.where import Conditions
+from rejoinder.index.words import words_of
 from rejoinder.inference.suggestions import Replies, denies, without_names
 from rejoinder.io.files.hashed import blake2b_number
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
-from rejoinder.text.ragged import offsets_of
 
 HISTORY, FIT, CHECK = range(3)
 """Parts of the past: what is always known; held out to fit confidences; to tell what they do."""
@@ -47,14 +47,32 @@ class PastReplies:
         """Returns the replies of pairs."""
         return [self.collection.texts[row] for row in self.replied[pairs].tolist()]
 
-    def answering(self, messages: Indices) -> tuple[Indices, Indices]:
-        """Returns the pairs of (M,) messages in one array, and (M + 1,) where each begins."""
+    def held_out(self, part: int, most: int) -> Indices:
+        """Returns at most `most` of the messages of a part, from all over it."""
+        messages = np.unique(self.asked[self.parts == part])
+        return messages[:: -(-len(messages) // most) or 1]
+
+    def judged(
+        self, messages: Indices, given: Replies, texts: list[str]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Compares M replies with the true ones to M messages, of which there may be several.
+
+        Returns:
+            (M,) bool whether a reply says nearly the same as a true one, and (M,) bool whether it
+            also does so in the same words.
+        """
         order = np.argsort(self.asked, kind="stable")
         begins, ends = (
-            np.searchsorted(self.asked[order], messages, side) for side in ("left", "right")
+            np.searchsorted(self.asked[order], messages, side).tolist()
+            for side in ("left", "right")
         )
-        found = [order[low:high] for low, high in zip(begins, ends, strict=True)]
-        return np.concatenate([order[:0], *found]), offsets_of(ends - begins)
+        right = np.zeros((2, len(messages)), np.bool_)
+        for at, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+            true = order[begin:end]
+            right[0, at] = given.at(np.array([at])).same(self.replies.at(true)).any()
+            if right[0, at]:
+                right[1, at] = words_of(texts[at]) in map(words_of, self.texts(true))
+        return right[0], right[1]
 
 
 def replies_of(made: Collection, rows: Indices) -> Replies:

@@ -17,7 +17,6 @@ from rejoinder.api.past_replies import (
 from rejoinder.api.suggested import Fitted, Suggested, Suggestion
 from rejoinder.errors import InputError
 from rejoinder.index.where import Where, conditions_of
-from rejoinder.index.words import words_of
 from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.search import nearest_rows
 from rejoinder.inference.sentence_stream import EncodingProgress
@@ -28,7 +27,6 @@ from rejoinder.inference.suggestions import (
     by_response,
     fit_confidence,
     outcome,
-    threshold_for,
     vote,
     vote_for,
     weights_of,
@@ -40,8 +38,10 @@ from rejoinder.text.normalize import as_strings
 _MOST_HELD_OUT = 1_000
 _LEAST_HELD_OUT = 40
 """Held-out messages without which nothing is fitted."""
-_LEAST_ANSWERED = 10
-"""Held-out messages that a threshold answers, at least."""
+_LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+LEAST = 0.3
+"""Confidence of a good answer. A true reply is one of several good ones, so that more are usable
+(docs/measurements/explore.md)."""
 
 
 class Suggestions:
@@ -51,9 +51,9 @@ class Suggestions:
         self,
         past: PastReplies | None,
         answers: Collection | None,
-        precision: float = 0.5,
+        confidence: float = LEAST,
     ) -> None:
-        """Prepares suggestions, and fits confidences on the threads that are held out.
+        """Prepares suggestions, and fits confidences on threads that are held out.
 
         `open` reads what this takes.
         """
@@ -71,7 +71,7 @@ class Suggestions:
         self.fitted: Fitted | None = None
         """None: too few past messages to hold any out."""
         if past is not None:
-            self._fit(past, precision)
+            self._fit(past, confidence)
 
     @classmethod
     def open(
@@ -82,7 +82,7 @@ class Suggestions:
         answers: Given | None = None,
         columns: str | None = None,
         where: Where | None = None,
-        precision: float = 0.5,
+        confidence: float = LEAST,
         threads: int | None = None,
         progress: EncodingProgress = lambda _done, _read, _all: None,
     ) -> "Suggestions":
@@ -97,7 +97,7 @@ class Suggestions:
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
             where: Suggest only replies that meet these conditions, such as `{"author": "anna"}`;
                 see `Index.search`.
-            precision: How often a good answer shall be right, above 0 and at most 1.
+            confidence: The least confidence of a good answer, from 0 to 1.
             threads: Number of CPU cores; None means all that the process may use.
             progress: Called with how far the work is.
 
@@ -107,10 +107,10 @@ class Suggestions:
             ModelError: the model can't be loaded, or has no response side.
             MissingExtraError: a package is missing that reads the source.
         """
-        if isinstance(precision, bool) or not isinstance(precision, int | float):
-            raise InputError(f"precision must be a number; got {precision!r}.")
-        if not 0 < precision <= 1:
-            raise InputError(f"precision must be above 0 and at most 1; got {precision}.")
+        if isinstance(confidence, bool) or not isinstance(confidence, int | float):
+            raise InputError(f"confidence must be a number; got {confidence!r}.")
+        if not 0 <= confidence <= 1:
+            raise InputError(f"confidence must be from 0 to 1; got {confidence}.")
         conditions = conditions_of(where or {})
         made = open_collection(
             source, encoder, columns=columns, threads=threads, progress=progress
@@ -132,7 +132,7 @@ class Suggestions:
                 "and name their folder."
             )
         canned = None if answers is None else open_collection(answers, made.encoder)
-        return cls(past, canned, precision)
+        return cls(past, canned, confidence)
 
     def suggest(self, message: str, top_k: int = 3) -> Suggested:
         """Returns the `top_k` best replies to a message, of those that say different things.
@@ -159,12 +159,11 @@ class Suggestions:
             )
             for at, place in enumerate(best)
         ]
-        threshold = None if self.fitted is None else self.fitted.threshold
-        good = None
-        if self.fitted is not None:
-            chance = suggestions[0].confidence if suggestions else None
-            good = threshold is not None and chance is not None and chance >= threshold
-        return Suggested(message, suggestions, threshold, good)
+        if self.fitted is None:
+            return Suggested(message, suggestions, None, None)
+        least = self.fitted.threshold
+        is_good = bool(suggestions) and (suggestions[0].confidence or 0.0) >= least
+        return Suggested(message, suggestions, least, is_good)
 
     def _suggestion(
         self,
@@ -218,8 +217,8 @@ class Suggestions:
         """Returns the (C,) response scores of canned answers."""
         return np.asarray(self._responses @ query, np.float64)
 
-    def _fit(self, past: PastReplies, precision: float) -> None:
-        """Fits the confidence and its threshold on one part of the past, and tries them on another.
+    def _fit(self, past: PastReplies, threshold: float) -> None:
+        """Fits confidences on one part of the past, and tries them on another.
 
         Both are answered from the rest.
         """
@@ -227,13 +226,12 @@ class Suggestions:
         if min(len(scores), int((past.parts == HISTORY).sum())) < _LEAST_HELD_OUT:
             return
         self._confidence = fit_confidence(scores, right)
-        threshold = threshold_for(self._confidence(scores), right, precision, _LEAST_ANSWERED)
-        checked, rightly, same_words = self._tried(past, CHECK)
-        least = np.inf if threshold is None else threshold
-        chances = self._confidence(checked)
+        others, rightly, same_words = self._tried(past, CHECK)
+        chances = self._confidence(others)
         self.fitted = Fitted(
-            precision, threshold, len(scores), outcome(chances, rightly, least),
-            int((same_words & (chances >= least)).sum()),
+            len(scores), threshold, outcome(chances, rightly, threshold),
+            int((same_words & (chances >= threshold)).sum()),
+            {level: outcome(chances, rightly, level) for level in _LEVELS},
         )  # fmt: skip
 
     def _tried(
@@ -245,8 +243,7 @@ class Suggestions:
             (N,) float64 scores of the best suggestions, (N,) bool whether it says nearly the same
             as one of the true replies, and (N,) bool whether in the same words.
         """
-        messages = np.unique(past.asked[past.parts == part])
-        messages = messages[:: -(-len(messages) // _MOST_HELD_OUT) or 1]
+        messages = past.held_out(part, _MOST_HELD_OUT)
         found = self._voted(past.collection.embeddings[messages], past.parts != HISTORY)
         scores = np.zeros(len(messages))
         best = np.zeros(len(messages), np.int64)
@@ -255,17 +252,6 @@ class Suggestions:
             scores[at] = voted.scores[place]
             best[at] = place if self._answers is not None else pairs[place]
         if self._answers is None:
-            given, texts = past.replies.at(best), past.texts(best)
-        else:
-            given, texts = (
-                self._canned.at(best),
-                [self._answers.texts[row] for row in best.tolist()],
-            )
-        own, of_message = past.answering(messages)
-        true, words = past.replies.at(own), [words_of(text) for text in past.texts(own)]
-        right = np.zeros((2, len(messages)), np.bool_)
-        for at, text in enumerate(texts):
-            mine = np.arange(of_message[at], of_message[at + 1])
-            right[0, at] = given.at(np.array([at])).same(true.at(mine)).any()
-            right[1, at] = words_of(text) in [words[row] for row in mine]
-        return scores, right[0], right[1] & right[0]
+            return scores, *past.judged(messages, past.replies.at(best), past.texts(best))
+        texts = [self._answers.texts[row] for row in best.tolist()]
+        return scores, *past.judged(messages, self._canned.at(best), texts)

@@ -42,9 +42,9 @@ class Suggested:
     suggestions: list[Suggestion]
     """The best first."""
     threshold: float | None
-    """The least confidence of a good answer; None if there is none."""
+    """The least confidence of a good answer; None if confidences could not be fitted."""
     is_good: bool | None
-    """Whether the best suggestion reaches the threshold; None if nothing could be fitted."""
+    """Whether the best suggestion has that confidence; None if there are no confidences."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Returns a row for each suggestion, such as pandas and Polars take."""
@@ -56,28 +56,31 @@ class Suggested:
 
 @dataclass(frozen=True)
 class Fitted:
-    """How confidences were fitted on held-out threads, and what they are worth on others."""
+    """What confidences are worth: they were fitted on held-out threads, and tried on others."""
 
-    wanted: float
-    """The precision that was asked for."""
-    threshold: float | None
-    """The lowest confidence that reaches it on the threads that it was fitted on; None: none."""
     fitted_on: int
-    """Number of messages of those threads."""
+    """Number of messages that they were fitted on."""
+    threshold: float
+    """The least confidence of a good answer."""
     outcome: Outcome
-    """What the threshold does on other held-out threads."""
+    """What good answers were worth on the other threads."""
     same_words: int
     """Of the `outcome.right`, those that say it in the same words."""
+    at: Mapping[float, Outcome]
+    """What suggestions of at least other confidences were worth on them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain values."""
         told = self.outcome
         return {
-            "wanted": self.wanted,
-            "threshold": self.threshold,
             "fitted_on": self.fitted_on,
             "tried_on": told.messages,
+            "threshold": self.threshold,
             "coverage": told.coverage,
             "precision": told.precision,
             "same_words": self.same_words / told.answered if told.answered else None,
+            "at": [
+                {"threshold": least, "coverage": one.coverage, "precision": one.precision}
+                for least, one in self.at.items()
+            ],
         }

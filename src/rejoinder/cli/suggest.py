@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 EXAMPLES = epilog(
     "rejoinder suggest 'Where is my parcel?' --from pairs/",
     "rejoinder suggest 'Where is my parcel?' --from chats/ --where author=ann",
-    "rejoinder suggest --messages new.txt --from index/ --precision 0.8 --json",
+    "rejoinder suggest --messages new.txt --from index/ --confidence 0.5 --json",
     "rejoinder suggest 'Where is my parcel?' --from pairs/ --answers canned.txt",
     "rejoinder suggest 'Where is my parcel?' --from canned.txt",
 )
@@ -58,17 +58,21 @@ def suggest(
     answers: Annotated[
         Path | None, "File of canned answers, one per line: suggest only these."
     ] = None,
-    precision: Annotated[
+    confidence: Annotated[
         float,
-        "How often a good answer shall be right: it then says nearly the same as the true reply.",
-    ] = 0.5,
+        typer.Option(
+            min=0, max=1,
+            help="Least confidence of a good answer: the chance that it says nearly the same as "
+            "the true reply would.",
+        ),
+    ] = 0.3,
     top_k: Annotated[int, typer.Option(min=1, help="Number of suggestions per message.")] = 3,
     where: WhereOption = None,
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
     columns: ColumnsOption = None,
     threads: ThreadsOption = None,
-) -> None:
+) -> None:  # fmt: skip
     """Suggest replies to a message, by what was replied to similar ones."""
     if not source:
         raise InputError("--from is needed: pairs, an export, an index or a file of answers.")
@@ -81,7 +85,7 @@ def suggest(
     with encoding_bar() as encoding:
         opened = Suggestions.open(
             source, model_folder(model, model_sha256) if model else None, answers=answers,
-            columns=columns, where=where_conditions(where or []), precision=precision,
+            columns=columns, where=where_conditions(where or []), confidence=confidence,
             threads=threads, progress=encoding,
         )  # fmt: skip
     note_left_out(opened.left_out)
@@ -147,14 +151,9 @@ def _no_good(found: "Suggested") -> str:
     if not found.suggestions:
         return "no good answer: there is no candidate."
     best = found.suggestions[0]
-    needed = (
-        "no confidence is enough here"
-        if found.threshold is None
-        else f"{found.threshold:.2f} is needed"
-    )
     return (
         f"no good answer: the best candidate has a confidence of {best.confidence or 0:.2f}, and "
-        f"{needed}: {_excerpt(best.reply)}"
+        f"{found.threshold:g} is needed: {_excerpt(best.reply)}"
     )
 
 
@@ -171,21 +170,19 @@ def _summarise(fitted: "Fitted | None") -> None:
             "the scores only order them"
         )
         return
-    if fitted.threshold is None:
-        note(
-            f"no confidence gives right answers in {fitted.wanted:.0%} of the cases, on "
-            f"{fitted.fitted_on:,} messages of threads held out; try a lower --precision, or more "
-            "or narrower past messages (--where)"
-        )
-        return
     told = fitted.outcome
-    status_line(
-        f"threshold {fitted.threshold:.2f}, fitted on {fitted.fitted_on:,} messages of threads "
-        f"held out. Of {told.messages:,} others, {told.coverage:.0%} get a good answer"
-        + (
-            f"; {told.precision:.0%} of these say nearly the same as the true reply, "
-            f"{fitted.same_words / told.answered:.0%} in the same words"
-            if told.precision is not None
-            else ""
-        )
+    rest = (
+        ""
+        if told.precision is None
+        else f"; {told.precision:.0%} of these say nearly the same as the true reply, "
+        f"{fitted.same_words / told.answered:.0%} in the same words"
     )
+    status_line(
+        f"Fitted on {fitted.fitted_on:,} messages of threads held out. Of {told.messages:,} "
+        f"others, {told.coverage:.0%} get a good answer (confidence {fitted.threshold:g}){rest}"
+    )
+    if not told.answered:
+        note(
+            "replies differ too much from each other to be foretold here; try a lower "
+            "--confidence, narrower past messages (--where), or --answers"
+        )

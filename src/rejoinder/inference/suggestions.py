@@ -3,8 +3,9 @@
 The reply to the nearest past message is often one of many that were given to such messages. So the
 replies to the `NEIGHBOURS` nearest messages vote. Each has a weight, exp(SIMILARITY * cosine of the
 messages). A reply's share is the weight of all replies that say nearly the same, itself included,
-divided by the weight of all. Its score is share * sqrt(number of those). Replies that say the same
-are folded into one suggestion.
+divided by the weight of all and of as many at a cosine of `FLOOR`, so that unfamiliar messages have
+low shares. Its score is share * sqrt(number of those). Replies that say the same are folded into
+one suggestion.
 
 Constants were chosen on dev threads of four corpora, where adding BM25 of the messages, or the
 response score of the reply, found no more (docs/measurements/explore.md).
@@ -21,7 +22,7 @@ from rejoinder.measures import Floats, Indices
 from rejoinder.protocols import Embeddings
 
 NEIGHBOURS = 200
-SIMILARITY = 10.0
+SIMILARITY, FLOOR = 10.0, 0.5
 SAME = 0.8
 """Least cosine of two replies without names and numbers that say nearly the same."""
 _NAME = re.compile(r"(?<=[\w,;:] )(?!I\b)[A-ZÀ-ÖØ-ÞΆ-ΫЀ-Я][\w'’.-]*|\S*\d\S*")
@@ -113,10 +114,9 @@ class Voted:
 
 
 def weights_of(similarities: Embeddings) -> Floats:
-    """Returns the weights of K replies, whose sum is 1, by the (K,) cosines of the messages."""
-    logits = SIMILARITY * similarities.astype(np.float64)
-    weights = np.exp(logits - logits.max(initial=-np.inf))
-    return np.asarray(weights / max(float(weights.sum()), _TINY))
+    """Returns the weights of K replies, by the (K,) cosines of messages; their sum is below 1."""
+    weights = np.exp(SIMILARITY * (similarities.astype(np.float64) - FLOOR))
+    return np.asarray(weights / (weights.sum() + len(weights)))
 
 
 def vote(weights: Floats, replies: Replies) -> Voted:
@@ -202,31 +202,11 @@ class Outcome:
         return self.right / self.answered if self.answered else None
 
 
-def outcome(confidences: Floats, right: NDArray[np.bool_], threshold: float) -> Outcome:
-    """Returns what suggestions from a threshold on are worth.
+def outcome(confidences: Floats, right: NDArray[np.bool_], least: float) -> Outcome:
+    """Returns what suggestions of at least some confidence are worth.
 
     >>> outcome(np.array([.9, .5, .2]), np.array([True, False, False]), .5)
     Outcome(messages=3, answered=2, right=1)
     """
-    given = confidences >= threshold
+    given = confidences >= least
     return Outcome(len(given), int(given.sum()), int(right[given].sum()))
-
-
-def threshold_for(
-    confidences: Floats, right: NDArray[np.bool_], precision: float, least: int
-) -> float | None:
-    """Returns the lowest confidence from which on suggestions are right often enough.
-
-    None: not so for `least` messages.
-
-    >>> threshold_for(np.array([.9, .8, .5, .2]), np.array([True, True, False, False]), .6, 2)
-    0.5
-    """
-    order = np.argsort(-confidences, kind="stable")
-    shares = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-    ordered = confidences[order]
-    # equal confidences stand or fall together
-    last = np.append(ordered[:-1] > ordered[1:], True)
-    good = np.flatnonzero((shares >= precision) & last)
-    good = good[good + 1 >= least]
-    return float(ordered[good[-1]]) if len(good) else None
