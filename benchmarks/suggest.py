@@ -13,6 +13,9 @@ half.
 - response: the reply with the highest response score, by that (`rank`)
 - votes: `Suggestions`; with `--ablate` also other weights, and the response score or BM25 added
 
+With `--strangers FOLDER`, a row gives the share of 300 messages of its dev threads whose suggestion
+has at least the median score of the others.
+
 `--fit` opens `Suggestions`, which fits confidences on dev and tries them on test, and measures the
 time of a message. Prints a line of JSON for each folder and way.
 """
@@ -31,6 +34,7 @@ from numpy.typing import NDArray
 from rejoinder import Index, SentenceEncoder, Suggestions
 from rejoinder.api.collection import open_collection
 from rejoinder.api.past_replies import CHECK, FIT, HISTORY, PastReplies, past_replies
+from rejoinder.corpus.shards import open_pairs
 from rejoinder.index.where import conditions_of
 from rejoinder.inference.search import nearest_rows
 from rejoinder.inference.suggestions import FLOOR, NEIGHBOURS, SIMILARITY, Voted
@@ -58,6 +62,7 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=1_000)
     parser.add_argument("--model", default="rejoinder-base")
     parser.add_argument("--ablate", action="store_true")
+    parser.add_argument("--strangers", nargs="*", type=Path, default=[])
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--threads", type=int)
     chosen = parser.parse_args()
@@ -71,6 +76,16 @@ def main() -> None:
         for way, best in ranked(past, messages, ablate=chosen.ablate):
             row = {"pairs": str(folder), "split": chosen.split, "messages": len(messages)}
             print(json.dumps({**row, "way": way, **scored(past, messages, *best)}), flush=True)
+        for other in chosen.strangers:
+            texts = open_pairs(other).frame("dev", ["input"])["input"].to_list()[:300]
+            for floor in (FLOOR, 0.0):
+                own, foreign = (
+                    scores_of(past, queries, floor)
+                    for queries in (past.collection.embeddings[messages], encoder.encode(texts))
+                )
+                share = round(float((foreign >= np.median(own)).mean()), 3)
+                row = {"pairs": str(folder), "strangers": str(other), "floor": floor}
+                print(json.dumps({**row, "answered": share}), flush=True)
 
 
 def ranked(
@@ -128,6 +143,14 @@ def voted(
     alike = same.sum(axis=1)
     [group] = Voted(same @ weights * alike**power, weights, alike, same).folded(1)
     return int(near[group[0]]), float((same @ weights * alike**power)[group[0]])
+
+
+def scores_of(past: PastReplies, queries: NDArray[np.float32], floor: float) -> NDArray[np.float64]:
+    """Returns the scores of the best suggestions."""
+    pairs, _ = nearest_rows(queries, past.rows, NEIGHBOURS, absent=past.parts != HISTORY)
+    nothing, none = np.empty((0, 0), np.float32), (pairs, np.empty((0, 0)))
+    both = zip(queries, pairs, strict=True)
+    return np.array([voted(past, *one, nothing, none, 0, floor=floor)[1] for one in both])
 
 
 def by_words(past: PastReplies, messages: NDArray[np.int64]) -> Best:
