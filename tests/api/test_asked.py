@@ -63,6 +63,13 @@ def test_questions_in_answer_to_messages_come_last(asked):
     ]
 
 
+def test_without_links_any_question_may_begin_a_conversation():
+    collection = open_collection(MESSAGES, "rejoinder-small")
+    found = asked_again(collection, dedupe(collection, threshold=0.8), linked=False)
+    assert all(one.begins for one in found)
+    assert [one.count for one in found] == [3, 2]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

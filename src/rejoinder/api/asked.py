@@ -93,7 +93,9 @@ def is_vague(question: str) -> bool:
     return all(word in _COMMON or len(word) < _FEW for word in words)
 
 
-def asked_again(collection: Collection, duplicates: Duplicates) -> list[Asked]:
+def asked_again(
+    collection: Collection, duplicates: Duplicates, *, linked: bool = True
+) -> list[Asked]:
     """Returns questions that were asked twice or more: the most frequent first.
 
     Those that begin conversations come before those that were asked in answer to a message. What
@@ -103,6 +105,7 @@ def asked_again(collection: Collection, duplicates: Duplicates) -> list[Asked]:
     Args:
         collection: Messages.
         duplicates: Those of all messages of the collection.
+        linked: Whether the messages say what they answer; if not, any may begin a conversation.
     """
     found = []
     several = len({*collection.column("author")} - {None}) > _FEW
@@ -111,7 +114,7 @@ def asked_again(collection: Collection, duplicates: Duplicates) -> list[Asked]:
         asking = [row for row in rows if asks(_core(collection, row))]
         if len(asking) < _FEW or 2 * len(asking) < len(rows) or is_vague(group.text):
             continue
-        beginning = [row for row in asking if collection.answered[row] < 0]
+        beginning = [row for row in asking if not linked or collection.answered[row] < 0]
         begins = len(beginning) >= _FEW
         one = _asked(collection, duplicates, beginning if begins else asking, begins=begins)
         # in tickets, all customers may have one name

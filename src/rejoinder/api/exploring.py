@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from rejoinder.api.adjacent import with_adjacent
 from rejoinder.api.asked import asked_again
 from rejoinder.api.cluster import cluster
 from rejoinder.api.collection import messages_of_pairs, open_collection
@@ -45,7 +46,7 @@ SUFFIX = ".explore"
 _DIFFERENT = 0.02
 """Share of messages without a duplicate that may count as asked again. People read the result and
 drop what does not belong there, so that it may be higher than that of `dedupe`."""
-_FORMAT_VERSION = 3
+_FORMAT_VERSION = 4
 _REMEDY = "Remove the folder."
 
 
@@ -205,11 +206,12 @@ def _index(work: _Work, out: Path) -> tuple[Mapping[str, int], bool]:
 
 def _find(index: Path, out: Path, work: _Work) -> None:
     """Writes what is found in the messages of an index."""
-    collection = open_collection(index, threads=work.threads)
+    opened = open_collection(index, threads=work.threads)
+    collection = with_adjacent(opened)
     duplicates = dedupe(
         collection, false_positives=_DIFFERENT, threads=work.threads, progress=work.watch.stage
     )
-    asked = asked_again(collection, duplicates)
+    asked = asked_again(collection, duplicates, linked=collection is opened)
     (out / ASKED).write_bytes(msgspec.json.encode(asked))
     topics = cluster(collection, threads=work.threads, progress=work.watch.stage)
     found = {"topics": topics.topics, "wider": topics.wider, "months": topics.months}

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from pathlib import Path
 from threading import Lock
 
+from rejoinder.api.adjacent import with_adjacent
 from rejoinder.api.collection import Collection, open_collection
 from rejoinder.api.past_replies import past_replies
 from rejoinder.api.suggest import Suggestions
@@ -40,6 +41,6 @@ class Suggester:
 
     def _open(self, author: str | None) -> Suggestions:
         if self._collection is None:
-            self._collection = open_collection(self._index, threads=self._threads)
+            self._collection = with_adjacent(open_collection(self._index, threads=self._threads))
         where = conditions_of({} if author is None else {"author": author})
         return Suggestions(past_replies(self._collection, where), None)

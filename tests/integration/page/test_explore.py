@@ -194,7 +194,7 @@ def test_questions_that_were_asked_again_are_read_and_saved(open_page, address):
     first.get_by_role("button", name="Copy").first.click()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == first.locator(".replies .text").first.inner_text()
-    page.get_by_label("Filter").fill("cactus")
+    page.get_by_role("searchbox", name="Filter", exact=True).fill("cactus")
     expect(page.locator("#asked-note")).to_have_text(re.compile(r"^\d questions?, asked"))
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save as CSV").click()
@@ -207,7 +207,7 @@ def test_questions_that_were_asked_again_are_read_and_saved(open_page, address):
     text = saved.value.path().read_text("utf-8")
     assert re.search(r"^## .*cactus.*$", text, re.MULTILINE)
     assert re.search(r"^> \w", text, re.MULTILINE)
-    page.get_by_label("Filter").fill("nobody asked this")
+    page.get_by_role("searchbox", name="Filter", exact=True).fill("nobody asked this")
     expect(page.locator("#asked-note")).to_contain_text("No question")
     expect(page.get_by_role("button", name="Save as CSV")).to_be_disabled()
 
