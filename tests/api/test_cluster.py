@@ -132,6 +132,16 @@ def test_new_texts_go_to_topics_that_are_there(entries, found):
     assert bread.months["2024-03"] == 1
 
 
+def test_lines_of_another_file_replace_nothing(entries):
+    texts = [entry.text for entry in entries]
+    found = rejoinder.cluster(texts, topics=4, least=6)
+    grown = rejoinder.cluster([*texts, "The bread needs 9 grams of flour"], keep=found)
+    assert grown.ids == [str(number) for number in range(1, len(texts) + 2)]
+    other = rejoinder.cluster(["My printer 3 has no toner left", texts[1]], keep=found)
+    assert other.ids == [*found.ids, str(len(texts) + 1)]
+    assert other.texts == [*found.texts, "My printer 3 has no toner left"]
+
+
 def test_topics_of_another_model_are_not_added_to(entries, found):
     with pytest.raises(InputError, match="rejoinder-small"):
         rejoinder.cluster(entries, "rejoinder-small", keep=found)

@@ -1,7 +1,8 @@
 """`cluster`: what texts are about. Topics are found, or kept for texts that are added."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 import msgspec
 import numpy as np
@@ -54,8 +55,8 @@ def cluster(
             than 500, but at least 3.
         seed: Seed of all random draws. Default: 0.
         keep: Topics that were found before. They stay, with their messages, and each text that is
-            not there goes to the nearest topic, or to none; of messages with the same id, the new
-            text counts. Sizes and months change.
+            not there goes to the nearest topic, or to none. Of messages with the same id, the new
+            text counts; texts without ids replace nothing. Sizes and months change.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Keep only messages that meet all conditions, see `Index.search`.
         threads: Number of CPU cores; None means all that the process may use.
@@ -90,7 +91,7 @@ def _found(
     workers: int,
     progress: ExtractProgress,
 ) -> Topics:
-    count = None if topics is None else whole_number("topics", topics)
+    wanted = None if topics is None else whole_number("topics", topics)
     smallest = None if least is None else whole_number("least", least)
     progress("words", 0, len(collection))
     words = _words(collection, range(len(collection)))
@@ -101,7 +102,7 @@ def _found(
     if smallest is None:
         smallest = min(_MOST_LEAST, max(len(distinct) // 50, 3))
     centres, found = find_topics(
-        rows[distinct], count, least=smallest, seed=seed, workers=workers,
+        rows[distinct], wanted, least=smallest, seed=seed, workers=workers,
         progress=lambda *done: progress("comparing", *done),
     )  # fmt: skip
     labels = _of_all(words, distinct, found)
@@ -131,7 +132,8 @@ def _added(topics: Topics, collection: Collection) -> Topics:
         for row, (name, text) in enumerate(zip(collection.ids, collection.texts, strict=True))
         if known.get(name) != text
     ]
-    again = {collection.ids[row] for row in fresh}
+    names = _names(collection, fresh, known)
+    again = {*names}
     kept = np.flatnonzero([name not in again for name in topics.ids])
     new = np.array(fresh, np.int64)
     words = _words(collection, fresh)
@@ -149,13 +151,23 @@ def _added(topics: Topics, collection: Collection) -> Topics:
         ),
         labels=labels,
         coordinates=np.concatenate([topics.coordinates[kept], places]),
-        ids=[*(topics.ids[row] for row in kept.tolist()), *(collection.ids[row] for row in fresh)],
+        ids=[*(topics.ids[row] for row in kept.tolist()), *names],
         texts=[
             *(topics.texts[row] for row in kept.tolist()),
             *(collection.texts[row] for row in fresh),
         ],
         times=times,
     )
+
+
+def _names(collection: Collection, fresh: list[int], known: Mapping[str, str]) -> list[str]:
+    """Returns the ids of rows. Taken ones that are only numbers of lines become free numbers."""
+    names = [collection.ids[row] for row in fresh]
+    if collection.ids != [str(number) for number in range(1, len(collection) + 1)]:
+        return names
+    numbers = (int(name) for name in [*known, *collection.ids] if name.isdecimal())
+    free = count(max(numbers, default=0) + 1)
+    return [str(next(free)) if name in known else name for name in names]
 
 
 def _records(
