@@ -134,6 +134,19 @@ def test_a_thread_is_held_out_as_a_whole(pairs, messages, encoder):
     assert {*np.array(made.column("thread"))[past.replied[past.parts == FIT]]} == held
 
 
+def test_no_message_is_in_two_parts(messages, encoder):
+    """In Stack Exchange's dumps, replies to one message are of different threads."""
+    more = []
+    for number in range(0, 300, 3):
+        about = {"author": "cy", "answers": f"q{number}", "thread": f"other {number}"}
+        more.append(Entry(f"c{number}", "Is that right?", about))
+    past = past_replies(open_collection([*messages, *more], encoder), conditions_of({}))
+    parts = {}
+    for message, part in zip(past.asked.tolist(), past.parts.tolist(), strict=True):
+        assert parts.setdefault(message, part) == part
+    assert {*parts.values()} == {HISTORY, FIT, CHECK}
+
+
 def test_an_index_of_an_export_suggests_what_the_export_does(encoder, tmp_path):
     export = write(slack.FILES, tmp_path / "export")
     Index.create(tmp_path / "index", export, encoder)

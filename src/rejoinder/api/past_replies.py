@@ -146,12 +146,15 @@ def _parts(made: Collection, asked: Indices, replied: Indices) -> NDArray[np.int
 
 
 def _threads(made: Collection, rows: Indices) -> list[str]:
-    """Returns the threads of messages; without one, the id of the first message of all."""
+    """Returns the threads of the first messages of what these answer, or the ids of those.
+
+    In some exports the replies to one message are of different threads.
+    """
     first = np.where(made.answered >= 0, made.answered, np.arange(len(made)))
     for _ in range(len(made).bit_length()):  # each step goes twice as far
         first = first[first]
     threads = made.column("thread")
-    return [str(threads[row] or made.ids[first[row]]) for row in rows.tolist()]
+    return [str(threads[row] or made.ids[row]) for row in first[rows].tolist()]
 
 
 def _splits(folder: Path) -> dict[str, int]:

@@ -99,7 +99,8 @@ def _print(opened: "Suggestions", found: "list[Suggested]") -> None:
         print_json({"fitted": fitted, "messages": [_tree(one) for one in found]})
         return
     if form == "tsv":
-        names = ("message", "rank", "confidence", "reply", "answered", "cosine", "alike", "id")
+        first = "score" if opened.fitted is None else "confidence"
+        names = ("message", "rank", first, "reply", "answered", "cosine", "alike", "id")
         rows = [
             (one.message, rank, *_cells(best), best.id)
             for one in found
@@ -136,7 +137,13 @@ def _print_one(found: "Suggested") -> None:
         typer.echo(f"{found.message}\n{_no_good(found)}\n")
         return
     past = any(one.answered is not None for one in found.suggestions)
-    names = ("confidence" if found.is_good else "score", "reply", "answered", "cosine", "alike")
+    names = (
+        "score" if found.is_good is None else "confidence",
+        "reply",
+        "answered",
+        "cosine",
+        "alike",
+    )
     rows = [
         tuple(_excerpt(cell) if isinstance(cell, str) else cell for cell in _cells(one))
         for one in found.suggestions
