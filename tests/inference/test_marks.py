@@ -39,6 +39,10 @@ def test_unknown_words_tell_apart():
     assert not differ(3, 6, marks_of(TEXTS, unknown))
 
 
+def test_a_long_text_has_none():
+    assert marks_of(["In 1999 " + "it was " * 9]) == [frozenset()]
+
+
 def test_no_words_have_no_marks():
     assert marks_of([], np.array) == []
     assert marks_of(["?!", ""]) == [frozenset(), frozenset()]

@@ -60,8 +60,8 @@ def dedupe(
     """Finds the texts that mean the same, and chooses one of each group to keep.
 
     Groups do not chain: each text is similar to the kept one. Greetings and signatures do not
-    count. Texts with different numbers, or with different words that the model does not know, do
-    not mean the same.
+    count. Short texts with different numbers, or with different words that the model does not know,
+    do not mean the same.
 
     Args:
         source: A file of texts, an export, a folder of pairs, an index, texts, or a `Collection`.
