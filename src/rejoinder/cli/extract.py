@@ -74,7 +74,7 @@ def extract(
         str | None,
         "Memory of the engine, 150MB or more; with --master, of each executor. Default: "
         "2GB, for exports 200MB, or what the cluster's settings say. Reading and writing take "
-        "0.7 GB on top.",
+        "0.6 GB on top.",
     ] = None,
     threads: ThreadsOption = None,
     carry: Annotated[

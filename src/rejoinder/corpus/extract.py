@@ -123,7 +123,7 @@ def extract(
             machine, or the address of a Spark Connect server, `sc://host`. None means this machine.
         memory: memory of the engine, such as `800MB`; None means `2GB`, and `200MB` for exports
             whose threads are apart. What does not fit is spilled to disk. Reading and writing take
-            about 0.7 GB on top, and a decoder window of up to 2 GiB where a dump needs it. With a
+            about 0.6 GB on top, and a decoder window of up to 2 GiB where a dump needs it. With a
             `master`: memory of each executor; None means what the cluster's settings say.
         threads: number of threads of the engine on this machine. None means all cores.
         carry: folder of the comments of earlier extractions, to which those of this one are added;
