@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rejoinder import SentenceEncoder
+from rejoinder.corpus import core_text as module
 from rejoinder.corpus.core_text import core_of
 
 SAID = "the printer on floor 3 is jammed again."
@@ -99,3 +100,19 @@ def test_two_requests_are_as_alike_with_a_greeting_as_without():
     asked, found, raw, core = encoder.encode([query, plain, polite, core_of(polite)])
     assert asked @ raw < asked @ found - 0.1
     assert asked @ core == pytest.approx(asked @ found, abs=1e-6)
+
+
+PARTS = [
+    "Hi", "hello", "Dear", "Good", "morning", "Ann", "@bob", "I hope you are well", "the printer",
+    "is", "jammed", "again", "Thanks", "thank you", "ty", "Best", "regards", "Have a nice day",
+    "hope this helps", "party", "--", "Sent from my phone", "> quoted", ".", ",",
+    "!", "\n", "\n\n", " – ",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=9).map(" ".join))
+def test_a_look_ahead_changes_no_core(text):
+    found = core_of(text, "Ann")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_may_be_cut", lambda _text: True)
+        assert core_of(text, "Ann") == found
