@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import polars as pl
+from threadpoolctl import threadpool_limits
 
+from rejoinder.api.boosted_trees import Tree, trees_of
 from rejoinder.datasets.graded import read_graded
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_stsb
@@ -16,10 +17,11 @@ from rejoinder.encoders.layers import Array
 from rejoinder.errors import DataMissingError, InputError, require
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.scoring.families import FAMILIES
-from rejoinder.inference.scoring.network import Network
+from rejoinder.inference.scoring.regression import LEAVES, Regression
 from rejoinder.inference.scoring.scorer import (
     COVERAGE,
     FILE,
+    Keys,
     PairFeatures,
     Scorer,
     ScorerFacts,
@@ -31,17 +33,20 @@ from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_co
 from rejoinder.models.shipped import shipped_model
 
 Stage = Callable[[str, int, int], None]
-"""Called with what is done, how many networks are fitted, and of how many."""
+"""Called with what is done, how many regressions are fitted, and of how many."""
 
-DEFAULT_SETS = ("stsb",)
+DEFAULT_SETS = ("stsb", "sts")
 _LEAKS = ("stsb-dev", "stsb-test", "sts2017")
 _LEAST = 200
 """Pairs without which folds and intervals mean nothing."""
-_FOLDS, _NETWORKS = 5, 4
-_HIDDEN, _PENALTY, _EPOCHS, _RATE = 48, 3.0, 60, 2e-3
+_FOLDS, _FITS = 5, 2
+_TREES, _RATE, _LEAST_LEAF, _FEATURE_SHARE, _PENALTY = 250, 0.04, 20, 0.3, 5.0
 _BINS = 10
 """Groups of pairs of like scores, whose residuals give the intervals."""
 _LEAST_SPREAD = 1e-3
+_LINEAR_SHARE, _LINEAR_PENALTY = 0.5, 10.0
+_WEIGHTS = {"stsb": 4}
+"""How often a pair of a set counts, where not once; all were chosen on STS-B dev."""
 
 
 def _years(data: Path) -> list[GradedPairs]:
@@ -61,7 +66,9 @@ class _Training:
     first: list[str]
     second: list[str]
     gold: Floats
-    keys: np.ndarray
+    weights: Indices
+    """How often each pair counts."""
+    keys: Keys
     counts: Mapping[str, int]
     dropped: int
 
@@ -81,14 +88,14 @@ def fit_scorer(
     """Fits a scorer on pairs with scores from 0 to 5, and writes it.
 
     Pairs of the dev and test splits of the STS Benchmark and of STS 2017 are left out, and pairs
-    that repeat another, in either order. The features go through a layer of rectified units, the
-    mean of several fits. Scores of pairs that a fit has not seen calibrate it, and give intervals.
+    that repeat another, in either order. The score is the mean of several fits of boosted trees and
+    a linear part. Scores of pairs that a fit has not seen calibrate it, and give intervals.
 
     Args:
         out: The folder to write.
         data: The folder of data sets, which `sets` by name need.
-        sets: `stsb` (the training split of the STS Benchmark), `sts` (STS 2012 to 2015), or a file
-            of pairs as `rejoinder finetune --sts` reads it.
+        sets: `stsb` (the training split of the STS Benchmark, whose pairs count four times), `sts`
+            (STS 2012 to 2015), or a file of pairs as `rejoinder finetune --sts` reads it.
         encoder: The model whose embeddings are compared. Default: `rejoinder-base`.
         families: Names of families of features. Default: all.
         seed: Seed of the fit. The same data and seed give the same bytes.
@@ -112,7 +119,7 @@ def fit_scorer(
         encoder = encoder or SentenceEncoder(shipped_model(), threads=threads)
         features = {name: [*FAMILIES[name].features] for name in names}
         compute = PairFeatures(encoder, known_families(features, FILE), threads)
-        network, unseen = _fitted(
+        regression, unseen = _fitted(
             compute(training.first, training.second), training, seed, progress
         )
         described = encoder.describe()
@@ -123,11 +130,11 @@ def fit_scorer(
             pairs=training.counts,
             leaks_dropped=training.dropped,
             seed=seed,
-            dev=_dev(None if data is None else Path(data), lambda a, b: network(compute(a, b))),
+            dev=_dev(None if data is None else Path(data), lambda a, b: regression(compute(a, b))),
             files={},
         )
         write_scorer(
-            folder, facts, network, intervals(unseen, training.gold), training.keys,
+            folder, facts, regression, intervals(unseen, training.gold), training.keys,
             overwrite=overwrite,
         )  # fmt: skip
     return Scorer(folder, encoder, threads=threads)
@@ -147,7 +154,8 @@ def _training(data: Path | None, sets: Sequence[str]) -> _Training:
                 f"--sets {name!r} is neither a set ({', '.join(_SETS)}) nor a file of pairs."
             )
     held_out, known = EvaluationHashes.load(_LEAKS), set[int]()
-    first, second, gold, keys, counts, total = [], [], [], [], dict[str, int](), 0
+    first, second, gold, keys, weights = [], [], [], [], list[int]()
+    counts, total = dict[str, int](), 0
     for name, parts in read.items():
         counts[name] = 0
         for part in parts:
@@ -159,6 +167,7 @@ def _training(data: Path | None, sets: Sequence[str]) -> _Training:
                 known.add(key)
                 counts[name] += 1
                 keys.append(key)
+                weights.append(_WEIGHTS.get(name, 1))
                 first.append(part.first[row])
                 second.append(part.second[row])
                 gold.append(part.gold[row])
@@ -168,36 +177,37 @@ def _training(data: Path | None, sets: Sequence[str]) -> _Training:
             f"evaluation sets; at least {_LEAST} are needed."
         )
     return _Training(
-        first, second, np.array(gold), np.array(sorted(keys), np.uint64), counts,
-        total - len(first),
+        first, second, np.array(gold), np.array(weights), np.array(sorted(keys), np.uint64),
+        counts, total - len(first),
     )  # fmt: skip
 
 
 def _fitted(
     features: Array, training: _Training, seed: int, progress: Stage
-) -> tuple[Network, Floats]:
-    """Returns the calibrated network, and the (N,) scores of pairs by fits that did not see them.
+) -> tuple[Regression, Floats]:
+    """Returns the calibrated regression, and (N,) scores of pairs by fits that did not see them.
 
     Pairs that share their first text, by alphabet, are in one fold.
     """
     gold, folds = training.gold, _folds(training, seed)
-    total = (_FOLDS + 1) * _NETWORKS
+    total = (_FOLDS + 1) * _FITS
     unseen, done = np.zeros(len(gold)), 0
 
-    def fit(rows: Indices) -> Network:
+    def fitted_one() -> None:
         nonlocal done
-        fitted = []
-        for number in range(_NETWORKS):
-            fitted.append(_network(features[rows], gold[rows], seed * _NETWORKS + number))
-            done += 1
-            progress("fitting", done, total)
-        return mean_of(fitted)
+        done += 1
+        progress("fitting", done, total)
+
+    def fit(rows: Indices) -> Regression:
+        return fitted_regression(
+            features[rows], gold[rows], training.weights[rows], seed, fitted_one
+        )
 
     for fold in range(_FOLDS):
         unseen[folds == fold] = fit(np.flatnonzero(folds != fold))(features[folds == fold])
     slope, offset = np.polyfit(unseen, gold, 1)
-    network = fit(np.arange(len(gold)))
-    return scaled(network, float(slope), float(offset)), slope * unseen + offset
+    regression = fit(np.arange(len(gold)))
+    return scaled(regression, float(slope), float(offset)), slope * unseen + offset
 
 
 def _folds(training: _Training, seed: int) -> Indices:
@@ -207,46 +217,64 @@ def _folds(training: _Training, seed: int) -> Indices:
     return np.asarray(fold_of[groups])
 
 
-def _network(features: Array, gold: Floats, seed: int) -> Network:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.neural_network import MLPRegressor
-    from threadpoolctl import threadpool_limits
+def fitted_regression(
+    features: Array,
+    gold: Floats,
+    weights: Indices,
+    seed: int = 0,
+    progress: Callable[[], None] = lambda: None,
+) -> Regression:
+    """Returns the mean of several fits of boosted trees and, in part, of a linear fit.
+
+    They are fitted on (N, F) features and (N,) scores. A pair counts `weights` (N,) times.
+    """
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.linear_model import Ridge
 
     mean, spread = features.mean(axis=0), np.maximum(features.std(axis=0), _LEAST_SPREAD)
-    z = np.clip((features - mean) / spread, -Network.FARTHEST, Network.FARTHEST)
-    learner = MLPRegressor(
-        hidden_layer_sizes=(_HIDDEN,), alpha=_PENALTY, max_iter=_EPOCHS, tol=0.0,
-        n_iter_no_change=_EPOCHS, learning_rate_init=_RATE, random_state=seed,
-    )  # fmt: skip
-    # several threads add up in another order each time; the number of epochs is on purpose
-    with threadpool_limits(1), catch_warnings():
-        simplefilter("ignore", ConvergenceWarning)
-        learner.fit(z.astype(np.float64), gold)
-    (weight, output), (hidden_bias, bias) = learner.coefs_, learner.intercepts_
-    arrays = (mean, spread, weight, hidden_bias, output[:, 0], bias)
-    return Network(*(np.ascontiguousarray(array, np.float32) for array in arrays))
-
-
-def mean_of(networks: Sequence[Network]) -> Network:
-    """Returns one network, whose scores are the means of those of several on the same features."""
-    first, count = networks[0], np.float32(len(networks))
-    return Network(
-        first.mean,
-        first.spread,
-        np.concatenate([each.weight for each in networks], axis=1),
-        np.concatenate([each.hidden_bias for each in networks]),
-        np.asarray(np.concatenate([each.output for each in networks]) / count),
-        np.asarray(np.stack([each.bias for each in networks]).mean(axis=0), np.float32),
+    z = np.clip((features - mean) / spread, -Regression.FARTHEST, Regression.FARTHEST)
+    trees, bias = list[Tree](), 0.0
+    with threadpool_limits(1):  # several threads add up in another order each time
+        line = Ridge(_LINEAR_PENALTY).fit(z.astype(np.float64), gold, weights)
+        for number in range(_FITS):
+            learner = HistGradientBoostingRegressor(
+                max_iter=_TREES,
+                learning_rate=_RATE,
+                max_leaf_nodes=LEAVES,
+                min_samples_leaf=_LEAST_LEAF,
+                max_features=_FEATURE_SHARE,
+                l2_regularization=_PENALTY,
+                max_bins=64,
+                early_stopping=False,
+                random_state=seed * _FITS + number,
+            ).fit(features, gold, weights)
+            found, base = trees_of(learner)
+            trees += found
+            bias += base
+            progress()
+    kept = (1 - _LINEAR_SHARE) / _FITS
+    stacked = {
+        field.name: np.stack([getattr(tree, field.name) for tree in trees])
+        for field in fields(Tree)
+    }
+    stacked["leaves"] *= np.float32(kept)
+    return Regression(
+        mean=np.asarray(mean, np.float32),
+        spread=np.asarray(spread, np.float32),
+        linear=np.asarray(_LINEAR_SHARE * line.coef_, np.float32),
+        bias=np.array([kept * bias + _LINEAR_SHARE * line.intercept_], np.float32),
+        **stacked,
     )
 
 
-def scaled(network: Network, slope: float, offset: float) -> Network:
-    """Returns a network whose scores are `slope` times those of another, plus `offset`."""
-    return Network(
-        network.mean, network.spread, network.weight, network.hidden_bias,
-        network.output * np.float32(slope),
-        np.asarray(network.bias * slope + offset, np.float32),
-    )  # fmt: skip
+def scaled(regression: Regression, slope: float, offset: float) -> Regression:
+    """Returns a regression whose scores are `slope` times those of another, plus `offset`."""
+    return replace(
+        regression,
+        linear=regression.linear * np.float32(slope),
+        leaves=regression.leaves * np.float32(slope),
+        bias=np.asarray(regression.bias * slope + offset, np.float32),
+    )
 
 
 def intervals(scores: Floats, gold: Floats) -> tuple[Array, Array, Array]:

@@ -30,9 +30,10 @@ def fit_scorer(
     data: DataOption = None,
     sets: Annotated[
         str,
-        "Pairs to fit on: stsb (the training split), sts (STS 2012 to 2015), or files of JSON "
-        "lines with sentence1, sentence2 and score (0 to 5), or the same separated by tabs.",
-    ] = "stsb",
+        "Pairs to fit on: stsb (its train split, counted four times), sts (STS 2012 to 2015), "
+        "files of JSON lines with sentence1, sentence2 and score (0 to 5), or the same separated "
+        "by tabs.",
+    ] = "stsb,sts",
     families: Annotated[
         str | None, "Families of features, separated by commas. Default: all."
     ] = None,
@@ -48,7 +49,7 @@ def fit_scorer(
     from rejoinder.cli.progress import Bar
 
     start = time.perf_counter()
-    with Bar("networks") as bar:
+    with Bar("fits") as bar:
         fitted = fit(
             out,
             data=data,

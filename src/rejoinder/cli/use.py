@@ -33,7 +33,7 @@ SIMILARITY_EXAMPLES = epilog(
     "rejoinder similarity 'How old are you?' 'What is your age?'",
     "rejoinder similarity --model model/ 'How old are you?' 'What is your age?'",
     "rejoinder similarity --model model/ --pairs pairs.tsv --tsv",
-    "rejoinder similarity --scorer-from scorer/ --why 'I like it.' 'I do not.'",
+    "rejoinder similarity --scorer --why 'He plays a guitar.' 'He plays no guitar.'",
 )
 RANK_EXAMPLES = epilog(
     "rejoinder rank 'How old are you?' --responses replies.txt",

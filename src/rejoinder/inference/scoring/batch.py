@@ -20,6 +20,8 @@ MOST_WORDS = 64
 _SAME_STEM, _OTHER_STEM = np.float32(1), np.float32(0.99)
 """Cosine of words of one stem, and the highest of others."""
 
+_LEAST_WHOLE = np.float32(1e-6)
+
 Words = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
@@ -110,11 +112,9 @@ class PairBatch:
 class PairReader:
     """Makes batches of pairs with an encoder."""
 
-    def __init__(
-        self, encode: Callable[[list[str]], Array], dim: int, ranks: Mapping[str, int]
-    ) -> None:
+    def __init__(self, encode: Callable[[list[str]], Array], ranks: Mapping[str, int]) -> None:
         """`encode` gives (N, D) unit rows; `ranks` are those of known words, frequent ones low."""
-        self._encode, self._dim, self._ranks = encode, dim, ranks
+        self._encode, self._ranks = encode, ranks
 
     def __call__(self, first: Sequence[str], second: Sequence[str]) -> PairBatch:
         """Returns the batch of N pairs of texts."""
@@ -128,8 +128,8 @@ class PairReader:
         found = found.only(kept[found.ids])
         found = Ragged(numbers[found.ids], found.offsets).first(MOST_WORDS)
         words = [word for word, is_kept in zip(words, kept.tolist(), strict=True) if is_kept]
-        table = word_table(words, self._encode, self._ranks, self._dim)
-        rows = self._encode([*texts[0], *texts[1]])
+        rows = self._encode([*words, *texts[0], *texts[1]])  # one call, for the sake of one pair
+        table, rows = word_table(words, rows[: len(words)], self._ranks), rows[len(words) :]
 
         def side(number: int) -> Side:
             begin, end = number * count, (number + 1) * count
@@ -147,14 +147,12 @@ def _padded(batch: Ragged) -> Words:
 
 
 def share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
-    """Returns the quotients of two arrays, 0 where `whole` is.
+    """Returns the quotients of two arrays, 0 where `whole` is; `part` is 0 there, too.
 
     >>> share(np.array([1.0, 0.0]), np.array([2.0, 0.0])).tolist()
     [0.5, 0.0]
     """
-    found = np.zeros(np.shape(part), np.float32)
-    np.divide(part, whole, out=found, where=whole > 0, casting="unsafe")
-    return found
+    return np.asarray(part / np.maximum(whole, _LEAST_WHOLE), np.float32)
 
 
 def lower_and_higher(first: Array, second: Array) -> list[Array]:

@@ -19,7 +19,7 @@ from rejoinder.inference.outputs import each_batch
 from rejoinder.inference.scoring.batch import PairReader
 from rejoinder.inference.scoring.families import FAMILIES, features_of
 from rejoinder.inference.scoring.families.base import Family
-from rejoinder.inference.scoring.network import Network
+from rejoinder.inference.scoring.regression import Regression
 from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed_text
 from rejoinder.io.files.platform import default_workers
@@ -35,7 +35,7 @@ HIGHEST = 5.0
 COVERAGE = 0.9
 """Share of true scores that lie within their interval."""
 _FORMAT = 1
-_BLOCK = 256
+_BLOCK = 128
 """Pairs whose features are computed at a time."""
 _REMEDY = "Copy the whole folder again, or fit it again: `rejoinder fit-scorer`."
 _INTERVAL, _PAIRS = ("interval.scores", "interval.low", "interval.high"), "fitted_pairs"
@@ -104,6 +104,13 @@ class ScoredPair:
 class Scorer:
     """Scores how alike two texts are, by their embeddings and what the words say one by one.
 
+    >>> scorer = Scorer()
+    >>> scorer.score("A man is playing a guitar.", "A man plays the guitar.") > 4
+    True
+    >>> [pair] = scorer.explain("A man plays a guitar.", "A man plays no guitar.")
+    >>> pair.families()["negation"] < 0
+    True
+
     It is fitted on pairs that people scored (`rejoinder.fit_scorer`), which a cosine is not. The
     order of the two texts does not matter.
     """
@@ -126,7 +133,7 @@ class Scorer:
         """
         folder = shipped_scorer() if scorer is None else Path(scorer)
         contents = read_one_state(folder / FILE, lambda: _read(folder))
-        self.facts, self._network, self._interval, self._pairs = contents
+        self.facts, self._regression, self._interval, self._pairs = contents
         self._families = known_families(self.facts.families, folder)
         if encoder is None:
             encoder = SentenceEncoder(shipped_model(self.facts.encoder), threads=1)
@@ -159,7 +166,7 @@ class Scorer:
         """
         left, right, single = _sides(first, second)
         features = self._features(left, right, show=flag("show_progress_bar", show_progress_bar))
-        scores = np.clip(self._network(features), 0, HIGHEST)
+        scores = np.clip(self._regression(features), 0, HIGHEST)
         return float(scores[0]) if single else scores
 
     def intervals(self, scores: Array) -> tuple[Array, Array]:
@@ -175,16 +182,16 @@ class Scorer:
         """
         left, right, _ = _sides(first, second)
         features = self._features(left, right)
-        scores = np.clip(self._network(features), 0, HIGHEST)
+        scores = np.clip(self._regression(features), 0, HIGHEST)
         names = [(family.name, name) for family in self._families for name in family.features]
-        columns = (scores, *self.intervals(scores), features, self._network.moves(features))
+        columns = (scores, *self.intervals(scores), features, self._regression.moves(features))
         pairs = []
         for score, low, high, values, moved in zip(
             *(each.tolist() for each in columns), strict=True
         ):
             moves = [Move(*name, *each) for name, *each in zip(names, values, moved, strict=True)]
             moves.sort(key=lambda move: -abs(move.by))
-            pairs.append(ScoredPair(score, low, high, self._network.usual, tuple(moves)))
+            pairs.append(ScoredPair(score, low, high, self._regression.usual, tuple(moves)))
         return pairs
 
     # what `rejoinder evaluate` judges
@@ -217,7 +224,7 @@ class PairFeatures:
         model = encoder._model
         words = model.features.vocabulary.index if isinstance(model.features, WordFeatures) else {}
         one = SentenceEncoder(model, threads=1, on_too_long=encoder.on_too_long)
-        self._read = PairReader(one.encode, encoder.dim, words)
+        self._read = PairReader(one.encode, words)
         self._families, self._threads = families, threads or default_workers()
         self._count = sum(len(family.features) for family in families)
 
@@ -276,7 +283,7 @@ def known_families(families: Mapping[str, Sequence[str]], where: object) -> list
 
 
 def write_scorer(
-    folder: Path, facts: ScorerFacts, network: Network, interval: Interval,
+    folder: Path, facts: ScorerFacts, regression: Regression, interval: Interval,
     fitted_pairs: Keys, *, overwrite: bool = False,
 ) -> None:  # fmt: skip
     """Writes the folder, whole or not at all; the same scorer gives the same bytes.
@@ -284,7 +291,7 @@ def write_scorer(
     Raises:
         InputError: `folder` is occupied.
     """
-    tensors: dict[str, NDArray[Any]] = dict(network.tensors())
+    tensors: dict[str, NDArray[Any]] = dict(regression.tensors())
     tensors |= dict(zip(_INTERVAL, interval, strict=True)) | {_PAIRS: fitted_pairs}
     with new_folder(folder, overwrite=overwrite) as new:
         write_bytes(new / WEIGHTS, save({name: tensors[name] for name in sorted(tensors)}))
@@ -292,7 +299,7 @@ def write_scorer(
         write_text(new / FILE, sealed_text(ScorerFacts(**listed), _FORMAT))
 
 
-def _read(folder: Path) -> tuple[ScorerFacts, Network, Interval, Keys]:
+def _read(folder: Path) -> tuple[ScorerFacts, Regression, Interval, Keys]:
     facts = read_sealed(
         folder / FILE, ScorerFacts, _FORMAT, ModelError, _REMEDY,
         unreadable=f"{folder} is not a scorer",
@@ -300,7 +307,7 @@ def _read(folder: Path) -> tuple[ScorerFacts, Network, Interval, Keys]:
     path = folder / WEIGHTS
     check_file(path, facts.files.get(WEIGHTS), ModelError, _REMEDY)
     tensors = read_tensors(path, remedy=_REMEDY)
-    network = Network.of(tensors, sum(map(len, facts.families.values())), str(path))
+    regression = Regression.of(tensors, sum(map(len, facts.families.values())), str(path))
     interval = tuple(tensors.get(name, np.empty(0)) for name in _INTERVAL)
     points = interval[0]
     right = all(
@@ -312,4 +319,4 @@ def _read(folder: Path) -> tuple[ScorerFacts, Network, Interval, Keys]:
     keys = tensors.get(_PAIRS)
     if keys is None or keys.dtype != np.uint64 or keys.ndim != 1:
         raise ModelError(f"{path} does not say what it was fitted on. {_REMEDY}")
-    return facts, network, interval, keys  # type: ignore[return-value]
+    return facts, regression, interval, keys  # type: ignore[return-value]

@@ -1,7 +1,7 @@
 """What features know about each distinct word of a batch: its row, weight, stem and marks."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -41,18 +41,16 @@ class WordTable:
     """(V + 1,) bool: whether a word negates."""
 
 
-def word_table(
-    words: Sequence[str], encode: Callable[[list[str]], Array], ranks: Mapping[str, int], dim: int
-) -> WordTable:
-    """Returns the facts about distinct words. `ranks` has those of known words, from 0."""
-    rows = np.zeros((len(words) + 1, dim), np.float32)
-    if words:
-        rows[:-1] = encode(list(words))
+def word_table(words: Sequence[str], rows: Array, ranks: Mapping[str, int]) -> WordTable:
+    """Returns the facts about V distinct words with (V, D) embeddings.
+
+    `ranks` has those of known words, from 0.
+    """
     unknown = max(len(ranks), 1)
     places = np.array([ranks.get(word, unknown) for word in words], np.float32)
     facts, numbered = [_facts(word) for word in words], dict[str, int]()
     return WordTable(
-        rows,
+        np.concatenate([rows, np.zeros_like(rows, shape=(1, rows.shape[1]))]),
         np.append(np.log1p((places + _HALVED) / _HALVED), 0).astype(np.float32),
         np.array([*(numbered.setdefault(each[0], len(numbered)) for each in facts), -1], np.int32),
         np.array([*(each[1] for each in facts), False]),

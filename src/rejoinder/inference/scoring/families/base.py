@@ -21,4 +21,4 @@ class Family:
 
     def __call__(self, batch: PairBatch) -> Array:
         """Returns (N, F) float32 features."""
-        return np.stack(self.compute(batch), axis=1).astype(np.float32, copy=False)
+        return np.array(self.compute(batch), np.float32).reshape(-1, len(batch)).T

@@ -13,40 +13,48 @@ _LENGTHS = (2, 3, 4, 5)
 _MOST = 500
 """Characters of a text that are read."""
 _GAMMA = np.uint64(GOLDEN_GAMMA)
+_HASH = np.uint64(40)
+"""Bits of a sequence's hash, between the number of its group and the side that has it."""
 
 
 def _compute(batch: PairBatch) -> list[Array]:
-    read = [_Characters(side.texts) for side in batch.sides]
-    return [_shared(read[0].sequences(n), read[1].sequences(n), len(batch)) for n in _LENGTHS]
+    texts = [text for side in batch.sides for text in side.texts]
+    plain = [f" {normalize_text(text[:_MOST])} " for text in texts]
+    joined = "".join(plain).encode("utf-32-le", "surrogatepass")
+    points = np.frombuffer(joined, np.uint32).astype(np.uint64)
+    sizes = np.fromiter(map(len, plain), np.int64, len(plain))
+    text_of = np.repeat(np.arange(len(plain), dtype=np.uint64), sizes)
+    found = _sequences(points, text_of, len(batch))
+    groups = (found >> (_HASH + np.uint64(1))).astype(np.int64)
+    in_both = found[1:] >> np.uint64(1) == found[:-1] >> np.uint64(1)
+    count = len(_LENGTHS) * len(batch)
+    whole = np.bincount(groups, minlength=count)
+    common = 2 * np.bincount(groups[1:][in_both], minlength=count)
+    return [*share(common, whole).reshape(len(_LENGTHS), len(batch))]
 
 
-class _Characters:
-    def __init__(self, texts: list[str]) -> None:
-        plain = [f" {normalize_text(text[:_MOST])} " for text in texts]
-        joined = "".join(plain).encode("utf-32-le", "surrogatepass")
-        self._points = np.frombuffer(joined, np.uint32).astype(np.uint64)
-        lengths = np.fromiter(map(len, plain), np.int64, len(plain))
-        self._texts = np.repeat(np.arange(len(plain), dtype=np.uint64), lengths)
+def _sequences(
+    points: NDArray[np.uint64], text_of: NDArray[np.uint64], pairs: int
+) -> NDArray[np.uint64]:
+    """Returns the distinct sequences of characters as ascending numbers.
 
-    def sequences(self, length: int) -> NDArray[np.uint64]:
-        """Returns the distinct sequences as numbers: the text, then 44 bits of a hash."""
-        count = max(len(self._points) - length + 1, 0)
-        sums = self._points[:count]
-        for place in range(1, length):
-            sums = sums * _GAMMA + self._points[place : place + count]
-        texts = self._texts[:count]
-        inside = texts == self._texts[length - 1 :]
-        found = np.sort((texts << np.uint64(44) | mix64(sums) >> np.uint64(20))[inside])
-        fresh = np.ones(len(found), np.bool_)  # np.unique takes 20 times as long
-        np.not_equal(found[1:], found[:-1], out=fresh[1:])
-        return np.asarray(found[fresh])
-
-
-def _shared(first: NDArray[np.uint64], second: NDArray[np.uint64], count: int) -> Array:
-    sizes = [np.bincount(each >> np.uint64(44), minlength=count) for each in (first, second)]
-    both = np.sort(np.concatenate([first, second]))
-    common = both[1:][both[1:] == both[:-1]]
-    return share(2 * np.bincount(common >> np.uint64(44), minlength=count), sizes[0] + sizes[1])
+    A number is the group (of one length and pair), a hash, and the side in the last bit.
+    """
+    count = np.uint64(max(pairs, 1))
+    side, pair = text_of // count, text_of % count
+    parts, sums = [], points
+    for group, length in enumerate(range(1, _LENGTHS[-1] + 1), start=1 - _LENGTHS[0]):
+        if length > 1:
+            sums = sums[:-1] * _GAMMA + points[length - 1 :]
+        if length in _LENGTHS:
+            inside = np.flatnonzero(text_of[: len(sums)] == text_of[length - 1 :])
+            groups = pair[inside] + np.uint64(group * pairs)
+            hashes = mix64(sums[inside]) >> (np.uint64(64) - _HASH)
+            parts.append((groups << _HASH | hashes) << np.uint64(1) | side[inside])
+    found = np.sort(np.concatenate(parts))
+    fresh = np.ones(len(found), np.bool_)  # np.unique takes 20 times as long
+    np.not_equal(found[1:], found[:-1], out=fresh[1:])
+    return np.asarray(found[fresh])
 
 
 CHARACTERS = Family(

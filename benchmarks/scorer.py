@@ -1,0 +1,136 @@
+"""Measures the shipped scorer: correlations, intervals, contrasts, speed; and what families add.
+
+python benchmarks/scorer.py --data DATA [--ablation] [--years]
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rejoinder.api.scorer import fitted_regression
+from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_stsb
+from rejoinder.encoders.layers import Array
+from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
+from rejoinder.inference.scoring.families import FAMILIES
+from rejoinder.inference.scoring.scorer import PairFeatures, Scorer
+from rejoinder.measures import pearson_correlation, spearman_correlation
+
+YEARS = (12, 13, 14, 15)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--ablation", action="store_true")
+    parser.add_argument("--years", action="store_true")
+    arguments = parser.parse_args()
+    scorer = Scorer()
+    print(scorer, scorer.facts.pairs, "seed", scorer.facts.seed)
+    correlations(scorer, arguments.data)
+    contrasts(scorer)
+    speed(scorer, read_stsb(arguments.data, "train"))
+    if arguments.ablation:
+        ablation(scorer, arguments.data)
+    if arguments.years:
+        years(scorer, arguments.data)
+
+
+def correlations(scorer: Scorer, data: Path) -> None:
+    for split in ("dev", "test"):
+        pairs = read_stsb(data, split)
+        scores = scorer.score(pairs.first, pairs.second)
+        low, high = scorer.intervals(scores)
+        inside = ((pairs.gold >= low) & (pairs.gold <= high)).mean()
+        rank = spearman_correlation(scores.astype(float), pairs.gold)
+        off = abs(scores - pairs.gold).mean()
+        print(f"{split}: Pearson {pearson(scores, pairs):.4f}, Spearman {rank:.4f}")
+        print(f"  mean distance {off:.3f}; in their interval {inside:.3f}")
+        print(f"  mean width {(high - low).mean():.2f}", by_genre(scores, pairs))
+
+
+def pearson(scores: Array, pairs: GradedPairs) -> float:
+    return pearson_correlation(scores.astype(float), pairs.gold)
+
+
+def by_genre(scores: Array, pairs: GradedPairs) -> dict[str, float]:
+    found = {}
+    for genre in sorted({*pairs.genres}):
+        rows = [row for row, name in enumerate(pairs.genres) if name == genre]
+        found[genre] = round(pearson(scores[rows], pairs.at(rows)), 4)
+    return found
+
+
+def contrasts(scorer: Scorer) -> None:
+    frame = read_contrasts().frame
+    for kind in KINDS:
+        rows = frame.filter(frame["kind"] == kind)
+        anchors, same, different = (
+            rows[name].to_list() for name in ("anchor", "same", "different")
+        )
+        nearer = scorer.score(anchors, same) > scorer.score(anchors, different)
+        cosines = [scorer.encoder.similarity_pairwise(anchors, each) for each in (same, different)]
+        plain = (cosines[0] > cosines[1]).mean()
+        print(f"contrasts {kind}: {nearer.mean():.3f} of {len(rows)}; cosine {plain:.3f}")
+
+
+def speed(scorer: Scorer, pairs: GradedPairs) -> None:
+    rates, alone = [], []
+    for _ in range(3):
+        wall, processor = time.perf_counter(), time.process_time()
+        scorer.score(pairs.first, pairs.second)
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+        rates.append((len(pairs) / wall, len(pairs) / processor))
+    for first, second in zip(pairs.first[:300], pairs.second[:300], strict=True):
+        begin = time.perf_counter()
+        scorer.score(first, second)
+        alone.append(time.perf_counter() - begin)
+    wall, processor = max(rates)
+    print(f"{wall:,.0f} pairs/s, {processor:,.0f} pairs per second of processor time")
+    print(f"one pair: median {1e3 * statistics.median(alone):.2f} ms, best {1e3 * min(alone):.2f}")
+
+
+def ablation(scorer: Scorer, data: Path) -> None:
+    """Fits on STS-B train alone, with all families, without each, and with each alone."""
+    train, dev = read_stsb(data, "train"), read_stsb(data, "dev")
+    families = FAMILIES.values()
+    compute = PairFeatures(scorer.encoder, families)
+    given, asked = compute(train.first, train.second), compute(dev.first, dev.second)
+    owner = np.array([family.name for family in families for _ in family.features])
+
+    def correlation(columns: Sequence[bool]) -> float:
+        kept = np.flatnonzero(columns)
+        ones = np.ones(len(train), np.int64)
+        fitted = fitted_regression(given[:, kept], train.gold, ones)
+        return pearson(fitted(asked[:, kept]), dev)
+
+    print(f"all families: {correlation(owner != ''):.4f}")
+    for family in families:
+        without, alone = correlation(owner != family.name), correlation(owner == family.name)
+        print(f"{family.name}: without {without:.4f}, alone {alone:.4f}", flush=True)
+
+
+def years(scorer: Scorer, data: Path) -> None:
+    """Scores each year of STS by a fit on the pairs of STS-B train and the other years."""
+    sets = {year: read_sts_year(data, year) for year in YEARS}
+    pairs = [read_stsb(data, "train"), *sets.values()]
+    compute, found = PairFeatures(scorer.encoder, FAMILIES.values()), []
+    features = [compute(each.first, each.second) for each in pairs]
+    keys = [pair_keys(each.first, each.second) for each in pairs]
+    for number, (year, held) in enumerate(sets.items(), 1):
+        kept = [~np.isin(each, keys[number]) for each in keys]
+        rows = np.concatenate([each[which] for each, which in zip(features, kept, strict=True)])
+        gold = np.concatenate([each.gold[which] for each, which in zip(pairs, kept, strict=True)])
+        ones = np.ones(len(gold), np.int64)
+        fitted = fitted_regression(rows, gold, ones)
+        found.append(pearson(fitted(features[number]), held))
+        cosine = pearson(features[number][:, 0], held)
+        print(f"STS{year}: {found[-1]:.4f} of {len(held):,}, cosine {cosine:.4f}", flush=True)
+    print(f"mean {statistics.mean(found):.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""The regression: scores are scikit-learn's, and moves sum to them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from rejoinder.api.boosted_trees import trees_of
+from rejoinder.api.scorer import fitted_regression
+from rejoinder.errors import ModelError
+from rejoinder.inference.scoring.regression import LEAVES
+
+COUNT = 600
+
+
+@pytest.fixture(scope="module")
+def data():
+    draw = np.random.default_rng(0)
+    features = draw.standard_normal((COUNT, 5)).astype(np.float32)
+    gold = 2 + features[:, 0] + np.where(features[:, 1] > 0, features[:, 2], -1)
+    return features, gold.astype(np.float64)
+
+
+@pytest.fixture(scope="module")
+def regression(data):
+    return fitted_regression(*data, np.ones(COUNT, np.int64))
+
+
+def test_trees_give_what_scikit_learn_predicts(data, regression):
+    features, gold = data
+    learner = HistGradientBoostingRegressor(max_iter=20, max_leaf_nodes=LEAVES, random_state=0)
+    trees, base = trees_of(learner.fit(features, gold))
+    stacked = {name: np.stack([getattr(tree, name) for tree in trees]) for name in vars(trees[0])}
+    alone = replace(
+        regression, linear=0 * regression.linear, bias=np.array([base], np.float32), **stacked
+    )
+    assert np.allclose(alone(features), learner.predict(features), atol=1e-4)
+
+
+def test_it_learns(data, regression):
+    features, gold = data
+    assert np.corrcoef(regression(features), gold)[0, 1] > 0.95
+    assert regression(features[:0]).shape == (0,)
+
+
+def test_a_row_alone_has_the_score_that_it_has_among_others(data, regression):
+    features, _ = data
+    alone = [regression(features[row : row + 1])[0] for row in range(20)]
+    assert np.allclose(regression(features)[:20], alone, atol=1e-5)
+
+
+def test_moves_sum_to_the_score(data, regression):
+    features, _ = data
+    sums = regression.usual + regression.moves(features).sum(axis=1)
+    assert np.allclose(sums, regression(features), atol=1e-3)
+
+
+def test_features_that_say_nothing_move_little(data, regression):
+    moved = abs(regression.moves(data[0])).mean(axis=0)
+    assert moved[0] > 4 * moved[3:].max()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("mean", lambda a: a[:-1]),
+        ("spread", lambda a: a * 0),
+        ("features", lambda a: a + np.int16(9)),
+        ("features", lambda a: a.astype(np.int32)),
+        ("thresholds", lambda a: a * np.float32(np.nan)),
+        ("leaves", lambda a: a + np.float32(np.inf)),
+        ("left", lambda a: a[:, :-1]),
+        ("bias", lambda a: a.astype(np.float64)),
+    ],
+)
+def test_damaged_tensors_are_refused(regression, name, change):
+    tensors = regression.tensors()
+    with np.errstate(invalid="ignore"):
+        tensors[name] = change(tensors[name])
+    with pytest.raises(ModelError):
+        type(regression).of(tensors, 5, "a file")
+
+
+def test_a_missing_tensor_is_refused(regression):
+    for name in regression.tensors():
+        left = {key: array for key, array in regression.tensors().items() if key != name}
+        with pytest.raises(ModelError):
+            type(regression).of(left, 5, "a file")
