@@ -16,7 +16,7 @@ LEAVES = 16
 _BLOCK = 256
 """Rows of features that go through the trees at a time."""
 _BITS = np.arange(LEAVES, dtype=np.uint16)
-_LOWEST = np.array([0, *((number & -number).bit_length() - 1 for number in range(1, 1 << LEAVES))])
+_LOWEST = (np.arange(1 << LEAVES, dtype=np.uint16)[:, None] >> _BITS & 1).argmax(axis=1)
 """The lowest bit of each number below 65,536."""
 
 
