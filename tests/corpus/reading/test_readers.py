@@ -12,9 +12,10 @@ import pytest
 import zstandard
 
 from dumps import comment, lines
-from rejoinder.corpus.options import as_columns
+from rejoinder.corpus.options import ExtractOptions, as_columns
 from rejoinder.corpus.reading.comments import unescape
 from rejoinder.corpus.reading.files import find_files
+from rejoinder.corpus.reading.readers import Report, read_comments
 from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import decompressed
 
@@ -335,3 +336,18 @@ def test_patterns_and_files_are_found_once(tmp_path):
         find_files([tmp_path / "c.jsonl"])
     with pytest.raises(InputError, match="can't be read"):
         list(decompressed(tmp_path / "c.jsonl"))
+
+
+def test_files_of_zstd_are_read_in_the_same_memory(tmp_path, monkeypatch):
+    real, opened = zstandard.ZstdDecompressor, []
+    for name in "abc":
+        content = lines(comment(name, "How are you?"))
+        (tmp_path / f"{name}.zst").write_bytes(COMPRESSIONS["zst-frames"](content))
+    monkeypatch.setattr(
+        zstandard, "ZstdDecompressor", lambda **given: opened.append(given) or real(**given)
+    )
+    pieces = read_comments(
+        sorted(tmp_path.iterdir()), ExtractOptions(), Report(), lambda batch: batch["id"]
+    )
+    assert [piece.to_pylist() for piece in pieces] == [["a"], ["b"], ["c"]]
+    assert len(opened) == 1

@@ -19,7 +19,7 @@ from rejoinder.corpus.reading.parquet import parquet_pieces
 from rejoinder.corpus.reading.tables import detect_separator, table_pieces
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, for_each, size_of
-from rejoinder.io.formats.compression import decompressed
+from rejoinder.io.formats.compression import Zstd, decompressed
 from rejoinder.io.formats.line_blocks import line_blocks
 
 BLOCK_BYTES = 16 << 20
@@ -162,7 +162,7 @@ def mapped_ahead(work: Callable[[T], R], items: Iterable[T], threads: int) -> It
 def _pieces(
     files: Sequence[Place], options: ExtractOptions, report: Report, block_bytes: int
 ) -> Iterator[tuple[FileReport, _Piece]]:
-    columns = options.columns_read
+    columns, zstd = options.columns_read, Zstd()
     for path in files:
         entry = FileReport(path)
         report.files.append(entry)
@@ -170,7 +170,7 @@ def _pieces(
         if format_ == "parquet":
             pieces = parquet_pieces(path, columns, entry.add_bytes)
         else:
-            content = decompressed(path, entry.add_bytes)
+            content = decompressed(path, entry.add_bytes, zstd)
             if format_ == "json":
                 pieces = _json_pieces(path, content, options, report, block_bytes)
             else:

@@ -29,13 +29,31 @@ _ZSTD_BYTES = 1 << 12
 """Bytes of zstd at a time, which has no such limit: of zeros, at most 134 MB come out of them."""
 
 
+class Zstd:
+    """Opens frames of zstd that use the same memory, so that only one is read at a time.
+
+    A window can be as large as the content, and fresh memory costs time.
+    """
+
+    def __init__(self) -> None:
+        self._decompressor: Any = None
+
+    def frame(self) -> Any:
+        """Returns a decompressor of one frame."""
+        if self._decompressor is None:
+            import zstandard
+
+            self._decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+        return self._decompressor.decompressobj()
+
+
 class Frames:
     """Decompresses the frames of a file one after another.
 
     Zeros between them are skipped: they may fill up a tape's block, and xz allows for them.
     """
 
-    def __init__(self, suffix: str) -> None:
+    def __init__(self, suffix: str, zstd: Zstd | None = None) -> None:
         """Begins with no frame of a file of that format.
 
         Raises:
@@ -43,7 +61,8 @@ class Frames:
         """
         if suffix == ".zst":
             require("extract", "zstandard")
-        self._new, self._expand = _FORMATS[suffix]
+        new, self._expand = _FORMATS[suffix]
+        self._new = zstd.frame if zstd and suffix == ".zst" else new
         self._frame: Any = None
 
     @property
@@ -96,16 +115,10 @@ def _expand_zstd(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
     return b""
 
 
-def _zstd_frame() -> Any:
-    import zstandard
-
-    return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
-
-
 _FORMATS: dict[
     str, tuple[Callable[[], Any], Callable[[Any, bytes], Generator[bytes, None, bytes]]]
 ] = {
-    ".zst": (_zstd_frame, _expand_zstd),
+    ".zst": (lambda: Zstd().frame(), _expand_zstd),
     ".bz2": (bz2.BZ2Decompressor, _expand_blocks),
     ".xz": (lzma.LZMADecompressor, _expand_blocks),
     ".gz": (lambda: zlib.decompressobj(31), _expand_zlib),
@@ -134,10 +147,13 @@ def compression(path: "Place") -> str | None:
         return compression_of(file.read(8))
 
 
-def decompressed(path: "Place", on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
+def decompressed(
+    path: "Place", on_read: Callable[[int], None] | None = None, zstd: Zstd | None = None
+) -> Iterator[bytes]:
     """Yields the content of `path`, compressed or not, in pieces.
 
-    `on_read` is called after each read with the number of bytes read from the file itself.
+    `on_read` is called after each read with the number of bytes read from the file itself. Files
+    that are read one after another can share `zstd`.
 
     Raises:
         InputError: the file is damaged or cut short. The message says how far it could be read.
@@ -148,7 +164,7 @@ def decompressed(path: "Place", on_read: Callable[[int], None] | None = None) ->
         if suffix is None:
             yield from _pieces(path, file, _READ_BYTES * 16, on_read)
             return
-        frames = Frames(suffix)
+        frames = Frames(suffix, zstd)
         for data in _pieces(path, file, _READ_BYTES, on_read):
             try:
                 for piece in frames.decompress(data):
