@@ -63,7 +63,7 @@ def explore(
 ) -> None:
     """Prepare conversations, and open a page to search them. Nothing leaves this machine."""
     require(
-        "explore", "polars", "sklearn", "faiss", "graspologic_native", "fastapi", "uvicorn",
+        "explore", "polars", "sklearn", "graspologic_native", "fastapi", "uvicorn",
         "httptools", "orjson", "prometheus_client",
     )  # fmt: skip
     if finetune:
