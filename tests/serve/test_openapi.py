@@ -7,11 +7,11 @@ from msgspec import to_builtins
 from pydantic import TypeAdapter
 
 from rejoinder import Index
-from rejoinder.api.asked import Asked, Reply
-from rejoinder.api.suggested import Suggested, Suggestion
 from rejoinder.api.topics import Topic
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
+from rejoinder.inference.asked import Asked, Reply
+from rejoinder.inference.suggested import Suggested, Suggestion
 from rejoinder.serve.app import create_app
 from rejoinder.serve.explored import Explored
 from rejoinder.serve.routes import ROUTERS

@@ -14,12 +14,12 @@ from rejoinder.api.past_replies import (
     past_replies,
     replies_of,
 )
-from rejoinder.api.suggested import Fitted, Suggested, Suggestion
 from rejoinder.errors import InputError
 from rejoinder.index.where import Where, conditions_of
 from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.search import nearest_rows
 from rejoinder.inference.sentence_stream import EncodingProgress
+from rejoinder.inference.suggested import Fitted, Suggested, Suggestion
 from rejoinder.inference.suggestions import (
     NEIGHBOURS,
     Confidence,

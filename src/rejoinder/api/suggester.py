@@ -8,8 +8,8 @@ from rejoinder.api.adjacent import with_adjacent
 from rejoinder.api.collection import Collection, open_collection
 from rejoinder.api.past_replies import past_replies
 from rejoinder.api.suggest import Suggestions
-from rejoinder.api.suggested import Suggested
 from rejoinder.index.where import conditions_of
+from rejoinder.inference.suggested import Suggested
 
 _MOST = 4
 """Authors whose replies are ready at a time."""

@@ -29,7 +29,7 @@ from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.api.suggest import Suggestions
-    from rejoinder.api.suggested import Fitted, Suggested, Suggestion
+    from rejoinder.inference.suggested import Fitted, Suggested, Suggestion
 
 EXAMPLES = epilog(
     "rejoinder suggest 'Where is my parcel?' --from pairs/",

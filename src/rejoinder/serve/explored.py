@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from rejoinder.inference.suggested import Suggested
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Explored:
     ids: Sequence[str] = field(default=(), repr=False)
     """Ids of the messages of the points."""
 
-    suggest: Callable[[str, int, str | None], Any] | None = None
+    suggest: Callable[[str, int, str | None], Suggested] | None = None
     """Suggests so many replies to a message, by an author if one is given."""
 
     @property

@@ -1,52 +1,20 @@
 """Routes of what `rejoinder explore` found in an index."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from rejoinder.index.hits import IndexedText
+from rejoinder.inference.asked import Asked
+from rejoinder.inference.suggested import Suggested
 from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.explored import Explored
 from rejoinder.serve.fields import RequestBody, TeiError, Text, TopK, failures
 from rejoinder.serve.service import service_of
 
 router = APIRouter(tags=["rejoinder"], responses={**failures(TeiError), 404: {"model": TeiError}})
-
-
-class Reply(BaseModel):
-    """Replies that say nearly the same."""
-
-    id: str
-    text: str
-    author: str | None
-    time: float | None
-    """Seconds since 1970 in UTC."""
-    count: int
-    """How often it was said."""
-
-
-class Asked(BaseModel):
-    """Messages that ask the same."""
-
-    id: str
-    text: str
-    count: int
-    authors: int
-    """Number of different authors; 0 if none is known."""
-    first: float | None
-    last: float | None
-    ways: list[str]
-    """Other ways in which it was asked."""
-    ids: list[str]
-    """Ids of the messages, at most 50."""
-    replies: list[Reply]
-    """The most frequent first."""
-    replied: int
-    """Number of all replies."""
-    begins: bool
-    """Whether they begin conversations, or answer messages."""
 
 
 @router.get("/asked", response_model=list[Asked])
@@ -125,37 +93,6 @@ class Suggest(RequestBody):
     top_k: Annotated[TopK, Field(le=100)] = 5
     author: Text | None = None
     """Suggest only replies that this author gave."""
-
-
-class Suggestion(BaseModel):
-    """A reply."""
-
-    reply: str
-    confidence: float | None
-    """The chance, from 0 to 1, that the reply would be right; null if too few are known to tell."""
-    score: float
-    """What suggestions are ordered by."""
-    alike: int
-    """How many replies to similar messages say nearly the same."""
-    answered: str | None
-    """The message that it answered."""
-    similarity: float | None
-    """Cosine of that message and the one to answer."""
-    id: str
-    about: dict[str, Any]
-    """As in `/search`."""
-
-
-class Suggested(BaseModel):
-    """Replies to a message."""
-
-    message: str
-    suggestions: list[Suggestion]
-    """The best first."""
-    threshold: float | None
-    """The least confidence of a good answer; null if there is none."""
-    is_good: bool | None
-    """Whether the best one is a good answer; null if too few replies are known to tell."""
 
 
 @router.post("/suggest", response_model=Suggested)
