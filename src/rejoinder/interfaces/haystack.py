@@ -14,6 +14,7 @@ from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.interfaces.opening import retrieve
 from rejoinder.models.shipped import DEFAULT
 
 
@@ -92,7 +93,7 @@ class RejoinderRetriever:
     """Finds texts of an index by meaning, by words or by both.
 
     A document has the id, the text and the score of a hit, and as `meta` what is known about a
-    message, such as `author` and `time` (see `IndexHit.about`).
+    message, such as `author` and `time`, and the messages around it (see `Retrieved.about`).
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class RejoinderRetriever:
         mode: Mode = "semantic",
         weight: float | None = None,
         where: Where | None = None,
+        context: int = 0,
     ) -> None:
         """Keeps the settings.
 
@@ -113,9 +115,10 @@ class RejoinderRetriever:
             weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
+            context: Number of messages to give before and after each hit, of its thread or channel.
         """
         self.index, self.top_k, self.mode, self.weight = str(index), top_k, mode, weight
-        self.where = where
+        self.where, self.context = where, context
 
     @cached_property
     def _opened(self) -> Index:
@@ -133,12 +136,10 @@ class RejoinderRetriever:
     def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
         """Returns `documents`, the best first, as many as `top_k` or the constructor says."""
         count = self.top_k if top_k is None else top_k
-        [hits] = self._opened.search(
-            [query], count, mode=self.mode, weight=self.weight, where=self.where
-        )
+        [hits] = retrieve(self._opened, self, [query], count)
         return {
             "documents": [
-                Document(id=hit.id, content=hit.text, score=hit.score, meta=dict(hit.about))
+                Document(id=hit.id, content=hit.text, score=hit.score, meta=hit.about)
                 for hit in hits
             ]
         }

@@ -11,7 +11,7 @@ from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.interfaces.opening import encoder_of, index_of
+from rejoinder.interfaces.opening import encoder_of, index_of, retrieve
 from rejoinder.models.shipped import DEFAULT
 
 
@@ -41,8 +41,8 @@ class RejoinderEmbeddings(Embeddings):  # type: ignore[misc]  # its library is o
 class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
     """Finds texts of an index by meaning, by words or by both.
 
-    A document has the `id` and the text of a hit. Its metadata are the `score` and what is known
-    about a message, such as `author` and `time` (see `IndexHit.about`).
+    A document has the `id` and the text of a hit. Its metadata are the `score`, what is known about
+    a message, such as `author` and `time`, and the messages around it (see `Retrieved.about`).
     """
 
     index: Index
@@ -50,6 +50,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
     mode: Mode
     weight: float | None
     where: Any
+    context: int
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         mode: Mode = "semantic",
         weight: float | None = None,
         where: Where | None = None,
+        context: int = 0,
         **options: Any,
     ) -> None:
         """Opens an index.
@@ -71,19 +73,19 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
             weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
+            context: Number of messages to give before and after each hit, of its thread or channel.
             **options: Fields that every retriever has, such as `tags`.
 
         Raises:
             InputError, ModelError: see `Index`.
         """
         super().__init__(
-            index=index_of(index), k=k, mode=mode, weight=weight, where=where, **options
-        )
+            index=index_of(index), k=k, mode=mode, weight=weight, where=where, context=context,
+            **options,
+        )  # fmt: skip
 
     def _get_relevant_documents(self, query: str, *, run_manager: object) -> list[Document]:  # noqa: ARG002
-        [hits] = self.index.search(
-            [query], self.k, mode=self.mode, weight=self.weight, where=self.where
-        )
+        [hits] = retrieve(self.index, self, [query], self.k)
         return [
             Document(hit.text, id=hit.id, metadata={**hit.about, "score": hit.score})
             for hit in hits

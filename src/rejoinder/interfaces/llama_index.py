@@ -13,7 +13,7 @@ from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.interfaces.opening import index_of
+from rejoinder.interfaces.opening import index_of, retrieve
 from rejoinder.models.shipped import DEFAULT
 
 _MOST = 2_048
@@ -70,7 +70,8 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
     """Finds texts of an index by meaning, by words or by both.
 
     A node has the id and the text of a hit, and as metadata what is known about a message, such as
-    `author` and `time` (see `IndexHit.about`). The score comes with the node.
+    `author` and `time`, and the messages around it (see `Retrieved.about`). The score comes with
+    the node.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         mode: Mode = "semantic",
         weight: float | None = None,
         where: Where | None = None,
+        context: int = 0,
         **options: Any,
     ) -> None:
         """Opens an index.
@@ -93,6 +95,7 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
             weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
+            context: Number of messages to give before and after each hit, of its thread or channel.
             **options: Arguments that every retriever has, such as `callback_manager`.
 
         Raises:
@@ -101,19 +104,13 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         super().__init__(**options)
         self.index = index_of(index)
         self.similarity_top_k, self.mode, self.weight = similarity_top_k, mode, weight
-        self.where = where
+        self.where, self.context = where, context
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        [hits] = self.index.search(
-            [query_bundle.query_str],
-            self.similarity_top_k,
-            mode=self.mode,
-            weight=self.weight,
-            where=self.where,
-        )
+        [hits] = retrieve(self.index, self, [query_bundle.query_str], self.similarity_top_k)
         return [
             NodeWithScore(
-                node=TextNode(id_=hit.id, text=hit.text, metadata=dict(hit.about)), score=hit.score
+                node=TextNode(id_=hit.id, text=hit.text, metadata=hit.about), score=hit.score
             )
             for hit in hits
         ]

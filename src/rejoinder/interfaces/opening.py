@@ -1,9 +1,14 @@
-"""What adapters are given, opened: models and indexes by name or folder."""
+"""What adapters share: models and indexes by name or folder, and what their retrievers return."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from rejoinder.errors import InputError
+from rejoinder.index.hits import IndexedText, IndexHit
+from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
+from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 
 
@@ -28,3 +33,50 @@ def index_of(index: str | Path | Index) -> Index:
         InputError, ModelError: see `Index`.
     """
     return index if isinstance(index, Index) else Index.open(index)
+
+
+class Settings(Protocol):
+    """How a retriever searches its index; see `Index.search`."""
+
+    mode: Mode
+    weight: float | None
+    where: Where | None
+    context: int
+
+
+class Retrieved(NamedTuple):
+    """A hit, as documents and nodes of other libraries hold it."""
+
+    id: str
+    text: str
+    score: float
+    about: dict[str, Any]
+    """What is known about a message (`IndexHit.about`). With context also `before` and `after`:
+    lists of the messages around it, each with its `id`, its `text` and what is known about it."""
+
+
+def retrieve(
+    index: Index, settings: Settings, queries: list[str], top_k: int
+) -> list[list[Retrieved]]:
+    """Returns for each query the `top_k` best hits, best first.
+
+    Raises:
+        InputError: see `Index.search`.
+    """
+    found = index.search(
+        queries, top_k, mode=settings.mode, weight=settings.weight, where=settings.where,
+        context=settings.context,
+    )  # fmt: skip
+    return [
+        [Retrieved(hit.id, hit.text, hit.score, _about(hit, settings.context)) for hit in hits]
+        for hits in found
+    ]
+
+
+def _about(hit: IndexHit, context: int) -> dict[str, Any]:
+    around = {"before": _rows(hit.before), "after": _rows(hit.after)} if context else {}
+    return {**hit.about, **around}
+
+
+def _rows(messages: Sequence[IndexedText]) -> list[dict[str, Any]]:
+    return [{"id": one.id, "text": one.text, **one.about} for one in messages]

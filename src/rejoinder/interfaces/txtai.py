@@ -11,7 +11,7 @@ from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.interfaces.opening import index_of
+from rejoinder.interfaces.opening import index_of, retrieve
 from rejoinder.models.shipped import DEFAULT
 from rejoinder.protocols import Embeddings
 
@@ -52,6 +52,7 @@ class RejoinderRetriever:
         mode: Mode = "semantic",
         weight: float | None = None,
         where: Where | None = None,
+        context: int = 0,
     ) -> None:
         """Opens an index.
 
@@ -62,25 +63,24 @@ class RejoinderRetriever:
             weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
+            context: Number of messages to give before and after each hit, of its thread or channel.
 
         Raises:
             InputError, ModelError: see `Index`.
         """
         self.index, self.mode, self.weight = index_of(index), mode, weight
-        self.where = where
+        self.where, self.context = where, context
 
     def search(self, query: str, limit: int = 3) -> list[dict[str, Any]]:
         """Returns the best `limit` rows: `id`, `text`, `score` and what is known about a message.
 
-        See `IndexHit.about`.
+        See `Retrieved.about`.
         """
         return self.batchsearch([query], limit)[0]
 
     def batchsearch(self, queries: list[str], limit: int = 3) -> list[list[dict[str, Any]]]:
         """Returns for each query what `search` does."""
-        found = self.index.search(
-            queries, limit, mode=self.mode, weight=self.weight, where=self.where
-        )
+        found = retrieve(self.index, self, queries, limit)
         return [
             [{**hit.about, "id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]
             for hits in found

@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,3 +37,12 @@ def index(tmp_path_factory) -> "rejoinder.Index":
     folder = tmp_path_factory.mktemp("messages")
     export = write(discord.FILES, folder / "export")
     return rejoinder.Index.create(folder / "index", export, "rejoinder-small")
+
+
+@pytest.fixture(scope="session")
+def around_port(index) -> dict[str, Any]:
+    """What a retriever with `context=1` knows about the best hit of "which port?"."""
+    [[hit]] = index.search(["which port?"], 1)
+    answer = {"id": "103", "text": "8000 :)", **index.known(["103"])[0].about}
+    assert answer["author"] == "bob"
+    return {**hit.about, "before": [], "after": [answer]}

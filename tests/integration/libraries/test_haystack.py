@@ -80,6 +80,18 @@ def test_conditions_are_met(index):
     assert {*found} == {"bob"}
 
 
+def test_messages_around_a_hit_are_in_its_metadata(index, around_port):
+    pipeline = Pipeline()
+    pipeline.add_component("search", RejoinderRetriever(index.folder, top_k=1, context=1))
+    template = "{{ documents[0].meta.after[0].text }}"
+    pipeline.add_component("prompt", PromptBuilder(template, required_variables=["documents"]))
+    pipeline.connect("search.documents", "prompt.documents")
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=OURS)
+    found = again.run({"search": {"query": "which port?"}}, include_outputs_from={"search"})
+    assert found["search"]["documents"][0].meta == around_port
+    assert found["prompt"]["prompt"] == "8000 :)"
+
+
 def test_settings_are_checked_when_they_are_used(index):
     with pytest.raises(InputError, match="is not an index"):
         RejoinderRetriever("missing/").warm_up()

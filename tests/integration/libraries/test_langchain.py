@@ -61,6 +61,11 @@ def test_conditions_are_met(index):
     assert {*found} == {"bob"}
 
 
+def test_messages_around_a_hit_are_in_its_metadata(index, around_port):
+    [document] = RejoinderRetriever(index, k=1, context=1).invoke("which port?")
+    assert {"score": document.metadata["score"], **around_port} == document.metadata
+
+
 def test_settings_are_checked(index):
     with pytest.raises(InputError, match="is not an index"):
         RejoinderRetriever("missing/")

@@ -72,6 +72,15 @@ def test_conditions_are_met(index):
     assert {*found} == {"bob"}
 
 
+def test_messages_around_a_hit_are_in_its_metadata(index, around_port):
+    retriever = RejoinderRetriever(index, similarity_top_k=1, context=1)
+    [found] = retriever.retrieve("which port?")
+    assert found.node.metadata == around_port
+    Settings.embed_model = MockEmbedding(embed_dim=1)
+    answer = RetrieverQueryEngine.from_args(retriever, llm=MockLLM()).query("which port?")
+    assert "8000 :)" in str(answer)
+
+
 def test_settings_are_checked(index):
     with pytest.raises(InputError, match="is not an index"):
         RejoinderRetriever("missing/")

@@ -79,6 +79,11 @@ def test_conditions_are_met(index):
     assert {*found} == {"bob"}
 
 
+def test_messages_around_a_hit_are_in_its_row(index, around_port):
+    [row] = RejoinderRetriever(index, context=1).search("which port?", 1)
+    assert row == {"id": "102", "text": row["text"], "score": row["score"], **around_port}
+
+
 def test_settings_are_checked(index):
     with pytest.raises(InputError, match="is not an index"):
         RejoinderRetriever("missing/")
