@@ -42,6 +42,8 @@ def test_questions_and_gold_of_the_xml(tmp_path):
     assert questions.queries[1].original.text("body") == ""
     assert first.ranks.tolist() == [2, 5]
     assert first.relevant.tolist() == [False, True]
+    assert [one.comments for one in first.related] == [["a comment"], ["a comment"]]
+    assert first.original.comments == []
 
 
 def test_gold_of_a_relevancy_file_where_the_xml_has_none(tmp_path):

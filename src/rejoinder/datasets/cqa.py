@@ -3,7 +3,7 @@
 import io
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,8 @@ from rejoinder.io.formats.tables import table_rows
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _FILES = {
+    ("2016", "train-part1"): ("SemEval2016-Task3-CQA-QL-train-part1.xml",) * 2,
+    ("2016", "train-part2"): ("SemEval2016-Task3-CQA-QL-train-part2.xml",) * 2,
     ("2016", "dev"): ("SemEval2016-Task3-CQA-QL-dev.xml", "SemEval2016-Task3-CQA-QL-dev.xml"),
     ("2016", "test"): (
         "SemEval2016-Task3-CQA-QL-test-input.xml",
@@ -37,6 +39,8 @@ class Question:
     id: str
     subject: str
     body: str
+    comments: list[str] = field(default_factory=list)
+    """What was answered in its thread, where the file tells."""
 
     def text(self, part: str = "both") -> str:
         """Returns the `subject`, the `body`, or `both` with a space between them."""
@@ -71,7 +75,9 @@ class QuestionSet:
 
 
 def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
-    """Reads the questions of 2016 (dev, test) or 2017 (test), with gold from the XML or a file.
+    """Reads the questions of a year and split, with gold from the XML or a file.
+
+    There are 2016 train-part1, train-part2, dev and test, and 2017 test.
 
     Raises:
         InputError: a file is missing, the XML is damaged, or a question has no judgement.
@@ -102,7 +108,11 @@ def parse_cqa(
                 continue
             original = _question(element, "ORGQ_ID", "OrgQSubject", "OrgQBody")
             _, found = queries.setdefault(original.id, (original, []))
-            for related in element.iter("RelQuestion"):
+            for related in element.iter():
+                if related.tag == "RelComment" and found:
+                    found[-1][0].comments.append(_text(related, "RelCText"))
+                if related.tag != "RelQuestion":
+                    continue
                 question = _question(related, "RELQ_ID", "RelQSubject", "RelQBody")
                 where = f"{path}: question {question.id}"
                 if question.id in ids:
@@ -159,10 +169,11 @@ def _judged(name: str, label: str, gold: Mapping[str, bool] | None, where: str) 
 
 
 def _question(element: ET.Element, id_name: str, subject: str, body: str) -> Question:
-    def text(name: str) -> str:
-        return " ".join((element.findtext(name) or "").split())
+    return Question(element.get(id_name, ""), _text(element, subject), _text(element, body))
 
-    return Question(element.get(id_name, ""), text(subject), text(body))
+
+def _text(element: ET.Element, name: str) -> str:
+    return " ".join((element.findtext(name) or "").split())
 
 
 def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:

@@ -426,6 +426,8 @@ def test_readers_return_the_official_numbers_of_rows(shared_data):
     for split in ("dev", "test"):
         queries = read_cqa(shared_data, "2016", split).queries
         assert sum(len(query.related) for query in queries) == official_rows("cqa16", split)
+    queries = read_cqa(shared_data, "2016", "train-part2").queries
+    assert sum(len(one.comments) for query in queries for one in query.related) == 6_700
     read = {"sst2": read_sst(shared_data, 2), "trec": read_trec(shared_data)}
     for name, found in {**read, "mrpc": read_mrpc(shared_data)}.items():
         for split, rows in found.splits.items():
