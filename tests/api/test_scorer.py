@@ -11,7 +11,8 @@ from rejoinder.api.scorer import fit_scorer, intervals, scaled
 from rejoinder.datasets.sts import pair_keys
 from rejoinder.errors import BusyError, InputError, ModelError, RejoinderError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.scoring.scorer import FILE, WEIGHTS, Scorer
+from rejoinder.inference.scoring.files import FILE, WEIGHTS
+from rejoinder.inference.scoring.scorer import Scorer
 from rejoinder.io.files.claims import claim_output
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import shipped_model

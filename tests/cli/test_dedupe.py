@@ -6,6 +6,7 @@ import pytest
 from rich.text import Text
 
 from export_samples import slack, write
+from rejoinder.inference.scoring.files import shipped_scorer
 
 QUESTIONS = """How do I reset my password?
 how can I reset my password
@@ -74,6 +75,29 @@ def test_examples_are_measured(call, questions, tmp_path):
     status, tree, _ = call("dedupe", questions, "--examples", tmp_path / "pairs.jsonl", "--json")
     found = json.loads(tree)
     assert (status, found["basis"], found["f1"]) == (0, "examples", 1)
+
+
+OPENING = """Is the office open on Sunday?
+Is the office closed on Sunday?
+is the office open this Sunday
+"""
+
+
+def test_a_scorer_confirms_what_is_near(call, tmp_path):
+    (tmp_path / "texts.txt").write_text(OPENING)
+    words = ("dedupe", tmp_path / "texts.txt", "--threshold", 0.7, "--json")
+    assert json.loads(call(*words)[1])["dropped"] == 2
+    found = json.loads(call(*words, "--scorer", "--out", tmp_path / "out")[1])
+    assert (found["dropped"], found["least_score"]) == (1, 4)
+    [group] = found["groups"]
+    assert {group["id"], group["dropped"][0]["id"]} == {"1", "3"}
+    again = json.loads(call("dedupe", tmp_path / "out", "--threshold", 0.65, "--json")[1])
+    assert (again["dropped"], again["least_score"]) == (1, 4)
+    found = json.loads(call(*words, "--scorer-from", shipped_scorer(), "--least-score", 1)[1])
+    assert found["dropped"] == 2
+    for wrong in (["--least-score", 3], ["--scorer", "--least-score", 0],
+                  ["--scorer", "--model", "rejoinder-small"]):  # fmt: skip
+        assert call(*words, *wrong)[0] == 2
 
 
 @pytest.mark.parametrize(

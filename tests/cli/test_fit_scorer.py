@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from rejoinder.api import scorer as fitting
 from rejoinder.cli.main import app
 from rejoinder.errors import RejoinderError
-from rejoinder.inference.scoring.scorer import FILE
+from rejoinder.inference.scoring.files import FILE
 
 WORDS = "the cat sleeps on warm sofas in our small old house near a wide river".split()  # noqa: SIM905
 

@@ -26,9 +26,9 @@ def start(tmp_path):
     """Starts a server on a free port; returns the process and its address."""
     processes = []
 
-    def run(*words, **variables):
+    def run(*words, model="rejoinder-small", **variables):
         process = subprocess.Popen(
-            [PROGRAM, "serve", "rejoinder-small", "--port", "0", *map(str, words)],
+            [PROGRAM, "serve", model, "--port", "0", *map(str, words)],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **variables},
@@ -36,7 +36,7 @@ def start(tmp_path):
         )
         processes.append(process)
         line = process.stderr.readline()
-        address = re.fullmatch(r"rejoinder: rejoinder-small at (http://\S+)\n", line)
+        address = re.fullmatch(rf"rejoinder: {model} at (http://\S+)\n", line)
         assert address, line
         return process, address[1]
 
@@ -180,3 +180,12 @@ def test_small_answers_are_sent_at_once():
         listening.accept()[0] as accepted,
     ):
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_scorer_orders_texts(start, fails):
+    _, address = start("--scorer", model="rejoinder-base")
+    body = {"query": "He is playing chess.", "texts": ["He never plays chess.", "He plays chess."]}
+    hits = httpx.post(f"{address}/rerank", json={**body, "raw_scores": True}).json()
+    assert [hit["index"] for hit in hits] == [1, 0]
+    assert hits[0]["score"] > 4
+    assert "rejoinder-base" in fails("rejoinder-small", "--scorer", "--port", "0")

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from serving import running
+from rejoinder.errors import ModelError
+from rejoinder.inference.scoring.files import shipped_scorer
+from rejoinder.inference.scoring.scorer import Scorer
+from rejoinder.models.folder import read_model
+from rejoinder.models.shipped import shipped_model
+from rejoinder.serve.app import create_app
+from serving import running, running_app
 from tiny_models import bilstm_model
 
 AGES = ["How old are you?", "What is your age?", "I like pizza."]
@@ -87,6 +93,23 @@ def test_rerank_orders_by_similarity_and_scores_from_0_to_1(server, encoder):
     assert np.allclose(
         [hit["score"] for hit in hits], [(1 + hit["score"]) / 2 for hit in raw], atol=1e-6
     )
+
+
+def test_rerank_by_a_scorer():
+    model, folder = read_model(shipped_model()), shipped_scorer()
+    body = {"query": "He is playing chess.", "texts": ["He never plays chess.", "He plays chess."]}
+    with running_app(create_app(model, scorer=folder)) as started:
+        raw = started.client.post("/rerank", json={**body, "raw_scores": True}).json()
+        hits = started.client.post("/rerank", json={**body, "return_text": True}).json()
+        refused = started.client.post("/rerank", json={**body, "texts": ["a"] * 3_000})
+    expected = Scorer(folder).score([body["query"]] * 2, body["texts"])
+    assert [hit["index"] for hit in raw] == [1, 0]
+    assert [hit["score"] for hit in raw] == pytest.approx(expected[::-1].tolist(), abs=0.05)
+    assert [hit["score"] for hit in hits] == pytest.approx([hit["score"] / 5 for hit in raw])
+    assert hits[0]["text"] == body["texts"][1]
+    assert refused.status_code == 422
+    with pytest.raises(ModelError):
+        create_app(read_model(shipped_model("rejoinder-small")), scorer=folder)
 
 
 def test_tokenize_names_what_the_model_reads(server, model):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rejoinder.api.collection import Collection, Given, Model, open_collection
 from rejoinder.api.duplicates import Duplicates, check_threshold
+from rejoinder.api.second_stage import LEAST_SCORE, SecondStage, second_stage
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.encoders.layers import Array
@@ -23,6 +24,7 @@ from rejoinder.inference.duplicate_thresholds import (
 )
 from rejoinder.inference.marks import differing, marks_of
 from rejoinder.inference.near_pairs import LEAST, NearPairs, Survey, near_pairs, survey
+from rejoinder.inference.scoring.scorer import Scorer
 from rejoinder.io.files.platform import default_workers
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
@@ -50,6 +52,8 @@ def dedupe(
     examples: Examples | None = None,
     false_positives: float | None = None,
     floor: float | None = None,
+    scorer: Scorer | None = None,
+    least_score: float | None = None,
     columns: str | None = None,
     where: Where | None = None,
     questions: bool = False,
@@ -73,6 +77,9 @@ def dedupe(
             (`inference.duplicate_thresholds`). Default: 0.001, with a threshold of at most 0.9.
         floor: The least threshold that `rethreshold` of the result will take. Default: 0.1 below
             the threshold, or higher where there are more than 50 million such pairs.
+        scorer: Scores the pairs from the floor on a second time, by their words one by one.
+        least_score: Score by the scorer, from 0 to 5, from which two texts mean the same; the
+            cosine must reach the threshold, too. Default: 4.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Conditions on messages, see `Index.search`.
         questions: Compare only texts with a question mark.
@@ -92,6 +99,7 @@ def dedupe(
         MissingExtraError: a package is missing that reads the source or the examples.
     """
     _check(threshold, examples, false_positives, floor)
+    confirms = second_stage(scorer, least_score, progress)
     if not isinstance(source, Collection):
         source = open_collection(
             source, encoder, columns=columns, where=where, questions=questions,
@@ -108,14 +116,16 @@ def dedupe(
     embeddings = source.embeddings if len(firsts) == len(rows) else source.embeddings[firsts]
     seen = survey(embeddings, *((_SURVEYED,) if len(embeddings) > _LARGE else ()))
     neighbours = _neighbours(source)
-    estimate = _estimate(source, seen, neighbours, threshold, examples, false_positives)
+    estimate = _estimate(source, seen, neighbours, threshold, examples, false_positives, confirms)
     least = _floor(seen, estimate.threshold) if floor is None else floor
     pairs = near_pairs(embeddings, least, workers, lambda *done: progress("comparing", *done))
     sample = seen.found(pairs, least)
-    pairs = pairs.where(~_differ(pairs, [source.texts[row] for row in firsts.tolist()], source))
+    texts = [source.texts[row] for row in firsts.tolist()]
+    pairs = pairs.where(~_differ(pairs, texts, source))
+    pairs = pairs.where(confirms(pairs, texts))
     return Duplicates(
         source.ids, source.texts, source.about, rows, pairs, least, estimate, sample,
-        seen.best, neighbours,
+        seen.best, neighbours, None if scorer is None else least_score or LEAST_SCORE,
     )  # fmt: skip
 
 
@@ -215,6 +225,7 @@ def _estimate(
     threshold: float | None,
     examples: Examples | None,
     false_positives: float | None,
+    confirms: SecondStage,
 ) -> Estimate:
     if threshold is not None:
         return expected_at(float(threshold), "given", seen.best, neighbours)
@@ -230,7 +241,8 @@ def _estimate(
     count = len(first)
     numbers = np.arange(2 * count, dtype=np.int32)
     pairs = NearPairs(2 * count, numbers[:count], numbers[count:], cosines)
-    cosines[_differ(pairs, [*first, *second], source)] = -1
+    texts = [*first, *second]
+    cosines[_differ(pairs, texts, source) | ~confirms(pairs, texts)] = -1
     return threshold_of_examples(cosines.astype(np.float64), alike, LEAST)
 
 

@@ -95,6 +95,8 @@ class Duplicates:
     """(S,) float32: cosines of sampled texts with their nearest others."""
     neighbours: Array = field(repr=False)
     """(M,) float32: cosines of messages with those before them."""
+    least_score: float | None = None
+    """What the pairs score at least by a scorer, from 0 to 5, if one was given."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -212,6 +214,7 @@ class Duplicates:
             "duplicate_ratio": round(self.duplicate_ratio, 6),
             "exact_duplicate_ratio": round(self.exact_duplicate_ratio, 6),
             **asdict(self.estimate), "floor": self.floor, "search_recall": self.search_recall,
+            "least_score": self.least_score,
         }  # fmt: skip
 
     def save(
@@ -245,7 +248,7 @@ class Duplicates:
         )
         facts = {
             "format_version": FORMAT, "rows": self.pairs.rows, "floor": self.floor,
-            "estimate": asdict(self.estimate),
+            "estimate": asdict(self.estimate), "least_score": self.least_score,
         }  # fmt: skip
         tensors: dict[str, NDArray[Any]] = {
             "texts": np.frombuffer(texts, np.uint8),
@@ -292,6 +295,7 @@ class _Facts(Record, frozen=True):
     rows: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     floor: Annotated[float, Meta(ge=0, le=1)]
     estimate: Estimate
+    least_score: float | None = None
 
 
 def _restored(
@@ -316,6 +320,7 @@ def _restored(
         ids, texts, about or [{}] * len(texts), tensors["rows"].astype(np.int64),
         NearPairs(rows, *pairs), facts.floor, facts.estimate,
         Found(tensors["sampled"], tensors["found"]), tensors["nearest"], tensors["neighbours"],
+        facts.least_score,
     )  # fmt: skip
 
 

@@ -17,17 +17,15 @@ from rejoinder.encoders.layers import Array
 from rejoinder.errors import DataMissingError, InputError, require
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.scoring.families import FAMILIES
-from rejoinder.inference.scoring.regression import LEAVES, Regression
-from rejoinder.inference.scoring.scorer import (
-    COVERAGE,
+from rejoinder.inference.scoring.files import (
     FILE,
     Keys,
-    PairFeatures,
-    Scorer,
     ScorerFacts,
     known_families,
     write_scorer,
 )
+from rejoinder.inference.scoring.regression import LEAVES, Regression
+from rejoinder.inference.scoring.scorer import COVERAGE, PairFeatures, Scorer
 from rejoinder.io.files.claims import claim_output
 from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
 from rejoinder.models.shipped import shipped_model

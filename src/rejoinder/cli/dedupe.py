@@ -14,6 +14,7 @@ from rejoinder.cli.options import (
     ModelOption,
     ModelSha256Option,
     OverwriteOption,
+    ScorerFromOption,
     ThreadsOption,
     WhereOption,
     epilog,
@@ -36,6 +37,7 @@ EXAMPLES = epilog(
     "rejoinder dedupe questions.txt",
     "rejoinder dedupe slack-export.zip --questions --min-words 5",
     "rejoinder dedupe questions.txt --examples pairs.jsonl",
+    "rejoinder dedupe questions.txt --scorer --threshold 0.8",
     "rejoinder dedupe index/ --false-positives 0.01 --json",
     "rejoinder dedupe tickets.csv --columns text=subject --out unique/",
     "rejoinder dedupe unique/ --threshold 0.95",
@@ -78,6 +80,16 @@ def dedupe(
             help="Least threshold to which OUT can be changed. Default: 0.1 below the threshold.",
         ),
     ] = None,
+    scorer: Annotated[
+        bool, "Also score pairs by the words one by one: they must reach --least-score."
+    ] = False,
+    scorer_from: ScorerFromOption = None,
+    least_score: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=5, help="Score from which two texts mean the same to the scorer. Default: 4."
+        ),
+    ] = None,
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
     columns: ColumnsOption = None,
@@ -101,6 +113,9 @@ def dedupe(
     """Find texts that mean the same, in groups around one to keep, the largest first."""
     if overwrite and out is None:
         raise InputError("--overwrite needs --out FOLDER.")
+    by_scorer = scorer or scorer_from is not None
+    if least_score is not None and not by_scorer:
+        raise InputError("--least-score needs --scorer or --scorer-from FOLDER.")
     if floor is not None and out is None:
         raise InputError("--floor is for what --out writes, whose threshold can be changed.")
     from rejoinder.api.duplicates import FILE
@@ -110,7 +125,7 @@ def dedupe(
             "--examples": examples, "--false-positives": false_positives, "--floor": floor,
             "--model": model, "--model-sha256": model_sha256, "--columns": columns,
             "--where": where, "--questions": questions, "--min-words": min_words,
-            "--threads": threads,
+            "--threads": threads, "--scorer": scorer, "--scorer-from": scorer_from,
         }  # fmt: skip
         found = _changed(Path(source), threshold, [name for name, value in given.items() if value])
     else:
@@ -118,6 +133,7 @@ def dedupe(
         found = _found(
             source, model, model_sha256, columns, where, chosen, threads=threads,
             threshold=threshold, examples=examples, false_positives=false_positives, floor=floor,
+            least_score=least_score, by_scorer=by_scorer, scorer_from=scorer_from,
         )  # fmt: skip
     if out is not None:
         found.save(out, overwrite=overwrite, inputs=[source, *([examples] if examples else [])])
@@ -146,11 +162,15 @@ def _found(
     columns: str | None,
     where: list[str] | None,
     chosen: dict[str, Any],
+    *,
+    by_scorer: bool,
+    scorer_from: Path | None,
     **settings: Any,
 ) -> "Duplicates":
     from rejoinder.api.collection import open_collection
     from rejoinder.api.dedupe import dedupe as find
     from rejoinder.cli.progress import Bar, encoding_bar
+    from rejoinder.inference.scoring.scorer import Scorer
 
     is_input = source == "-"
     with encoding_bar() as encoding:
@@ -162,13 +182,14 @@ def _found(
             progress=encoding,
             **chosen,
         )
+    scorer = Scorer(scorer_from, opened.encoder) if by_scorer else None
     with Bar("texts") as bar:
 
         def comparing(stage: str, done: int, total: int | None) -> None:
-            if len(opened) > _SHORT:
-                bar.show(stage, done, total)
+            if len(opened) > _SHORT or (total or 0) > _SHORT:
+                bar.show(stage, done, total, "pairs" if stage == "scoring" else "texts")
 
-        found = find(opened, **settings, progress=comparing)
+        found = find(opened, **settings, scorer=scorer, progress=comparing)
     note_left_out(opened.left_out)
     return found
 
@@ -239,6 +260,7 @@ def _summarise(found: "Duplicates") -> None:
         f"{len(found):,} texts: {len(found) - dropped:,} kept, {dropped:,} dropped "
         f"({found.duplicate_ratio:.1%}) in {len(found.groups):,} groups, from a cosine of "
         f"{found.threshold:.3g} ({_BASES[estimate.basis]})"
+        f"{'' if found.least_score is None else f' and a score of {found.least_score:g}'}"
     )
     if estimate.f1 is not None:
         status_line(

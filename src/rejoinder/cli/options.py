@@ -61,6 +61,11 @@ ColumnsOption = Annotated[
 ]
 """`--columns` of the commands that read files of texts."""
 
+ScorerFromOption = Annotated[
+    Path | None, "As --scorer, by a scorer of `rejoinder fit-scorer`, fitted with MODEL."
+]
+"""`--scorer-from` of the commands with `--scorer`."""
+
 WhereOption = Annotated[
     list[str] | None,
     typer.Option(

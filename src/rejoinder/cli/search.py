@@ -1,9 +1,10 @@
 """`rejoinder search`: finds the texts of a file, or of an index, that are nearest to a query."""
 
+from collections.abc import Callable
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,6 +24,10 @@ from rejoinder.cli.output import asked_for, form_of_output, print_table
 from rejoinder.cli.use import note_long, note_unknown, print_marked, unknown_texts
 from rejoinder.errors import InputError
 
+if TYPE_CHECKING:
+    from rejoinder.inference.encoder import SentenceEncoder
+    from rejoinder.inference.scoring.scorer import Found
+
 _SCORES = {"semantic": "cosine", "words": "bm25", "hybrid": "score"}
 """Name of the score of each mode of search."""
 
@@ -32,6 +37,7 @@ EXAMPLES = epilog(
     "rejoinder search 'How old are you?' --index index/",
     "rejoinder search 'error E1234 while printing' --index index/ --mode hybrid",
     "rejoinder search 'a book' --index chats/ --context 3",
+    "rejoinder search 'a book' --index chats/ --rerank 50",
     "rejoinder search 'a book' --index chats/ --where author=ann,since=2024-01-31",
 )
 
@@ -76,6 +82,18 @@ def search(
             help="Also print so many messages before and after each hit, of its thread or channel.",
         ),
     ] = None,
+    rerank: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Find so many hits, score each again by the words one by one, from 0 to 5, and "
+            "print the best.",
+        ),
+    ] = None,
+    scorer_from: Annotated[
+        Path | None,
+        "Score again by a scorer of `rejoinder fit-scorer`, fitted with MODEL.",
+    ] = None,
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:
     """Find the sentences of a file, or of an index, that are most similar to a query."""
@@ -84,8 +102,10 @@ def search(
     if columns is not None and index is not None:
         raise InputError("--columns is for --corpus; an index has its texts.")
     _refuse_without_effect(index, mode, weight, exact=exact, filtered=bool(where))
+    _check_rerank(rerank, top_k, scorer_from)
     if context is not None and (index is None or asked_for("tsv")):
         raise InputError("--context is for messages in an --index, as text or with --json.")
+    score, count = (_SCORES[mode], top_k) if rerank is None else ("score", rerank)
     marked = mode != "semantic"
     corpus = corpus or "-"
     if index is None and queries == corpus == "-":
@@ -94,6 +114,7 @@ def search(
     if not wanted:
         raise InputError("a query is needed, as an argument or by --queries FILE.")
     texts: list[str] = []
+    rescored = _rescoring(rerank, scorer_from, wanted, top_k)
     if index is not None:
         from rejoinder.index.indexing import Index
 
@@ -101,12 +122,13 @@ def search(
         opened = Index.open(index, place, on_too_long=on_too_long)
         encoder, label = opened.encoder, "id"
         by_query = opened.search(
-            wanted, top_k, mode=mode, weight=weight, exact=exact,
+            wanted, count, mode=mode, weight=weight, exact=exact,
             where=where_conditions(where or []), context=context or 0,
         )  # fmt: skip
+        by_query = rescored(encoder, by_query)
         if any(hit.about for hits in by_query for hit in hits):
             print_messages(
-                opened.find, wanted, by_query, _SCORES[mode], marked=marked, context=bool(context)
+                opened.find, wanted, by_query, score, marked=marked, context=bool(context)
             )
             return
         found: list[list[tuple[float, str | int, str]]] = [
@@ -116,17 +138,17 @@ def search(
         entries = list(stream_entries(corpus, columns))
         texts = [entry.encoded for entry in entries]
         encoder, label = open_encoder(model, model_sha256, on_too_long), "line"
-        nearest = encoder.search(wanted, texts, top_k)
+        nearest = rescored(encoder, encoder.search(wanted, texts, count))
         if entries and entries[0].about:
-            print_messages(finder(entries), wanted, hits_among(entries, nearest), "cosine")
+            print_messages(finder(entries), wanted, hits_among(entries, nearest), score)
             return
         found = [[(hit.score, hit.index + 1, hit.text) for hit in hits] for hits in nearest]
     rows: list[tuple[Any, ...]] = [
-        (text, rank, round(score, 6), place, hit)
+        (text, rank, round(value, 6), place, hit)
         for text, hits in zip(wanted, found, strict=True)
-        for rank, (score, place, hit) in enumerate(hits, 1)
+        for rank, (value, place, hit) in enumerate(hits, 1)
     ]
-    names: tuple[str, ...] = ("query", "rank", _SCORES[mode], label, "text")
+    names: tuple[str, ...] = ("query", "rank", score, label, "text")
     sides = {"query": [row[0] for row in rows], "text": [row[-1] for row in rows]}
     unknown = unknown_texts(encoder, [*wanted, *sides["text"]])
     if form_of_output() == "table":
@@ -143,6 +165,24 @@ def search(
     note_unknown(unknown, sides["text"], "hits")
     note_long(encoder, wanted, "queries")
     note_long(encoder, texts, "sentences")
+
+
+def _check_rerank(rerank: int | None, top_k: int, scorer_from: Path | None) -> None:
+    if rerank is not None and rerank < top_k:
+        raise InputError(f"--rerank {rerank} finds fewer than --top-k {top_k}; raise it.")
+    if scorer_from is not None and rerank is None:
+        raise InputError("--scorer-from is for hits that --rerank N scores again.")
+
+
+def _rescoring(
+    rerank: int | None, scorer_from: Path | None, queries: list[str], top_k: int
+) -> "Callable[[SentenceEncoder, list[list[Found]]], list[list[Found]]]":
+    """Returns what chooses the hits to print: all, or with `--rerank` the best by a scorer."""
+    if rerank is None:
+        return lambda _, hits: hits
+    from rejoinder.inference.scoring.scorer import Scorer
+
+    return lambda encoder, hits: Scorer(scorer_from, encoder).rerank(queries, hits, top_k)
 
 
 def _refuse_without_effect(

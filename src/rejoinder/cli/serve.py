@@ -9,7 +9,14 @@ import typer
 
 from rejoinder.cli.lines import stream_entries
 from rejoinder.cli.models import model_folder
-from rejoinder.cli.options import ColumnsOption, ModelSha256Option, ThreadsOption, epilog, prints
+from rejoinder.cli.options import (
+    ColumnsOption,
+    ModelSha256Option,
+    ScorerFromOption,
+    ThreadsOption,
+    epilog,
+    prints,
+)
 from rejoinder.cli.output import note
 from rejoinder.errors import InputError, require
 
@@ -25,6 +32,7 @@ EXAMPLES = epilog(
     "rejoinder serve",
     "rejoinder serve model/ --port 9000 --texts questions.txt",
     "rejoinder serve --index index/",
+    "rejoinder serve --scorer",
 )
 
 
@@ -51,6 +59,8 @@ def serve(
         Path | None,
         "Folder of `rejoinder index`, which /search searches, with its model.",
     ] = None,
+    scorer: Annotated[bool, "Let /rerank score by the words one by one, too."] = False,
+    scorer_from: ScorerFromOption = None,
     api_key_file: Annotated[
         Path | None,
         f"File with the key that requests need. Or set ${KEY_VARIABLE}.",
@@ -75,6 +85,7 @@ def serve(
 ) -> None:
     """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
     from rejoinder.index.folder import TextIndex
+    from rejoinder.inference.scoring.files import shipped_scorer
     from rejoinder.serve.settings import ServerSettings
 
     settings = ServerSettings(
@@ -97,7 +108,11 @@ def serve(
     opened = None if index is None else TextIndex(index)
     require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
     chosen = model_folder(model, model_sha256) if opened is None or model is not None else None
-    run_server(settings, None, model=chosen, texts=entries, index=opened, threads=threads)
+    run_server(
+        settings, None, model=chosen, texts=entries, index=opened,
+        scorer=shipped_scorer() if scorer and scorer_from is None else scorer_from,
+        threads=threads,
+    )  # fmt: skip
 
 
 def run_server(
@@ -107,6 +122,7 @@ def run_server(
     model: Path | None = None,
     texts: "Sequence[Entry]" = (),
     index: "TextIndex | None" = None,
+    scorer: Path | None = None,
     explored: "Explored | None" = None,
     threads: int | None = None,
 ) -> None:
@@ -118,6 +134,7 @@ def run_server(
         model: Folder of the model; by default that of the index.
         texts: What it searches, if it has no index.
         index: The index that it searches.
+        scorer: Folder of the scorer that `/rerank` takes, instead of the cosine.
         explored: What was found in the index.
         threads: CPU threads of the encoder.
     """
@@ -133,8 +150,9 @@ def run_server(
         if index is not None:
             refuse_other_model(index, contents.describe())
         app = create_app(
-            contents, settings, texts=texts, index=index, explored=explored, threads=threads
-        )
+            contents, settings, texts=texts, index=index, scorer=scorer, explored=explored,
+            threads=threads,
+        )  # fmt: skip
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         address = f"http://{host}:{listening.getsockname()[1]}"
 

@@ -13,6 +13,7 @@ from rejoinder.cli.options import (
     ModelOption,
     ModelSha256Option,
     OnTooLongOption,
+    ScorerFromOption,
     epilog,
     prints,
 )
@@ -62,9 +63,7 @@ def similarity(
         "Score by the words one by one, too, as people would, and print the interval in which nine "
         "of ten people's scores are.",
     ] = False,
-    scorer_from: Annotated[
-        Path | None, "As --scorer, by a scorer of `rejoinder fit-scorer`, fitted with MODEL."
-    ] = None,
+    scorer_from: ScorerFromOption = None,
     why: Annotated[bool, "With a scorer, print what moved the score."] = False,
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:

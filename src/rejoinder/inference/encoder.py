@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from rejoinder.models.remote import Progress
 from rejoinder.models.shipped import shipped_model
 from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import same_words
+
+if TYPE_CHECKING:
+    from rejoinder.inference.scoring.scorer import Scorer
 
 
 class SentenceEncoder(Mining):
@@ -330,6 +333,27 @@ class SentenceEncoder(Mining):
         kind = self._model.kind
         reads_order = kind.name != "dan" or bool(self._model.features.config()["bigram_buckets"])
         return not reads_order and same_words(first, second)
+
+    def score(self, first: Sentences, second: Sentences) -> Any:
+        """Returns how alike texts are, from 0 (unrelated) to 5 (same meaning).
+
+        `Scorer`, which comes with the package, compares words one by one, too. It documents
+        arguments, result and errors.
+
+        >>> encoder = SentenceEncoder()
+        >>> encoder.score("Two dogs run.", "2 dogs are running.") > 4
+        True
+
+        Raises:
+            ModelError: the scorer of the package is for another model.
+        """
+        return self._scorer.score(first, second)
+
+    @cached_property
+    def _scorer(self) -> "Scorer":
+        from rejoinder.inference.scoring.scorer import Scorer
+
+        return Scorer(encoder=self, threads=self._threads)
 
     @property
     def entails(self) -> bool:

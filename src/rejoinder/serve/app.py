@@ -1,6 +1,7 @@
 """Creates the FastAPI app of a model."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -27,6 +28,7 @@ def create_app(
     *,
     texts: Sequence[Entry] = (),
     index: TextIndex | None = None,
+    scorer: Path | None = None,
     explored: Explored | None = None,
     threads: int | None = None,
 ) -> FastAPI:
@@ -37,16 +39,18 @@ def create_app(
         settings: By default those of `ServerSettings`.
         texts: The texts that `/search` searches.
         index: An index to search instead, made with the same model.
+        scorer: Folder of a scorer fitted with the model, which `/rerank` takes instead of the
+            cosine.
         explored: What was found in the index.
         threads: CPU threads of the encoder; by default all.
 
     Raises:
         InputError: an argument is out of range.
-        ModelError: the model can't be run.
+        ModelError: the model can't be run, or the scorer is damaged or for another model.
         MissingExtraError: it needs a package that is not installed.
     """
     settings = settings or ServerSettings()
-    service = Service(model, settings, texts, index, threads)
+    service = Service(model, settings, texts, index, threads, scorer)
     service.explored = explored
 
     app = FastAPI(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from rejoinder.errors import InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.where import ConditionError
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.scoring.scorer import HIGHEST, Scorer
 from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.inference.why import Explanation, can_explain, explain
 from rejoinder.models.folder import ModelContents
@@ -54,16 +56,19 @@ class Service:
         texts: Sequence[Entry] = (),
         index: TextIndex | None = None,
         threads: int | None = None,
+        scorer: Path | None = None,
     ) -> None:
         """Starts the worker. `texts` are encoded for `search`, unless there is an `index`.
 
         Raises:
             InputError: `threads` is out of range, or a text is not a string.
-            ModelError: the encoder kind is unknown.
+            ModelError: the encoder kind is unknown, or the scorer is damaged or for another model.
             MissingExtraError: the encoder needs a package that is not installed.
         """
         self.settings, self._model = settings, model
         self.encoder = SentenceEncoder(model, threads=threads)
+        self.scorer = None if scorer is None else Scorer(scorer, self.encoder, threads=threads)
+        """What `/rerank` scores with, unless it is by the cosine."""
         self.description = self.encoder.describe()
         self.name: str = self.description["name"]
         training = self.description["training"].get("config", {}).get("training", {})
@@ -170,6 +175,18 @@ class Service:
         rows = await self.embed([text, *others])
         [cosines] = self.encoder.similarity(rows[:1], rows[1:])
         return np.asarray(cosines)
+
+    async def scores(self, query: str, texts: Sequence[str], *, raw: bool) -> list[float]:
+        """Returns how well texts fit a query, from 0 to 1.
+
+        If `raw` they are from 0 to 5 by a scorer, otherwise cosines.
+        """
+        if self.scorer is None:
+            cosines = await self.cosines(query, texts)
+            return (cosines if raw else (1 + cosines) / 2).tolist()  # type: ignore[no-any-return]
+        work = partial(self.scorer.score, [query] * len(texts), texts)
+        found = await self.batcher.call(work, 2 * len(texts))
+        return (found if raw else found / HIGHEST).tolist()  # type: ignore[no-any-return]
 
     @property
     def searched(self) -> int:

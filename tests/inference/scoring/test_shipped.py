@@ -7,8 +7,11 @@ from typer.testing import CliRunner
 
 from rejoinder.api.encoders import load_encoder
 from rejoinder.cli.main import app
+from rejoinder.errors import InputError, ModelError
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.scoring.families import FAMILIES
-from rejoinder.inference.scoring.scorer import WEIGHTS, Scorer, shipped_scorer
+from rejoinder.inference.scoring.files import WEIGHTS, shipped_scorer
+from rejoinder.inference.scoring.scorer import Scorer
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +54,44 @@ def test_the_command_line_uses_it():
     result = CliRunner().invoke(app, words)
     [row] = json.loads(result.stdout)
     assert row["why"]["negation"] < 0
+
+
+def test_an_encoder_scores_by_it(scorer):
+    pair = ("Two dogs run.", "2 dogs are running.")
+    assert SentenceEncoder().score(*pair) == scorer.score(*pair)
+    with pytest.raises(ModelError):
+        SentenceEncoder("rejoinder-small").score(*pair)
+
+
+TEXTS = ["He never plays chess.", "It rains.", "He plays chess."]
+
+
+def test_hits_are_scored_again(scorer):
+    queries = ["He is playing chess.", "Rain is falling."]
+    found = scorer.encoder.search(queries, TEXTS, 3)
+    again = scorer.rerank(queries, found, 2)
+    assert [len(hits) for hits in again] == [2, 2]
+    assert [hits[0].text for hits in again] == ["He plays chess.", "It rains."]
+    for query, hits in zip(queries, again, strict=True):
+        scores = [hit.score for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+        expected = scorer.score([query] * 2, [hit.text for hit in hits])
+        assert scores == pytest.approx(expected.tolist(), abs=0.05)
+        assert [TEXTS[hit.index] for hit in hits] == [hit.text for hit in hits]
+    assert scorer.rerank([], []) == []
+    assert scorer.rerank("a", [[]]) == [[]]
+    for wrong in ((["a"], []), ("a", found[:1], 0)):
+        with pytest.raises(InputError):
+            scorer.rerank(*wrong)
+
+
+def test_a_search_on_the_command_line_scores_hits_again(scorer, tmp_path):
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    words = ("search", "He is playing chess.", "--corpus", str(tmp_path / "texts.txt"), "--json")
+    result = CliRunner().invoke(app, [*words, "--rerank", "3", "--top-k", "2"])
+    rows = json.loads(result.stdout)
+    assert [row["line"] for row in rows] == [3, 1]
+    expected = scorer.score(["He is playing chess."] * 2, [TEXTS[2], TEXTS[0]])
+    assert [row["score"] for row in rows] == pytest.approx(expected.tolist(), abs=0.05)
+    for wrong in (["--rerank", "2"], ["--scorer-from", str(shipped_scorer())], ["--rerank", "0"]):
+        assert CliRunner().invoke(app, [*words, *wrong]).exit_code != 0

@@ -1,69 +1,55 @@
 """`Scorer`: scores how alike two texts are from 0 to 5, with an interval and the reasons."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from msgspec import to_builtins
-from numpy.typing import NDArray
-from safetensors.numpy import save
 
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.inputs import Sentences, as_texts, flag
+from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
 from rejoinder.inference.outputs import each_batch
 from rejoinder.inference.scoring.batch import PairReader
-from rejoinder.inference.scoring.families import FAMILIES, features_of
+from rejoinder.inference.scoring.families import features_of
 from rejoinder.inference.scoring.families.base import Family
-from rejoinder.inference.scoring.regression import Regression
-from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
-from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed_text
+from rejoinder.inference.scoring.files import (
+    WEIGHTS,
+    Keys,
+    known_families,
+    read_scorer,
+    shipped_scorer,
+)
 from rejoinder.io.files.platform import default_workers
-from rejoinder.io.files.states import read_one_state
-from rejoinder.io.formats.decoding import Record
 from rejoinder.models.shipped import shipped_model
-from rejoinder.models.tensors import read_tensors
 from rejoinder.text.features import WordFeatures
 
-FILE, WEIGHTS = "scorer.json", "scorer.safetensors"
 HIGHEST = 5.0
 """The score of texts that mean the same; 0 is that of unrelated ones."""
 COVERAGE = 0.9
 """Share of true scores that lie within their interval."""
-_FORMAT = 1
 _BLOCK = 128
 """Pairs whose features are computed at a time."""
-_REMEDY = "Copy the whole folder again, or fit it again: `rejoinder fit-scorer`."
-_INTERVAL, _PAIRS = ("interval.scores", "interval.low", "interval.high"), "fitted_pairs"
-
-Interval = tuple[Array, Array, Array]
-"""Scores in ascending order, and what to add to each for the ends of its interval."""
-Keys = NDArray[np.uint64]
-"""`datasets.sts.pair_keys` of pairs."""
 
 
-class ScorerFacts(Record, frozen=True):
-    """What a scorer was fitted on, and with what: the content of `scorer.json`."""
+class Hit(Protocol):
+    """What a search returns: a dataclass with a text and a score."""
 
-    encoder: str
-    """Name of the model whose embeddings the features are of."""
-    encoder_sha256: str
-    """SHA-256 of its weights."""
-    families: Mapping[str, list[str]]
-    """Names of the features of each family."""
-    pairs: Mapping[str, int]
-    """Pairs fitted on, by set."""
-    leaks_dropped: int
-    """Pairs of those sets that are left out because an evaluation set has them, or repeat."""
-    seed: int
-    dev: Mapping[str, float]
-    """Scores on STS-B dev."""
-    files: Mapping[str, Mapping[str, Any]]
-    """Size and SHA-256 of each other file."""
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def text(self) -> str:
+        """The text that was found."""
+
+    @property
+    def score(self) -> float:
+        """How well it fits the query."""
+
+
+Found = TypeVar("Found", bound=Hit)
 
 
 @dataclass(frozen=True)
@@ -132,8 +118,7 @@ class Scorer:
             ModelError: there is no such scorer, it is damaged, or it was fitted with another model.
         """
         folder = shipped_scorer() if scorer is None else Path(scorer)
-        contents = read_one_state(folder / FILE, lambda: _read(folder))
-        self.facts, self._regression, self._interval, self._pairs = contents
+        self.facts, self._regression, self._interval, self._pairs = read_scorer(folder)
         self._families = known_families(self.facts.families, folder)
         if encoder is None:
             encoder = SentenceEncoder(shipped_model(self.facts.encoder), threads=1)
@@ -194,6 +179,41 @@ class Scorer:
             pairs.append(ScoredPair(score, low, high, self._regression.usual, tuple(moves)))
         return pairs
 
+    def rerank(
+        self, queries: Sentences, hits: Sequence[Sequence[Found]], top_k: int | None = None
+    ) -> list[list[Found]]:
+        """Scores again what a search found, and returns the best of each query, best first.
+
+        >>> scorer = Scorer()
+        >>> texts = ["He plays chess.", "He never plays chess.", "It rains."]
+        >>> found = scorer.encoder.search(["He is playing chess."], texts, 3)
+        >>> [[best]] = scorer.rerank(["He is playing chess."], found, 1)
+        >>> best.text, best.score > 4
+        ('He plays chess.', True)
+
+        Args:
+            queries: A string, or Q strings.
+            hits: Q lists of hits of `SentenceEncoder.search` or `Index.search`.
+            top_k: Most hits to return for each query. Default: all.
+
+        Returns:
+            Q lists of the same hits with `score` from 0 to 5. Equal scores keep their order.
+
+        Raises:
+            InputError: the numbers of queries and lists differ, or `top_k` is not a whole number
+                of at least 1.
+        """
+        texts, _ = as_texts(queries)
+        top_k = None if top_k is None else whole_number("top_k", top_k)
+        if len(texts) != len(hits):
+            raise InputError(
+                f"{len(texts)} queries and hits of {len(hits)}; as many of each are needed."
+            )
+        asked = [text for text, found in zip(texts, hits, strict=True) for _ in found]
+        scores = iter(self.score(asked, [hit.text for found in hits for hit in found]).tolist())
+        scored = [[replace(hit, score=next(scores)) for hit in found] for found in hits]
+        return [sorted(found, key=lambda hit: -hit.score)[:top_k] for found in scored]
+
     # what `rejoinder evaluate` judges
     def encode(self, sentences: Sequence[str]) -> Array:
         """Returns the embeddings of the model."""
@@ -248,75 +268,3 @@ def _sides(first: Sentences, second: Sentences) -> tuple[list[str], list[str], b
     if len(left) != len(right) or one != other:
         raise InputError(f"{len(left)} and {len(right)} texts; as many of each are needed.")
     return left, right, one
-
-
-def shipped_scorer() -> Path:
-    """Returns the folder of the scorer that comes with the package.
-
-    Raises:
-        ModelError: this installation has none.
-    """
-    folder = Path(str(files("rejoinder").joinpath("data", "scorer")))
-    if not (folder / FILE).is_file():
-        raise ModelError(
-            "this installation has no scorer. Give the folder of one, which `rejoinder fit-scorer` "
-            "writes."
-        )
-    return folder
-
-
-def known_families(families: Mapping[str, Sequence[str]], where: object) -> list[Family]:
-    """Returns the families of those names, whose features are the named ones.
-
-    Raises:
-        ModelError: a family is unknown, or has other features in this version.
-    """
-    found = []
-    for name, features in families.items():
-        if name not in FAMILIES or [*FAMILIES[name].features] != [*features]:
-            raise ModelError(
-                f"{where}: the family of features {name!r} is unknown to this version, or has "
-                "other features. Fit the scorer again, or use the version that wrote it."
-            )
-        found.append(FAMILIES[name])
-    return found
-
-
-def write_scorer(
-    folder: Path, facts: ScorerFacts, regression: Regression, interval: Interval,
-    fitted_pairs: Keys, *, overwrite: bool = False,
-) -> None:  # fmt: skip
-    """Writes the folder, whole or not at all; the same scorer gives the same bytes.
-
-    Raises:
-        InputError: `folder` is occupied.
-    """
-    tensors: dict[str, NDArray[Any]] = dict(regression.tensors())
-    tensors |= dict(zip(_INTERVAL, interval, strict=True)) | {_PAIRS: fitted_pairs}
-    with new_folder(folder, overwrite=overwrite) as new:
-        write_bytes(new / WEIGHTS, save({name: tensors[name] for name in sorted(tensors)}))
-        listed = to_builtins(facts) | {"files": file_facts(new, [WEIGHTS])}
-        write_text(new / FILE, sealed_text(ScorerFacts(**listed), _FORMAT))
-
-
-def _read(folder: Path) -> tuple[ScorerFacts, Regression, Interval, Keys]:
-    facts = read_sealed(
-        folder / FILE, ScorerFacts, _FORMAT, ModelError, _REMEDY,
-        unreadable=f"{folder} is not a scorer",
-    )  # fmt: skip
-    path = folder / WEIGHTS
-    check_file(path, facts.files.get(WEIGHTS), ModelError, _REMEDY)
-    tensors = read_tensors(path, remedy=_REMEDY)
-    regression = Regression.of(tensors, sum(map(len, facts.families.values())), str(path))
-    interval = tuple(tensors.get(name, np.empty(0)) for name in _INTERVAL)
-    points = interval[0]
-    right = all(
-        each.dtype == np.float32 and each.ndim == 1 and each.shape == points.shape and len(each)
-        for each in interval
-    )
-    if not right or not np.isfinite(interval).all() or (np.diff(points) <= 0).any():
-        raise ModelError(f"{path} has no intervals that can be read. {_REMEDY}")
-    keys = tensors.get(_PAIRS)
-    if keys is None or keys.dtype != np.uint64 or keys.ndim != 1:
-        raise ModelError(f"{path} does not say what it was fitted on. {_REMEDY}")
-    return facts, regression, interval, keys  # type: ignore[return-value]

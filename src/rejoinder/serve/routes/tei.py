@@ -1,7 +1,7 @@
 """The routes of text-embeddings-inference."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
@@ -91,7 +91,8 @@ class Rerank(RequestBody):
     query: Annotated[Text, Field(examples=[_AGES[0]])]
     texts: Annotated[Texts, Field(examples=[["Where do you live?", _AGES[1]]])]
     raw_scores: bool = False
-    """Return cosines, from -1 to 1; otherwise (1 + cosine) / 2."""
+    """Return cosines, from -1 to 1, or with `--scorer` scores from 0 to 5. Otherwise from 0 to 1:
+    (1 + cosine) / 2, or a fifth of the score."""
     return_text: bool = False
     truncate: Truncate = None
     truncation_direction: CutRight = None
@@ -107,15 +108,14 @@ class Reranked(BaseModel):
 
 @router.post("/rerank", response_model=list[Reranked], response_model_exclude_none=True)
 async def rerank(request: Request, body: Rerank) -> Response:
-    """Order texts by their similarity to a query, best first."""
+    """Order texts by their similarity to a query, best first: by the cosine, or a scorer."""
     service = service_of(request)
     texts = service.limited("texts", body.texts)
     await service.check_lengths("query", [body.query], body.truncate)
     await service.check_lengths("texts", texts, body.truncate)
-    cosines = (await service.cosines(body.query, texts)).tolist()
-    order = sorted(range(len(texts)), key=lambda index: -cosines[index])
-    scores = [cosine if body.raw_scores else (1 + cosine) / 2 for cosine in cosines]
-    answer = [{"index": index, "score": scores[index]} for index in order]
+    scores = await service.scores(body.query, texts, raw=body.raw_scores)
+    order = sorted(range(len(texts)), key=lambda index: -scores[index])
+    answer: list[dict[str, Any]] = [{"index": index, "score": scores[index]} for index in order]
     if body.return_text:
         answer = [hit | {"text": texts[hit["index"]]} for hit in answer]
     return json_response(answer)
