@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -106,7 +106,8 @@ def test_the_command_takes_the_fast_paths(tmp_path, small_dump, monkeypatch):
     monkeypatch.setattr(QueryEngine, "extract", noted(QueryEngine.extract))
     told = CliRunner().invoke(app, ["extract", str(small_dump), "--out", str(tmp_path / "pairs")])
     assert told.exit_code == 0
-    assert called == {"json_fields", "text_facts", "gather", "table"}
+    kernels_called = {"json_fields", "text_facts", "gather", "hashes", "order_in_runs"}
+    assert called == {*kernels_called, "table"}
     assert "created" not in ExtractOptions().columns_read.names
 
 
@@ -158,3 +159,38 @@ def test_rows_outside_of_a_column_are_refused():
     for which, row in ((0, 2), (1, 0)):
         with pytest.raises(IndexError, match=f"{row} .*{which}"):
             gather([column], np.uint32([which]), np.uint32([row]))
+
+
+@given(st.lists(texts, max_size=8), st.sampled_from(["", "t1_"]))
+def test_hashes_tell_strings_apart_whatever_stands_before_them(found, prefix):
+    column = as_strings(pl.Series(["skipped", *found], dtype=pl.String)[1:])
+    names = [text.removeprefix(prefix) for text in found]
+    for way in (nullcontext, without_kernel):
+        with way():
+            hashes = column.hashes(prefix).tolist()
+            assert as_strings(pl.Series(names, dtype=pl.String)).hashes().tolist() == hashes
+        assert len(set(hashes)) == len(set(names))
+
+
+@given(st.lists(texts, max_size=8))
+def test_prefixes_are_found(found):
+    column = as_strings(pl.Series(["skipped", *found], dtype=pl.String)[1:])
+    assert column.starts_with(b"t1_").tolist() == [text.startswith("t1_") for text in found]
+
+
+@given(st.lists(st.lists(texts, max_size=6), max_size=4))
+def test_strings_are_sorted_within_their_runs(runs):
+    starts = np.cumsum([0, *map(len, runs)])
+    together = [text for run in runs for text in run]
+    column = as_strings(pl.Series(["skipped", *together], dtype=pl.String)[1:])
+    expected = [text for run in runs for text in sorted(run)]
+    for way in (nullcontext, without_kernel):
+        with way():
+            assert [together[row] for row in column.order_in_runs(starts)] == expected
+
+
+@needs_kernel
+@pytest.mark.parametrize("starts", [[0, 1], [1, 2], [0, 2, 1, 2], []])
+def test_runs_that_do_not_fit_the_strings_are_refused(starts):
+    with pytest.raises(ValueError, match="runs"):
+        as_strings(pl.Series(["a", "b"])).order_in_runs(np.array(starts, np.int64))

@@ -1,4 +1,4 @@
-/* Strings gathered from columns, and facts about texts. rejoinder.corpus.reading works without it. */
+/* Strings gathered from columns, hashed and sorted, and facts about texts. rejoinder.corpus.reading works without it. */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <stdint.h>
@@ -126,6 +126,117 @@ done:
     release(&columns);
     PyBuffer_Release(&which);
     PyBuffer_Release(&rows);
+    return result;
+}
+
+/* The finalizer of MurmurHash3 (Austin Appleby, public domain), which maps different numbers to different
+   ones: strings of up to 8 bytes and of one length never have the same hash. */
+static uint64_t mixed(uint64_t number) {
+    number = (number ^ number >> 33) * 0xFF51AFD7ED558CCD;
+    number = (number ^ number >> 33) * 0xC4CEB9FE1A85EC53;
+    return number ^ number >> 33;
+}
+
+static uint64_t hash_of(String string) {
+    uint64_t hash = 0x9E3779B97F4A7C15 * (string.size + 1), word = 0;
+    for (; string.size >= 8; string.start += 8, string.size -= 8) {
+        memcpy(&word, string.start, 8);
+        hash = mixed(hash ^ word) + 0x9E3779B97F4A7C15;
+    }
+    word = 0;
+    for (size_t index = 0; index < string.size; index++) word |= (uint64_t)string.start[index] << 8 * index;
+    return mixed(hash ^ word);
+}
+
+static PyObject *hashes(PyObject *self, PyObject *arguments) {
+    (void)self;
+    PyObject *list, *result = NULL;
+    const char *prefix;
+    Columns columns = {0};
+    if (!PyArg_ParseTuple(arguments, "O!s", &PyList_Type, &list, &prefix)) return NULL;
+    if (!checked_prefix(prefix) || columns_of(list, &columns)) return NULL;
+    if (columns.count != 1 || columns.columns[0].ends.len < 8)
+        PyErr_SetString(PyExc_ValueError, "one column of strings is expected");
+    else
+        result = PyBytes_FromStringAndSize(NULL, columns.columns[0].ends.len - 8);
+    if (result) {
+        uint64_t *to = (uint64_t *)PyBytes_AsString(result);
+        Py_ssize_t count = columns.columns[0].ends.len / 8 - 1, bad = -1;
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t index = 0; index < count && bad < 0; index++) {
+            String string = string_at(&columns, 0, (uint32_t)index, prefix);
+            if (string.size == NO_STRING) bad = index;
+            else to[index] = hash_of(string);
+        }
+        Py_END_ALLOW_THREADS
+        if (bad >= 0) {
+            Py_CLEAR(result);
+            PyErr_Format(PyExc_IndexError, "no row %zd", bad);
+        }
+    }
+    release(&columns);
+    return result;
+}
+
+static int before(String one, String other) {
+    int order = memcmp(one.start, other.start, one.size < other.size ? one.size : other.size);
+    return order < 0 || (order == 0 && one.size < other.size);
+}
+
+typedef struct {
+    String string;
+    int64_t row;
+} Named;
+
+/* Sorts by merging halves. Halves in order, as in most dumps, are not touched. */
+static void sort(Named *named, Named *room, size_t count) {
+    if (count < 2) return;
+    size_t half = count / 2;
+    sort(named, room, half);
+    sort(named + half, room, count - half);
+    if (!before(named[half].string, named[half - 1].string)) return;
+    memcpy(room, named, half * sizeof *room);
+    for (size_t left = 0, right = half, to = 0; left < half; to++)
+        named[to] = right < count && before(named[right].string, room[left].string) ? named[right++] : room[left++];
+}
+
+static PyObject *order_in_runs(PyObject *self, PyObject *arguments) {
+    (void)self;
+    PyObject *list, *result = NULL;
+    Py_buffer starts;
+    if (!PyArg_ParseTuple(arguments, "O!y*", &PyList_Type, &list, &starts)) return NULL;
+    Columns columns = {0};
+    Named *named = NULL;
+    const int64_t *start = starts.buf;
+    Py_ssize_t runs = starts.len / 8 - 1;
+    if (columns_of(list, &columns)) goto done;
+    int64_t count = columns.count == 1 ? columns.columns[0].ends.len / 8 - 1 : -1;
+    int valid = count >= 0 && runs >= 0 && start[0] == 0 && start[runs] == count;
+    for (Py_ssize_t run = 0; run < runs && valid; run++) valid = start[run] <= start[run + 1];
+    for (int64_t index = 0; index < count && valid; index++)
+        valid = string_at(&columns, 0, (uint32_t)index, "").size != NO_STRING;
+    if (!valid) {
+        PyErr_SetString(PyExc_ValueError, "a column of strings and the starts of its runs are expected");
+        goto done;
+    }
+    if (!(result = PyBytes_FromStringAndSize(NULL, count * 8))) goto done;
+    if (!(named = malloc((size_t)(count + 1) * 2 * sizeof *named))) {
+        Py_CLEAR(result);
+        PyErr_NoMemory();
+        goto done;
+    }
+    int64_t *order = (int64_t *)PyBytes_AsString(result);
+    Py_BEGIN_ALLOW_THREADS
+    for (int64_t row = 0; row < count; row++)
+        named[row].string = string_at(&columns, 0, (uint32_t)row, ""), named[row].row = row;
+    for (Py_ssize_t run = 0; run < runs; run++)
+        sort(named + start[run], named + count, (size_t)(start[run + 1] - start[run]));
+    for (int64_t row = 0; row < count; row++) order[row] = named[row].row;
+    Py_END_ALLOW_THREADS
+done:
+    free(named);
+    release(&columns);
+    PyBuffer_Release(&starts);
     return result;
 }
 
@@ -257,12 +368,15 @@ static PyObject *text_facts(PyObject *self, PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"gather", gather, METH_VARARGS, "gather(columns, which, rows, prefix) -> (content, ends)"},
+    {"hashes", hashes, METH_VARARGS, "hashes([(content, ends)], prefix) -> hash of each string"},
+    {"order_in_runs", order_in_runs, METH_VARARGS,
+     "order_in_runs([(content, ends)], starts of runs) -> order of the strings within runs"},
     {"text_facts", text_facts, METH_VARARGS, "text_facts(content, ends, table) -> (letters, kinds)"},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_strings", "Strings gathered, facts about texts.", -1, methods,
+    PyModuleDef_HEAD_INIT, "_strings", "Strings gathered, hashed and sorted, facts about texts.", -1, methods,
     NULL, NULL, NULL, NULL,
 };
 

@@ -1,4 +1,4 @@
-"""Columns of strings as two buffers, and strings gathered from several columns at once."""
+"""Columns of strings as two buffers: gathered from several columns, hashed, sorted."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rejoinder.kernels import kernel
 
 Index = NDArray[np.uint32]
+Hashes = NDArray[np.uint64]
 
 
 class Strings(NamedTuple):
@@ -29,6 +30,45 @@ class Strings(NamedTuple):
         """Bytes of both buffers."""
         ends = np.frombuffer(self.ends, np.int64)
         return int(ends[-1] - ends[0]) + self.ends.nbytes
+
+    def hashes(self, prefix: str = "") -> Hashes:
+        """Returns (N,) a hash of each string, the same within one process.
+
+        A `prefix` of three bytes is left out of the strings that have it.
+        """
+        native = kernel("corpus.reading._strings")
+        if native is not None:
+            return np.frombuffer(native.hashes([self], prefix), np.uint64)
+        return self.to_polars().str.strip_prefix(prefix).hash().to_numpy()
+
+    def starts_with(self, prefix: bytes) -> NDArray[np.bool_]:
+        """Returns (N,) whether each string starts with `prefix`.
+
+        >>> as_strings(pl.Series(["t3_a", "t", ""])).starts_with(b"t3_").tolist()
+        [True, False, False]
+        """
+        ends = np.frombuffer(self.ends, np.int64)
+        found = np.diff(ends) >= len(prefix)
+        for index, byte in enumerate(prefix):
+            rows = np.flatnonzero(found)
+            content = np.frombuffer(self.content, np.uint8)
+            found[rows] = content[ends[rows] + index] == byte
+        return found
+
+    def order_in_runs(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns (N,) the rows of R runs, each run's strings in the order of their bytes.
+
+        `starts` has the first row of each run, and N.
+
+        >>> as_strings(pl.Series(["b", "a", "a"])).order_in_runs(np.array([0, 2, 3])).tolist()
+        [1, 0, 2]
+        """
+        native = kernel("corpus.reading._strings")
+        if native is not None:
+            return np.frombuffer(native.order_in_runs([self], starts), np.int64)
+        runs = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        rows = pl.DataFrame({"run": runs, "string": self.to_polars()})
+        return rows.select(pl.arg_sort_by("run", "string")).to_series().cast(pl.Int64).to_numpy()
 
     def to_arrow(self) -> pa.LargeStringArray:
         """Returns the strings as an array of Arrow that shares their memory."""

@@ -23,12 +23,12 @@ from rejoinder.corpus.engines.local.rows import (
     STRINGS,
     Block,
     CrossingError,
-    Hashes,
     Rows,
     among,
     concatenated,
 )
 from rejoinder.corpus.engines.local.store import SCHEMA, batch_of, block_of, rows_of
+from rejoinder.corpus.reading.strings import Hashes
 
 BITS = 9
 """Number of parts of a file, as a power of two. It is the largest of an extraction."""

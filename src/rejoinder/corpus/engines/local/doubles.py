@@ -9,8 +9,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.corpus.engines.local.carried import CarriedComments
-from rejoinder.corpus.engines.local.rows import NO_HASHES, STRINGS, Hashes, Rows, among
+from rejoinder.corpus.engines.local.rows import NO_HASHES, STRINGS, Rows, among
 from rejoinder.corpus.engines.local.store import Store
+from rejoinder.corpus.reading.strings import Hashes
 
 _OLD = "_old"
 _ORDER = ("text", "parent", "thread", "source", "rule")

@@ -44,7 +44,6 @@ from rejoinder.corpus.engines.local.rows import (
     Block,
     Classifier,
     CrossingError,
-    Hashes,
     RowsInParts,
     among,
     concatenated,
@@ -52,6 +51,7 @@ from rejoinder.corpus.engines.local.rows import (
 from rejoinder.corpus.engines.local.store import SCHEMA, Store, arrow_file
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.reading.readers import BLOCK_BYTES, Report, mapped_ahead, read_comments
+from rejoinder.corpus.reading.strings import Hashes
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, size_of

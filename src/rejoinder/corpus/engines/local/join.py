@@ -25,11 +25,10 @@ from rejoinder.corpus.engines.local.rows import (
     PREFIXES,
     Blocks,
     CrossingError,
-    Hashes,
     Rows,
 )
 from rejoinder.corpus.engines.local.store import arrow_file
-from rejoinder.corpus.reading.strings import Strings, as_arrow, as_strings, gather
+from rejoinder.corpus.reading.strings import Hashes, Strings, as_arrow, as_strings, gather
 
 _BATCH_ROWS = 256
 _SAME_HASH = "two ids have the same hash"
@@ -141,19 +140,30 @@ def _runs(
     replies: NDArray[np.int64],
     splits: Callable[[pl.Series], NDArray[np.int8]],
 ) -> tuple[pl.DataFrame, NDArray[np.int64]]:
-    """Returns the runs of a part and the order of its replies: by split, thread and id."""
-    names = {name: rows.strings(blocks, name, replies).to_polars() for name in ("thread", "id")}
-    order = pl.DataFrame(names).select(pl.arg_sort_by("thread", "id")).to_series().to_numpy()
-    threads = names["thread"].gather(order).rle().struct
-    runs = pl.DataFrame(
-        {"thread": threads.field("value"), "size": threads.field("len").cast(pl.Int64)}
-    ).with_columns(start=_STARTS, part=part)
-    runs = runs.with_columns(split=pl.Series(splits(runs.get_column("thread"))))
-    runs = runs.sort("split", maintain_order=True)
+    """Returns the runs of a part and the order of its replies: by split, thread and id.
+
+    Raises:
+        CrossingError: two threads have the same hash.
+    """
+    hashes = rows.thread[replies]
+    order = np.argsort(hashes, kind="stable")
+    firsts = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order[:1]]))
+    sizes = np.diff(firsts, append=len(order))
+    order = order[
+        rows.strings(blocks, "id", replies[order]).order_in_runs(np.append(firsts, len(order)))
+    ]
+    one_of_each = replies[order[firsts]]
+    threads = rows.strings(blocks, "thread", replies[order]).to_arrow()
+    if not rows.strings(blocks, "thread", np.repeat(one_of_each, sizes)).to_arrow().equals(threads):
+        raise CrossingError(_SAME_HASH)
+    names = rows.strings(blocks, "thread", one_of_each).to_polars()
+    runs = pl.DataFrame({"thread": names, "start": firsts, "size": sizes, "split": splits(names)})
+    runs = runs.sort("split", "thread")
     order = order[pairs_of(runs)]
     # a copy: otherwise the threads of all replies would stay in memory with those of runs
     copied = pl.Series(as_arrow(runs.get_column("thread")), dtype=pl.String)
-    return runs.with_columns(thread=copied, start=_STARTS).cast(_SMALL), order
+    runs = runs.with_columns(thread=copied, start=_STARTS, part=part)
+    return runs.select("thread", "size", "start", "part", "split").cast(_SMALL), order
 
 
 _STARTS = pl.col("size").cast(pl.Int64).cum_sum() - pl.col("size")

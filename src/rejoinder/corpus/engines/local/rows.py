@@ -13,9 +13,15 @@ from numpy.typing import NDArray
 
 from rejoinder.corpus import query
 from rejoinder.corpus.options import ExtractOptions
-from rejoinder.corpus.reading.strings import Index, Strings, as_arrow, as_strings, gather
+from rejoinder.corpus.reading.strings import (
+    Hashes,
+    Index,
+    Strings,
+    as_arrow,
+    as_strings,
+    gather,
+)
 
-Hashes = NDArray[np.uint64]
 NO_HASHES: Hashes = np.empty(0, np.uint64)
 Block = Mapping[str, Strings]
 """The strings of comments by column, `STRINGS`."""
@@ -130,22 +136,17 @@ def among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
 
 
 def _keys(block: Block) -> Mapping[str, NDArray[Any]]:
-    """Returns the columns that `_LASTING_KEYS` has, with hashes for one run.
-
-    By Polars it takes a third of the time that it takes in the query.
-    """
-    ids, parents, threads = (block[name].to_polars() for name in ("id", "parent", "thread"))
-    above = parents.str.strip_prefix(PREFIXES["parent"])
-    threads = threads.str.strip_prefix(PREFIXES["thread"])
-    to_comments = (parents != "") & ~parents.str.starts_with(PREFIXES["thread"]) & (above != ids)
-    keys = {
-        "id": ids.hash(),
-        "parent": above.hash(),
-        "thread": threads.hash(),
-        "answers": to_comments,
-        "loose": threads == "",
+    """Returns the columns that `_LASTING_KEYS` has, with hashes for one run."""
+    ids, parents, threads = (block[name] for name in ("id", "parent", "thread"))
+    found = {
+        "id": ids.hashes(),
+        "parent": parents.hashes(PREFIXES["parent"]),
+        "thread": threads.hashes(PREFIXES["thread"]),
+        "loose": np.diff(np.frombuffer(threads.ends, np.int64)) == 0,
     }
-    return {name: values.to_numpy() for name, values in keys.items()}
+    empty = np.diff(np.frombuffer(parents.ends, np.int64)) == 0
+    to_thread = parents.starts_with(PREFIXES["thread"].encode())
+    return {**found, "answers": ~empty & ~to_thread & (found["id"] != found["parent"])}
 
 
 class Classifier:

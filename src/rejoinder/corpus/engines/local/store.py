@@ -14,13 +14,12 @@ from rejoinder.corpus.engines.local.rows import (
     STRINGS,
     Block,
     Blocks,
-    Hashes,
     Rows,
     RowsInParts,
     concatenated,
 )
 from rejoinder.corpus.reading.readers import mapped_ahead
-from rejoinder.corpus.reading.strings import as_strings, gather
+from rejoinder.corpus.reading.strings import Hashes, as_strings, gather
 from rejoinder.io.files.platform import return_freed_memory
 
 _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
