@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import stream_entries, where_conditions
-from rejoinder.cli.models import model_folder
 from rejoinder.cli.options import (
     ColumnsOption,
     ModelOption,
@@ -20,14 +18,14 @@ from rejoinder.cli.options import (
 )
 from rejoinder.cli.output import (
     asked_for,
+    excerpt,
     form_of_output,
-    note_left_out,
     print_json,
     print_rows,
     print_table,
     status_line,
 )
-from rejoinder.cli.progress import Bar, encoding_bar
+from rejoinder.cli.sources import SourceArgument, open_source, working_on
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,8 +40,6 @@ EXAMPLES = epilog(
 _COLUMNS = ("topic", "name", "messages", "over time", "typical message")
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_MONTHS = 24
-_SHORT = 20_000
-"""Messages whose topics are found within seconds, without a bar."""
 _LEAST_SHARE = 0.02
 """Messages of a month that is shown, as a share of those of the busiest month."""
 _SHOWN = 90
@@ -52,14 +48,7 @@ _SHOWN = 90
 
 @prints("json", "tsv")
 def cluster(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="File of texts, plain or compressed; - is standard input. Or an export of "
-            "conversations, a folder of pairs, of which both sides are read, or an index.",
-        ),
-    ],
+    source: SourceArgument,
     columns: ColumnsOption = None,
     where: WhereOption = None,
     model: ModelOption = None,
@@ -92,37 +81,24 @@ def cluster(
         add=add,
     )
     from rejoinder.api.cluster import cluster as find
-    from rejoinder.api.collection import open_collection
     from rejoinder.api.topics import Topics
     from rejoinder.io.files.outputs import refuse_occupied
 
     before = Topics.load(out) if add and out is not None else None
     if out is not None and not add:
         refuse_occupied(out, overwrite=overwrite)
-    is_input = source == "-"
-    with encoding_bar() as encoding:
-        opened = open_collection(
-            stream_entries(source, columns) if is_input else Path(source),
-            model_folder(model, model_sha256) if model else None,
-            columns=None if is_input else columns,
-            where=where_conditions(where or []),
-            threads=threads,
-            progress=encoding,
-        )
-    with Bar("messages") as bar:
-
-        def show(stage: str, done: int, total: int | None) -> None:
-            if len(opened) > _SHORT:
-                bar.show(stage, done, total)
-
+    opened = open_source(
+        source, model=model, model_sha256=model_sha256, columns=columns, where=where,
+        threads=threads,
+    )  # fmt: skip
+    with working_on(opened) as progress:
         found = find(
             opened, topics=topics, least=least, seed=seed, keep=before, threads=threads,
-            progress=show,
+            progress=progress,
         )  # fmt: skip
     if out is not None:
         found.save(out, overwrite=overwrite or add, inputs=[] if add else [source])
     _print(found)
-    note_left_out(opened.left_out)
     if out is not None:
         status_line(f"wrote {out}: {len(found)} topics of {len(found.ids):,} messages")
 
@@ -175,8 +151,7 @@ def _print(found: "Topics") -> None:
 
 
 def _row(found: "Topics", topic: "Topic") -> tuple[Any, ...]:
-    typical = " ".join(topic.typical[0].split()) if topic.typical else ""
-    shown = typical if len(typical) <= _SHOWN else f"{typical[:_SHOWN].rstrip()} …"
+    shown = excerpt(topic.typical[0], _SHOWN) if topic.typical else ""
     least = max(found.months.values(), default=0) * _LEAST_SHARE
     shares = found.shares(topic)
     line = [shares[month] for month, count in found.months.items() if count >= least]

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import stream_entries, where_conditions
-from rejoinder.cli.models import model_folder
 from rejoinder.cli.options import (
     ColumnsOption,
     ModelOption,
@@ -21,13 +19,14 @@ from rejoinder.cli.options import (
     prints,
 )
 from rejoinder.cli.output import (
+    excerpt,
     form_of_output,
     note,
-    note_left_out,
     print_json,
     print_rows,
     status_line,
 )
+from rejoinder.cli.sources import SourceArgument, open_source, working_on
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,22 +42,12 @@ EXAMPLES = epilog(
     "rejoinder dedupe unique/ --threshold 0.95",
 )
 _TOP, _MEMBERS = 20, 3
-_SHORT = 20_000
-"""Texts that are compared within a second or two, without a bar."""
 _CHARACTERS = 160
 
 
 @prints("json", "tsv")
 def dedupe(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="File of texts, plain or compressed; - is standard input. Or an export of "
-            "conversations, a folder of pairs, of which both sides are read, an index, or what "
-            "--out wrote.",
-        ),
-    ],
+    source: SourceArgument,
     threshold: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Cosine from which two texts mean the same."),
@@ -110,7 +99,10 @@ def dedupe(
     ] = None,
     threads: ThreadsOption = None,
 ) -> None:  # fmt: skip
-    """Find texts that mean the same, in groups around one to keep, the largest first."""
+    """Find texts that mean the same, in groups around one to keep, the largest first.
+
+    SOURCE may also be the OUT of another run: another --threshold is applied to it.
+    """
     if overwrite and out is None:
         raise InputError("--overwrite needs --out FOLDER.")
     by_scorer = scorer or scorer_from is not None
@@ -129,12 +121,20 @@ def dedupe(
         }  # fmt: skip
         found = _changed(Path(source), threshold, [name for name, value in given.items() if value])
     else:
-        chosen = {"questions": questions, "min_words": min_words, "threads": threads}
-        found = _found(
-            source, model, model_sha256, columns, where, chosen, threads=threads,
-            threshold=threshold, examples=examples, false_positives=false_positives, floor=floor,
-            least_score=least_score, by_scorer=by_scorer, scorer_from=scorer_from,
+        from rejoinder.api.dedupe import dedupe as find
+        from rejoinder.inference.scoring.scorer import Scorer
+
+        opened = open_source(
+            source, model=model, model_sha256=model_sha256, columns=columns, where=where,
+            questions=questions, min_words=min_words, threads=threads,
         )  # fmt: skip
+        judge = Scorer(scorer_from, opened.encoder) if by_scorer else None
+        with working_on(opened) as progress:
+            found = find(
+                opened, threshold=threshold, examples=examples, false_positives=false_positives,
+                floor=floor, scorer=judge, least_score=least_score, threads=threads,
+                progress=progress,
+            )  # fmt: skip
     if out is not None:
         found.save(out, overwrite=overwrite, inputs=[source, *([examples] if examples else [])])
     _print(found, top)
@@ -153,45 +153,6 @@ def _changed(folder: Path, threshold: float | None, wrong: list[str]) -> "Duplic
         )
     found = Duplicates.load(folder)
     return found if threshold is None else found.rethreshold(threshold)
-
-
-def _found(
-    source: str,
-    model: str | None,
-    sha256: str | None,
-    columns: str | None,
-    where: list[str] | None,
-    chosen: dict[str, Any],
-    *,
-    by_scorer: bool,
-    scorer_from: Path | None,
-    **settings: Any,
-) -> "Duplicates":
-    from rejoinder.api.collection import open_collection
-    from rejoinder.api.dedupe import dedupe as find
-    from rejoinder.cli.progress import Bar, encoding_bar
-    from rejoinder.inference.scoring.scorer import Scorer
-
-    is_input = source == "-"
-    with encoding_bar() as encoding:
-        opened = open_collection(
-            stream_entries(source, columns) if is_input else Path(source),
-            model_folder(model, sha256) if model else None,
-            columns=None if is_input else columns,
-            where=where_conditions(where or []),
-            progress=encoding,
-            **chosen,
-        )
-    scorer = Scorer(scorer_from, opened.encoder) if by_scorer else None
-    with Bar("texts") as bar:
-
-        def comparing(stage: str, done: int, total: int | None) -> None:
-            if len(opened) > _SHORT or (total or 0) > _SHORT:
-                bar.show(stage, done, total, "pairs" if stage == "scoring" else "texts")
-
-        found = find(opened, **settings, scorer=scorer, progress=comparing)
-    note_left_out(opened.left_out)
-    return found
 
 
 def _print(found: "Duplicates", top: int | None) -> None:
@@ -230,19 +191,14 @@ def _print_groups(groups: "Iterable[Group]") -> None:
 
     console = Console(highlight=False, markup=False, emoji=False)
     for group in groups:
-        console.print(Text(f"{group.size:>6,}  ") + Text(_excerpt(group.text), "bold"))
-        shown = {_excerpt(group.text): 1.0}
+        console.print(Text(f"{group.size:>6,}  ") + Text(excerpt(group.text, _CHARACTERS), "bold"))
+        shown = {excerpt(group.text, _CHARACTERS): 1.0}
         for one in group.dropped:
-            shown.setdefault(_excerpt(one.text), one.score)
+            shown.setdefault(excerpt(one.text, _CHARACTERS), one.score)
         for text, score in islice(shown.items(), 1, 1 + _MEMBERS):
             console.print(Text(f"        {score:.2f}  {text}", "dim"))
         if len(shown) > 1 + _MEMBERS:
             console.print(Text(f"              and {len(shown) - 1 - _MEMBERS:,} others", "dim"))
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _CHARACTERS else f"{line[:_CHARACTERS].rstrip()} …"
 
 
 _BASES = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.models import model_folder
+from rejoinder.cli.models import given_model
 from rejoinder.cli.options import (
     ColumnsOption,
     ModelOption,
@@ -75,7 +75,7 @@ def explore(
     from rejoinder.serve.settings import ServerSettings
 
     settings = ServerSettings(port=port)
-    place = model_folder(model, model_sha256) if model else None
+    place = given_model(model, model_sha256)
     with Bar("") as bar, encoding_bar() as encoding:
         watch = Watch(lambda stage, done, total: bar.show(stage, done, total, ""), encoding)
         ready = prepare(

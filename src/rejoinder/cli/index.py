@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rejoinder.cli.lines import read_lines
-from rejoinder.cli.models import model_folder
+from rejoinder.cli.models import given_model
 from rejoinder.cli.options import (
     ColumnsOption,
     ModelOption,
@@ -110,7 +110,7 @@ def index(
         raise InputError(f"{' and '.join(wrong)}: only for a new index, and {change} changes one.")
     from rejoinder.index.indexing import Index
 
-    encoder = model_folder(model, model_sha256) if model else None
+    encoder = given_model(model, model_sha256)
     with encoding_bar() as progress:
         if change is None:
             made = Index.create(

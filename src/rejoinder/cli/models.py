@@ -76,6 +76,15 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
         return find_model(model, sha256, bar.show)
 
 
+def given_model(model: str | None, sha256: str | None) -> Path | None:
+    """Returns what `model_folder` does, or None without `--model`, as an index has its own.
+
+    Raises:
+        RejoinderError: as for `model_folder`.
+    """
+    return model_folder(model, sha256) if model or sha256 else None
+
+
 def open_encoder(
     model: str | None, sha256: str | None, on_too_long: OnTooLong
 ) -> "SentenceEncoder":

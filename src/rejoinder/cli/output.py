@@ -205,6 +205,16 @@ def print_wrapped(text: str) -> None:
     typer.echo(textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    "))
 
 
+def excerpt(text: str, most: int) -> str:
+    """Returns a text as a line of at most `most` characters, and … if it was cut.
+
+    >>> excerpt("The bus was late again.", 11)
+    'The bus was …'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most].rstrip()} …"
+
+
 def _cell(value: Any) -> str:
     """Returns the text of a value in a table for a terminal."""
     if isinstance(value, float):

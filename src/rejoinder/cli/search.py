@@ -10,7 +10,7 @@ import typer
 
 from rejoinder.cli.lines import as_text, read_lines, stream_entries, where_conditions
 from rejoinder.cli.messages import finder, hits_among, marked_text, matches_of, print_messages
-from rejoinder.cli.models import model_folder, open_encoder
+from rejoinder.cli.models import given_model, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
     ModelOption,
@@ -118,7 +118,7 @@ def search(
     if index is not None:
         from rejoinder.index.indexing import Index
 
-        place = None if model is None else model_folder(model, model_sha256)
+        place = given_model(model, model_sha256)
         opened = Index.open(index, place, on_too_long=on_too_long)
         encoder, label = opened.encoder, "id"
         by_query = opened.search(

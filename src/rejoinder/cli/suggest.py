@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines, where_conditions
-from rejoinder.cli.models import model_folder
+from rejoinder.cli.models import given_model
 from rejoinder.cli.options import (
     ColumnsOption,
     ModelOption,
@@ -17,6 +17,7 @@ from rejoinder.cli.options import (
     prints,
 )
 from rejoinder.cli.output import (
+    excerpt,
     form_of_output,
     note,
     note_left_out,
@@ -84,7 +85,7 @@ def suggest(
 
     with encoding_bar() as encoding:
         opened = Suggestions.open(
-            source, model_folder(model, model_sha256) if model else None, answers=answers,
+            source, given_model(model, model_sha256), answers=answers,
             columns=columns, where=where_conditions(where or []), confidence=confidence,
             threads=threads, progress=encoding,
         )  # fmt: skip
@@ -145,7 +146,7 @@ def _print_one(found: "Suggested") -> None:
         "alike",
     )
     rows = [
-        tuple(_excerpt(cell) if isinstance(cell, str) else cell for cell in _cells(one))
+        tuple(excerpt(cell, _CHARACTERS) if isinstance(cell, str) else cell for cell in _cells(one))
         for one in found.suggestions
         if found.threshold is None or (one.confidence or 0) >= found.threshold
     ]
@@ -160,13 +161,8 @@ def _no_good(found: "Suggested") -> str:
     best = found.suggestions[0]
     return (
         f"no good answer: the best candidate has a confidence of {best.confidence or 0:.2f}, and "
-        f"{found.threshold:g} is needed: {_excerpt(best.reply)}"
+        f"{found.threshold:g} is needed: {excerpt(best.reply, _CHARACTERS)}"
     )
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _CHARACTERS else f"{line[:_CHARACTERS].rstrip()} …"
 
 
 def _summarise(fitted: "Fitted | None") -> None:
