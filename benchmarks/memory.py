@@ -9,6 +9,7 @@ removes it all before the next one. 2 GB of mail need 20 GB of disk for a while.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -65,7 +66,7 @@ def _evaluate(chosen: Any) -> None:
 
 def _exports(chosen: Any) -> None:
     size = int(parse_bytes(chosen.size, "--size"))
-    print("", "command", "MB", "seconds", sep="\t")
+    print("", "command", "MB", "seconds", "messages", sep="\t")
     for name in chosen.formats:
         with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
             export = Path(folder) / f"export{ENDINGS.get(name, '')}"
@@ -77,10 +78,16 @@ def _exports(chosen: Any) -> None:
                 out, begin = Path(folder) / command, time.perf_counter()
                 run = [*RUN, command, str(export), "--out", str(out), *options]
                 shown = _shown(*peak(run))
-                print(
-                    name, command, shown, round(time.perf_counter() - begin), sep="\t", flush=True
-                )
+                seconds = round(time.perf_counter() - begin)
+                print(name, command, shown, seconds, _messages(out), sep="\t", flush=True)
                 shutil.rmtree(out, ignore_errors=True)
+
+
+def _messages(pairs: Path) -> int | str:
+    """Returns the number of messages that an extraction read; nothing for an index."""
+    manifest = pairs / "manifest.json"
+    exports = json.loads(manifest.read_bytes()).get("exports") if manifest.exists() else None
+    return exports[0]["messages"] if exports else ""
 
 
 def _shown(status: int, most: float) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rejoinder.cli.lines import as_files
 from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, epilog, prints
 from rejoinder.cli.output import asked_for, form_of_output, print_rows, print_table, status_line
 from rejoinder.corpus.engines import ENGINES
@@ -35,7 +36,7 @@ def extract(
         list[str],
         typer.Argument(
             help="Exports of conversations (files, folders, zip); or JSON lines, CSV, TSV or "
-            "Parquet files, folders of them, patterns. "
+            "Parquet files, folders of them, patterns. - is standard input. "
             "With --engine spark also addresses, such as s3://bucket/RC_*."
         ),
     ],
@@ -147,9 +148,9 @@ def extract(
     from rejoinder.corpus.extract import extract as run
     from rejoinder.io.files.places import as_place
 
-    with Bar("pairs") as progress:
+    with as_files(dumps) as files, Bar("pairs") as progress:
         manifest = run(
-            dumps,
+            files,
             out,
             rules=rules,
             columns=columns,

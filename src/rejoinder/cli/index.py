@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rejoinder.cli.lines import read_lines
+from rejoinder.cli.lines import as_files, read_lines
 from rejoinder.cli.models import given_model
 from rejoinder.cli.options import (
     ColumnsOption,
@@ -35,6 +35,7 @@ EXAMPLES = epilog(
     "rejoinder search 'How old are you?' --index index/",
     "rejoinder index slack-export.zip --out index/",
     "rejoinder index more.jsonl --out index/ --add",
+    "rejoinder index - --out index/ < result.json",
     "rejoinder index tickets.csv --columns text=subject,id=number --out index/",
     "rejoinder index ids.txt --out index/ --delete",
     "rejoinder index index/ --to duckdb --out index.duckdb",
@@ -50,7 +51,7 @@ def index(
             help="File of texts, plain or compressed: one per line, a table (.csv, .tsv, "
             ".parquet) or JSON lines. Or an export of conversations, or a folder of pairs, whose "
             "replies are indexed. "
-            "With --delete: a file of ids, one per line. With --to: an index."
+            "With --delete: a file of ids, one per line. With --to: an index. - is standard input."
         ),
     ] = None,
     columns: ColumnsOption = None,
@@ -111,19 +112,19 @@ def index(
     from rejoinder.index.indexing import Index
 
     encoder = given_model(model, model_sha256)
-    with encoding_bar() as progress:
+    with as_files([texts or ""]) as [file], encoding_bar() as progress:
         if change is None:
             made = Index.create(
-                out, Path(texts or ""), encoder, columns=columns,
+                out, Path(file), encoder, columns=columns,
                 response=response, recall=recall, dtype=dtype, copy_model=copy_model,
                 overwrite=overwrite, progress=progress,
             )  # fmt: skip
         else:
             made = Index.open(out, encoder)
         if add or update:
-            made.add(Path(texts or ""), columns=columns, update=update, progress=progress)
+            made.add(Path(file), columns=columns, update=update, progress=progress)
         elif delete:
-            made.delete(read_lines(texts or ""))
+            made.delete(read_lines(file))
         elif compact:
             made.compact()
         elif check:

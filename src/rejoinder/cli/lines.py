@@ -3,21 +3,26 @@
 import os
 import re
 import select
+import stat
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from rejoinder.cli.exits import exit_if_signalled
 from rejoinder.cli.output import note_left_out
-from rejoinder.corpus.texts import Entry, entries_of
-from rejoinder.errors import InputError
+from rejoinder.corpus.texts import Entry, entries_of, looks_exported
+from rejoinder.errors import InputError, RejoinderError
+from rejoinder.io.files.places import scratch_folder
+from rejoinder.io.files.storage import storage_errors
 from rejoinder.io.formats.text_lines import file_lines, text_lines
 from rejoinder.io.formats.texts import texts_of
 
 _READ_BYTES = 1 << 20
+_STDIN = "standard input"
 
 
 def read_lines(path: str) -> list[str]:
@@ -38,11 +43,82 @@ def stream_entries(path: str, columns: str | None = None) -> Iterator[Entry]:
         InputError: the path can't be read, or has no texts.
     """
     if path == "-":
-        yield from (Entry(*text) for text in texts_of(_stdin(), _name(path), columns))
+        yield from _entries_of_stdin(columns)
         return
     left_out: list[str] = []
     yield from entries_of(Path(path), columns, on_left_out=left_out.append)
     note_left_out(Counter(left_out))
+
+
+def _entries_of_stdin(columns: str | None) -> Iterator[Entry]:
+    """Yields texts as they come or, once everything has, the messages of an export."""
+    pieces = _stdin()
+    head = next(pieces, b"")
+    if columns is None and looks_exported(head):
+        with _scratch() as folder:
+            file = folder / _STDIN
+            file.write_bytes(head)
+            if b"\0" in head or _is_export(file):  # archives have their table at the end
+                with storage_errors(folder), file.open("ab") as out:
+                    out.writelines(pieces)
+                yield from stream_entries(str(file))
+                return
+    yield from (Entry(*text) for text in texts_of(chain([head], pieces), _STDIN, columns))
+
+
+def _is_export(file: Path) -> bool:
+    from rejoinder.corpus.exports import format_of_export  # 0.1 seconds
+
+    return format_of_export(file) is not None
+
+
+@contextmanager
+def as_files(paths: Sequence[str]) -> Iterator[list[str]]:
+    """Yields paths, with temporary files for standard input (`-`) and for pipes.
+
+    Exports are read more than once, and archives not from the beginning to the end.
+
+    Raises:
+        InputError: standard input is closed, or named twice.
+        StorageError: there is no room for temporary files.
+    """
+    if paths.count("-") > 1:
+        raise InputError("- is standard input, which can be read once; name it once.")
+    piped = [one for one in paths if one == "-" or _is_pipe(one)]
+    if not piped:
+        yield [*paths]
+        return
+    with _scratch() as folder:
+        files = {}
+        for one in piped:
+            files[one] = folder / (_STDIN if one == "-" else Path(one).name)
+            pieces = _stdin() if one == "-" else _pieces(Path(one))
+            with storage_errors(folder), files[one].open("wb") as out:
+                out.writelines(pieces)
+        yield [str(files.get(one, one)) for one in paths]
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """Yields a temporary folder, which errors don't mention."""
+    with scratch_folder() as folder:
+        try:
+            yield folder
+        except RejoinderError as error:
+            error.args = (str(error).replace(f"{folder}/", ""),)
+            raise
+
+
+def _is_pipe(path: str) -> bool:
+    with suppress(OSError, ValueError):  # not there, or not a path
+        return stat.S_ISFIFO(Path(path).stat().st_mode)
+    return False
+
+
+def _pieces(pipe: Path) -> Iterator[bytes]:
+    with pipe.open("rb") as file:
+        while piece := file.read(_READ_BYTES):
+            yield piece
 
 
 def _stdin() -> Iterator[bytes]:
@@ -80,7 +156,7 @@ def read_pairs(path: str) -> list[tuple[str, str]]:
 
 def _name(path: str) -> str:
     """Returns the name that messages use."""
-    return "standard input" if path == "-" else path
+    return _STDIN if path == "-" else path
 
 
 def as_text(argument: str) -> str:

@@ -178,6 +178,9 @@ def test_real_exports_are_read(name, path, shared_data, tmp_path):
     assert found_counts == SAMPLES[name].REAL[path]
     texts = {message.id: message.text for message in messages}
     assert all(texts[message.id] == message.text for message in messages)
+    threads = {message.id: message.thread for message in messages}
+    answers = [message for message in messages if threads.get(message.parent or "") is not None]
+    assert [one for one in answers if one.thread not in (None, threads[one.parent or ""])] == []
     if export.is_dir():
         packed = shutil.make_archive(str(tmp_path / "packed"), "zip", export)
         assert read(name, Path(packed)) == items
@@ -187,9 +190,10 @@ def test_a_path_that_is_no_export(tmp_path):
     plain = tmp_path / "a.txt"
     plain.write_text("Good morning.\nGood evening.\n")
     assert format_of_export(plain) is None
-    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04" + bytes(40))
-    assert format_of_export(tmp_path / "broken.zip") is None
     whole = shutil.make_archive(str(tmp_path / "cut"), "zip", tmp_path, "a.txt")
     cut = Path(whole)
-    cut.write_bytes(cut.read_bytes()[:-30])
     assert format_of_export(cut) is None
+    for content in (cut.read_bytes()[:-30], b"PK\x03\x04" + bytes(40)):
+        cut.write_bytes(content)
+        with pytest.raises(InputError, match="damaged"):
+            format_of_export(cut)

@@ -31,6 +31,22 @@ def test_threads_and_channels_are_apart():
     ]
 
 
+def test_an_answer_to_an_earlier_conversation_is_apart():
+    seen = Conversations(within=60)
+    seen.place(said(1, "A"))
+    assert [tuple(seen.place(said(number, "B"))) for number in (11, 12)] == [
+        (None, False, "11"),
+        ("11", False, "11"),
+    ]
+    seen.place(said(13, "C", parent="1"))
+    assert tuple(seen.place(said(14, "A"))) == ("12", True, "11")
+    seen.place(said(15, "C", parent="13"))
+    seen.place(said(16, "C", parent="12"))
+    assert seen.place(said(17, "A")).before == "16"
+    seen.place(said(31, "A", parent="1"))  # after a pause
+    assert tuple(seen.place(said(32, "B"))) == ("31", True, "31")
+
+
 def test_a_channel_without_pauses_is_cut():
     seen = Conversations(within=60)
     threads = [seen.place(said(number, "AB"[number % 2])).thread for number in range(2_500)]

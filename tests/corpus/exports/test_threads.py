@@ -1,7 +1,12 @@
 """Threads of messages whose export names none."""
 
+import json
+
 import pytest
 
+from rejoinder.corpus.exports import FORMATS
+from rejoinder.corpus.exports.convert import convert
+from rejoinder.corpus.exports.options import ExportOptions, Texts
 from rejoinder.corpus.exports.threads import Threads
 
 SAID = (
@@ -35,3 +40,17 @@ def test_an_answer_in_another_thread_is_noticed(given):
         threads.name(id_, parent, other)
     assert threads.name("13", "2", given) == given
     assert not threads.are_apart
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["irc", "stackexchange", "telegram"])
+def test_no_message_answers_one_of_another_thread(name, shared_data, tmp_path):
+    options, file = ExportOptions(pair="adjacent"), tmp_path / "messages"
+    export = shared_data / "exports" / name
+    made = convert(export, FORMATS[name], options, Texts(options), file, lambda _: None)
+    rows = [json.loads(line) for line in file.read_bytes().splitlines()]
+    threads = {row["id"]: row["thread"] for row in rows}
+    answers = [row for row in rows if row["parent"] in threads]
+    assert len(answers) > 200
+    assert [row for row in answers if threads[row["parent"]] != row["thread"]] == []
+    assert made.threads_are_apart

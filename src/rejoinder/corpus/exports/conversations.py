@@ -24,7 +24,8 @@ class Position(NamedTuple):
 class Conversations:
     """Tells where messages stand, which come in the order of time within a channel.
 
-    The last message of each thread and channel is kept.
+    A message that answers an earlier conversation does not belong to the one around it, unless it
+    begins it. The last message of each thread and channel is kept, and the ids since a pause.
 
     >>> said = [Message(id=i, author=a, time=t, source="x", text="") for i, a, t in
     ...     [("a", "A", 0.0), ("b", "A", 5.0), ("c", "B", 9.0), ("d", "B", 999.0)]]
@@ -37,6 +38,8 @@ class Conversations:
         """Counts more than `within` seconds as a pause. Threads have none, and are never cut."""
         self._within = within
         self._last: dict[int, tuple[str, str, float | None, str, int]] = {}
+        self._said: dict[int, set[int]] = {}
+        """Hashes of the ids of each channel since its last pause, at most 1,000."""
 
     def place(self, message: Message) -> Position:
         """Returns where a message stands; the next one stands after it."""
@@ -46,6 +49,11 @@ class Conversations:
             position, count = Position(None, False, message.thread or message.id), 1
         else:
             position, count = Position(last[0], last[1] != message.author, last[3]), last[4] + 1
+        if message.thread is None:
+            said = self._said[key] = set() if count == 1 else self._said[key]
+            if said and message.parent is not None and hash(message.parent) not in said:
+                return position
+            said.add(hash(message.id))
         time = None if message.thread else message.time
         self._last[key] = (message.id, sys.intern(message.author), time, position.thread, count)
         return position

@@ -243,12 +243,13 @@ def _pair_adjacent(file: Path, threads: Threads | None) -> int:
     with file.open("rb") as lines, changed.open("wb") as out:
         for line in lines:
             comment = decoder.decode(line)
-            if comment.parent is None:
-                comment.parent = comment.before if comment.is_answer else None
+            if comment.parent is None and comment.is_answer:
+                comment.parent = comment.before
+                paired += 1
+            if threads is None:
                 comment.thread = comment.conversation
-                paired += comment.parent is not None
-            if threads is not None:
-                comment.thread = threads.name(comment.id, comment.parent, comment.thread)
+            else:
+                comment.thread = threads.name(comment.id, comment.before, comment.thread)
             out.write(encoder.encode(comment) + b"\n")
     changed.replace(file)
     return paired

@@ -15,15 +15,11 @@ _BEGINNING = re.compile(rb'\{\s*"guild":\s*\{')
 
 
 def _recognises(files: Files) -> bool:
-    return any(_BEGINNING.match(files.head(name)) for name in _documents(files)[:3])
-
-
-def _documents(files: Files) -> list[str]:
-    return [name for name in files.names if name.lower().endswith(".json")]
+    return any(_BEGINNING.match(files.head(name)) for name in files.ending(".json")[:3])
 
 
 def _read(files: Files) -> Iterator[Item]:
-    for name in _documents(files):
+    for name in files.ending(".json"):
         if _BEGINNING.match(files.head(name)):
             yield from _channel(files, name)
 

@@ -21,6 +21,7 @@ _LARGEST = 1 << 28
 _HEADS = 100
 """Most heads that are kept: folders of mail have a file for each."""
 _TAR = (".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz")
+_ZIP = b"PK\x03\x04"
 _Place = Path | tuple[zipfile.ZipFile, zipfile.ZipInfo]
 
 
@@ -76,6 +77,11 @@ class Files:
             place.stat().st_size if isinstance(place, Path) else place[1].compress_size
             for place in self._places.values()
         )
+
+    def ending(self, suffix: str) -> list[str]:
+        """Returns the names with a suffix; that of a single file may have none, as from a pipe."""
+        alone = len(self.names) == 1 and "." not in self.names[0]
+        return [name for name in self.names if alone or name.lower().endswith(suffix)]
 
     def where(self, name: str) -> str:
         """Returns how a message calls a file."""
@@ -167,7 +173,10 @@ def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
         archive = stack.enter_context(zipfile.ZipFile(path))
         members = [member for member in archive.infolist() if not member.is_dir()]
         return Files(path, {one.filename: (archive, one) for one in members}, most)
-    if path.name.endswith(_TAR) and most is None:
+    with path.open("rb") as file:
+        if file.read(len(_ZIP)) == _ZIP:
+            raise zipfile.BadZipFile("its list of files, which comes last, is missing")
+    if most is None and (path.name.endswith(_TAR) or tarfile.is_tarfile(path)):
         # in a compressed archive each file would be searched from the beginning
         folder = stack.enter_context(scratch_folder())
         with tarfile.open(path) as packed:

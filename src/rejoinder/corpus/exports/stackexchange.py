@@ -6,6 +6,8 @@ from heapq import merge
 from html import unescape
 from xml.etree import ElementTree
 
+from msgspec.structs import replace
+
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.by_time import by_time
 from rejoinder.corpus.exports.files import Files
@@ -15,6 +17,7 @@ from rejoinder.corpus.exports.stackexchange_pages import messages_of_pages, page
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.errors import InputError
 
+_POSTS = "posts.xml"
 _QUESTION, _ANSWER = "1", "2"
 _COMMUNITY = "-1"
 """The user who posts for the site itself."""
@@ -27,10 +30,12 @@ def _recognises(files: Files) -> bool:
 
 
 def _is_dump(files: Files) -> bool:
-    return any(b"<posts" in files.head(name) for name in _named(files, "posts.xml")[:3])
+    return any(b"<posts" in files.head(name) for name in _named(files, _POSTS)[:3])
 
 
 def _named(files: Files, file: str) -> list[str]:
+    if len(files.names) == 1 and file == _POSTS:
+        return [*files.names]
     return [name for name in files.names if name.lower().rpartition("/")[2] == file]
 
 
@@ -38,7 +43,7 @@ def _read(files: Files) -> Iterator[Item]:
     if not _is_dump(files):
         yield from by_time(messages_of_pages(files))
         return
-    folders = [name.rpartition("/")[0] for name in _named(files, "posts.xml")]
+    folders = [name.rpartition("/")[0] for name in _named(files, _POSTS)]
     for folder in folders:
         yield from _Site(files, folder, is_only=len(folders) == 1).messages()
 
@@ -60,7 +65,16 @@ class _Site:
 
     def messages(self) -> Iterator[Item]:
         """Yields the posts and the comments."""
-        yield from merge(self._posts(), self._comments(), key=_time_of)
+        for item in merge(self._posts(), self._comments(), key=_time_of):
+            if isinstance(item, Message) and item.thread is None:
+                yield self._comment_in_thread(item)
+            else:
+                yield item
+
+    def _comment_in_thread(self, comment: Message) -> Message:
+        """Names the thread of a comment, which `merge` reads before some of the posts before it."""
+        post = int((comment.parent or "").rpartition("/")[2])
+        return replace(comment, thread=f"{self._name}/{self._questions.of(post)}")
 
     def _rows(self, file: str) -> Iterator[tuple[str, int, _Row]]:
         """Yields name, number and attributes of the rows of a file, which may be missing."""
@@ -81,7 +95,7 @@ class _Site:
                     raise InputError(f"{where} is not whole XML ({error}).") from None
 
     def _posts(self) -> Iterator[Item]:
-        for name, number, row in self._rows("posts.xml"):
+        for name, number, row in self._rows(_POSTS):
             try:
                 yield self._post(row)
             except _FAULTS as error:
@@ -116,7 +130,6 @@ class _Site:
                     id=f"{self._name}/comment/{int(row['Id'])}",
                     text=markdown_text(row.get("Text", "")),
                     parent=f"{self._name}/{post}",
-                    thread=f"{self._name}/{self._questions.of(post)}",
                     author=self._author(row.get("UserId"), row.get("UserDisplayName")),
                     time=_time(row),
                     source=self._name,

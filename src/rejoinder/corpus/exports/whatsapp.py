@@ -24,6 +24,8 @@ _INVISIBLE = ("\u200e", "\u200f")
 _NOTICE = "end-to-end encrypted"
 _EDITED = re.compile(r"\s*[\u200e]?<This message was edited>$")
 _OMITTED = re.compile(r"<[^<>]*>")
+_OF_LOGS = ("<", "*", "-")
+"""What logs of IRC have after a date and a clock."""
 _Order = tuple[int, int, int]
 _LOOKED_AT = 100_000
 _ORDERS: dict[str, _Order] = {"ymd": (0, 1, 2), "dmy": (2, 1, 0), "mdy": (2, 0, 1)}
@@ -35,8 +37,9 @@ def _recognises(files: Files) -> bool:
 
 
 def _chats(files: Files) -> list[str]:
-    texts = [name for name in files.names if name.lower().endswith(".txt")]
-    return [name for name in texts if _HEADER.match(files.head(name).decode("utf-8", "replace"))]
+    heads = ((name, files.head(name).decode("utf-8", "replace")) for name in files.ending(".txt"))
+    begun = ((name, _HEADER.match(head)) for name, head in heads)
+    return [name for name, begin in begun if begin and not begin[9].startswith(_OF_LOGS)]
 
 
 def _read(files: Files) -> Iterator[Item]:

@@ -1,0 +1,121 @@
+"""Exports and texts on standard input and from pipes, read as if they were files."""
+
+import gzip
+import json
+import os
+import shutil
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from export_samples import discord, mbox, slack, stackexchange, telegram, whatsapp, write
+
+ALONE = {
+    "discord": discord.FILES["Team - general [5].json"],
+    "mbox": next(iter(mbox.FILES.values())),
+    "stackexchange": stackexchange.FILES["ports.example.org/Posts.xml"],
+    "telegram": next(iter(telegram.FILES.values())),
+    "whatsapp": next(iter(whatsapp.FILES.values())),
+}
+"""Files that are exports without others."""
+
+
+@pytest.fixture
+def call(call, monkeypatch, tmp_path):
+    """The same in a new folder, with another one for temporary files."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path)
+    yield call
+    assert not [*(tmp_path / "temporary").iterdir()]
+
+
+def known_texts(call, index):
+    """Authors and texts of an index."""
+    _, out, _ = call("search", "port", "--index", index, "--top-k", 99, "--json")
+    return sorted((hit["author"] or "", hit["text"]) for hit in json.loads(out))
+
+
+def archives(folder: Path) -> dict[str, bytes]:
+    export = write(slack.FILES, folder / "export")
+    made = {"zip": shutil.make_archive(str(folder / "a"), "zip", export)}
+    for kind in ("", ":gz"):
+        with tarfile.open(folder / f"a{kind}.tar", f"w{kind}") as archive:
+            archive.add(export, "export")
+        made[f"tar{kind}"] = str(folder / f"a{kind}.tar")
+    return {kind: Path(path).read_bytes() for kind, path in made.items()}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_file_is_known_by_its_content(call, tmp_path, name):
+    write({"given": ALONE[name]}, tmp_path)
+    content = (tmp_path / "given").read_bytes()
+    status, out, err = call("index", "-", "--out", "piped", "--json", stdin=content)
+    assert (status, json.loads(out)["texts"] > 0) == (0, True), err
+    compressed = gzip.compress(content)
+    assert call("index", "-", "--out", "again", "--json", stdin=compressed)[0] == 0
+    assert known_texts(call, "piped") == known_texts(call, "again") != []
+    status, found, err = call("search", "port", "--top-k", 99, "--json", stdin=content)
+    assert sorted((hit["author"] or "", hit["text"]) for hit in json.loads(found)) == known_texts(
+        call, "piped"
+    )
+    rules = ("--rules", "none", "--pair", "adjacent", "--within", "9000h")
+    assert call("extract", "-", "--out", "pairs", "--format", name, *rules, stdin=content)[0] == 0
+
+
+def test_archives_are_read(call, tmp_path):
+    made = archives(tmp_path)
+    assert call("index", "export", "--out", "index")[0] == 0
+    expected = known_texts(call, "index")
+    for kind, content in made.items():
+        assert call("index", "-", "--out", kind, stdin=content)[0] == 0
+        assert known_texts(call, kind) == expected
+        status, _, err = call(
+            "extract", "-", "--out", f"{kind}-pairs", "--rules", "none", stdin=content
+        )
+        assert (status, err) == (0, f"wrote {kind}-pairs\n")
+
+
+def test_lines_tables_and_ids_are_read(call):
+    assert call("index", "-", "--out", "index", stdin=b"Hi.\nHow old are you?\n")[2] == (
+        "index: 2 texts\n"
+    )
+    rows = b'{"id": "x", "text": "What time is it?"}\n'
+    assert call("index", "-", "--out", "index", "--add", stdin=rows)[0] == 0
+    assert call("index", "-", "--out", "index", "--delete", stdin=b"1\nx\n")[0] == 0
+    assert call("search", "age", "--index", "index")[1].splitlines()[1].endswith("How old are you?")
+    pairs = b'{"q": "How are you?", "a": "Fine, and you?"}\n'
+    words = ("--columns", "message=q,reply=a", "--rules", "none", "--out", "pairs", "--json")
+    status, out, _ = call("extract", "-", *words, stdin=pairs)
+    assert (status, json.loads(out)["counts"]["pairs"]) == (0, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_with_a_name_is_read(call, tmp_path):
+    content = archives(tmp_path)["zip"]
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=Path("pipe").write_bytes, args=(content,))
+    writer.start()
+    assert call("index", "pipe", "--out", "index")[0] == 0
+    writer.join()
+    assert "Bob B." in [author for author, _ in known_texts(call, "index")]
+
+
+@pytest.mark.parametrize("command", ["index", "extract"])
+def test_bad_input_is_one_sentence_without_the_temporary_file(call, tmp_path, command):
+    content = archives(tmp_path)["zip"]
+    for given, said in ((content[:-50], "damaged"), (b"", "empty"), (b"\xfe\x00\x01" * 99, "")):
+        status, out, err = call(command, "-", "--out", "new", stdin=given)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith("rejoinder: ")
+        assert "standard input" in err
+        assert said in err
+        assert str(tmp_path) not in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_standard_input_is_named_once(call):
+    status, _, err = call("extract", "-", "-", "--out", "new", stdin=b"{}")
+    assert (status, err.count("\n")) == (2, 1)
