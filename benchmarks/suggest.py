@@ -93,12 +93,13 @@ def ranked(
 ) -> Iterator[tuple[str, Best]]:
     """Yields the best pair of the train split for each message, by each way."""
     made = past.collection
-    queries, absent = made.embeddings[messages], past.parts != HISTORY
-    pairs, cosines = nearest_rows(queries, past.rows, NEIGHBOURS, absent=absent)
+    queries, known = made.embeddings[messages], past.parts == HISTORY
+    found = list(past.nearest(queries, NEIGHBOURS, known))
+    pairs, cosines = np.stack([near for near, _ in found]), np.stack([near for _, near in found])
     yield "similarity", (pairs[:, 0], cosines[:, 0].astype(float))
     words = by_words(past, messages)
     yield "words", (words[0][:, 0], words[1][:, 0])
-    replies = np.flatnonzero(~absent)
+    replies = np.flatnonzero(known)
     vectors = made.encoder.encode_response(past.texts(replies))
     first, scores = nearest_rows(queries, vectors, 1)
     yield "response", (replies[first[:, 0]], scores[:, 0].astype(float))
@@ -128,7 +129,7 @@ def voted(
 ) -> tuple[int, float]:
     """Returns the best pair and its score, as `inference.suggestions.vote` does by default."""
     near = pairs[:neighbours]
-    logits = similarity * (past.rows[near] @ query).astype(float)
+    logits = similarity * (past.collection.embeddings[past.asked[near]] @ query).astype(float)
     if response:
         logits += response * (responses[near] @ query)
     if bm25:
@@ -147,8 +148,8 @@ def voted(
 
 def scores_of(past: PastReplies, queries: NDArray[np.float32], floor: float) -> NDArray[np.float64]:
     """Returns the scores of the best suggestions."""
-    pairs, _ = nearest_rows(queries, past.rows, NEIGHBOURS, absent=past.parts != HISTORY)
-    nothing, none = np.empty((0, 0), np.float32), (pairs, np.empty((0, 0)))
+    pairs = [near for near, _ in past.nearest(queries, NEIGHBOURS, past.parts == HISTORY)]
+    nothing, none = np.empty((0, 0), np.float32), (np.empty((0, 0), np.int64), np.empty((0, 0)))
     both = zip(queries, pairs, strict=True)
     return np.array([voted(past, *one, nothing, none, 0, floor=floor)[1] for one in both])
 

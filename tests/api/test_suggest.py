@@ -11,6 +11,7 @@ from export_samples import slack, write
 from rejoinder import Index, SentenceEncoder, Suggestions
 from rejoinder.api.collection import open_collection
 from rejoinder.api.past_replies import CHECK, FIT, HISTORY, past_replies
+from rejoinder.api.suggester import Suggester
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.corpus.texts import Entry
@@ -168,6 +169,23 @@ def test_replies_of_an_author(messages, encoder):
         assert {one.about["author"] for one in some.suggest(message, 5).suggestions} == {"ann"}
     with pytest.raises(InputError, match="author=nobody"):
         Suggestions.open(messages, encoder, where={"author": "nobody"})
+
+
+def test_what_was_kept_suggests_the_same(messages, encoder, tmp_path):
+    made = Index.create(tmp_path / "index", messages, "rejoinder-small")
+    opened = Suggestions.open(made.folder, encoder)
+    past = past_replies(open_collection(made.folder), conditions_of({}))
+    past.save(tmp_path / "replies")
+    kept = Suggester(made.folder, tmp_path / "replies", opened.fitted, threads=1)
+    for message in (ASKED, "opening hours?"):
+        assert kept(message, 5, None) == opened.suggest(message, 5)
+        of_ann = Suggestions.open(made.folder, encoder, where={"author": "ann"})
+        assert kept(message, 5, "Ann") == of_ann.suggest(message, 5)
+    with pytest.raises(InputError, match="nobody"):
+        kept(ASKED, 5, "nobody")
+    (tmp_path / "replies").write_bytes(b"")
+    with pytest.raises(InputError, match="damaged"):
+        Suggester(made.folder, tmp_path / "replies", None)
 
 
 def test_nobody_answers_themselves(encoder):

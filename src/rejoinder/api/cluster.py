@@ -114,8 +114,8 @@ def _found(
     times = _times(collection)
     leaves, wider = _records(collection, words, centres, labels, times)
     return Topics(
-        leaves, wider, labels, discs.place(rows, labels, centres), collection.ids,
-        collection.texts, times, centres, discs, _facts(collection), seed,
+        leaves, wider, labels, discs.place(rows, labels, centres), list(collection.ids),
+        list(collection.texts), times, centres, discs, _facts(collection), seed,
     )  # fmt: skip
 
 

@@ -43,9 +43,9 @@ class Collection:
 
     name: str
     """The path; empty for texts that a program gave."""
-    ids: list[str]
+    ids: Sequence[str]
     """Those of the source; without any there, numbers from 1."""
-    texts: list[str]
+    texts: Sequence[str]
     embeddings: Embeddings
     """(N, D) float32, unit or zero rows; those of an index, or of texts without their greetings and
     signatures (`corpus.core_text`). Equal texts have equal rows."""
@@ -242,18 +242,26 @@ def _of_index(path: Path, encoder: Model, wanted: Wanted, threads: int | None) -
     again = np.flatnonzero(first != np.arange(len(first)))
     embeddings[again] = embeddings[first[again]]
 
-    def open_encoder() -> SentenceEncoder:
-        loaded = loaded_encoder(place_of_model(opened) if encoder is None else encoder, threads)
-        refuse_other_model(opened, loaded.describe())
-        return loaded
-
     made = Collection(
         str(path), ids, texts, embeddings, about, {},
-        of_responses=opened.manifest.response, open_encoder=open_encoder,
+        of_responses=opened.manifest.response,
+        open_encoder=lambda: encoder_of(opened, encoder, threads),
     )  # fmt: skip
     if encoder is not None:
         _ = made.encoder  # refuses another one
     return made
+
+
+def encoder_of(opened: TextIndex, encoder: Model, threads: int | None) -> SentenceEncoder:
+    """Returns the encoder of an index, which a given one must be.
+
+    Raises:
+        InputError: it is another one, or the index does not say where its model is.
+        ModelError: it can't be loaded.
+    """
+    loaded = loaded_encoder(place_of_model(opened) if encoder is None else encoder, threads)
+    refuse_other_model(opened, loaded.describe())
+    return loaded
 
 
 def joined(parts: list[Embeddings], dim: int) -> Embeddings:

@@ -15,8 +15,10 @@ from msgspec.structs import replace
 from rejoinder.api.adjacent import with_adjacent
 from rejoinder.api.asked import asked_again
 from rejoinder.api.cluster import cluster
-from rejoinder.api.collection import messages_of_pairs, open_collection
+from rejoinder.api.collection import Collection, messages_of_pairs, open_collection
 from rejoinder.api.dedupe import dedupe
+from rejoinder.api.past_replies import past_replies
+from rejoinder.api.suggest import Suggestions
 from rejoinder.api.topics import Topics
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.options import ExtractProgress
@@ -24,7 +26,9 @@ from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
+from rejoinder.index.where import conditions_of
 from rejoinder.inference.sentence_stream import EncodingProgress
+from rejoinder.inference.suggested import Fitted
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.hashed import (
     read_sealed,
@@ -34,19 +38,21 @@ from rejoinder.io.files.hashed import (
     sha256_of_folder,
 )
 from rejoinder.io.files.places import scratch_folder
-from rejoinder.io.formats.decoding import Count, Record
+from rejoinder.io.formats.decoding import Record
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import DEFAULT
 
 FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
 TOPICS, POINTS, FACTS = "topics.json", "points.bin", "facts.json"
+REPLIES = "replies.safetensors"
+"""In the folder if some messages answer others."""
 SUFFIX = ".explore"
 """What the folder is called, after the name of what it was made from."""
 _DIFFERENT = 0.02
 """Share of messages without a duplicate that may count as asked again. People read the result and
 drop what does not belong there, so that it may be higher than that of `dedupe`."""
-_FORMAT_VERSION = 4
+_FORMAT_VERSION = 5
 _REMEDY = "Remove the folder."
 
 
@@ -67,8 +73,8 @@ class Facts(Record, frozen=True):
     """Facts about the messages that were explored."""
 
     ids: list[str]
-    replied: Count
-    """Number of messages that answer another."""
+    fitted: Fitted | None
+    """What confidences of suggested replies are worth; None: too few replies to tell."""
 
 
 @dataclass(frozen=True)
@@ -217,8 +223,20 @@ def _find(index: Path, out: Path, work: _Work) -> None:
     found = {"topics": topics.topics, "wider": topics.wider, "months": topics.months}
     (out / TOPICS).write_bytes(msgspec.json.encode(found))
     (out / POINTS).write_bytes(_points(topics))
-    facts = Facts(topics.ids, int((collection.answered >= 0).sum()))
+    facts = Facts(topics.ids, _keep_replies(collection, out))
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
+
+
+def _keep_replies(collection: Collection, out: Path) -> Fitted | None:
+    """Writes which messages answer others, if any do; returns what suggestions are worth."""
+    try:
+        past = past_replies(collection, conditions_of({}))
+    except InputError:  # responses alone, or nobody answers others
+        return None
+    if not len(past):
+        return None
+    past.save(out / REPLIES)
+    return Suggestions(past, None).fitted
 
 
 def read_facts(folder: Path) -> Facts:

@@ -1,10 +1,14 @@
 """`PastReplies`: the messages of a collection whose replies are known, and which are held out."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 
 from rejoinder.api.collection import Collection
 from rejoinder.corpus.core_text import core_of
@@ -12,8 +16,10 @@ from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.errors import InputError
 from rejoinder.index.where import Conditions
 from rejoinder.index.words import words_of
+from rejoinder.inference.search import nearest_rows
 from rejoinder.inference.suggestions import Replies, denies, without_names
 from rejoinder.io.files.hashed import blake2b_number
+from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
@@ -35,10 +41,70 @@ class PastReplies:
     """(P,) int64: its reply."""
     parts: NDArray[np.int8]
     """(P,) int8: HISTORY, FIT or CHECK. A thread is in one part."""
-    rows: Embeddings
-    """(P, D) float32, the embeddings of the messages."""
-    replies: Replies
-    """The replies."""
+
+    @cached_property
+    def replies(self) -> "KnownReplies":
+        """What is compared of the replies."""
+        return KnownReplies(self.collection, self.replied)
+
+    @cached_property
+    def _by_message(self) -> tuple[Indices, Indices]:
+        """The pairs in the order of their messages, and where those of each message begin."""
+        counts = np.bincount(self.asked, minlength=len(self.collection))
+        return np.argsort(self.asked, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+
+    def of(self, messages: Indices) -> Indices:
+        """Returns the pairs of some messages, message by message."""
+        order, begins = self._by_message
+        spans = [range(begins[row], begins[row + 1]) for row in messages.tolist()]
+        return order[np.fromiter(chain.from_iterable(spans), np.int64)]
+
+    def nearest(
+        self, queries: Embeddings, most: int, known: NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[Indices, Embeddings]]:
+        """Yields for each query the pairs whose messages are nearest to it, and the cosines.
+
+        Args:
+            queries: (Q, D) float32, unit or zero rows.
+            most: Number of pairs.
+            known: (P,) bool, pairs to find; None means all.
+        """
+        absent = np.ones(len(self.collection), np.bool_)
+        absent[self.asked if known is None else self.asked[known]] = False
+        found = nearest_rows(queries, self.collection.embeddings, most, absent=absent)
+        for messages, cosines in zip(*found, strict=True):
+            pairs = self.of(messages)
+            alike = np.repeat(cosines, np.diff(self._by_message[1])[messages])
+            kept = slice(None) if known is None else known[pairs]
+            yield pairs[kept][:most], alike[kept][:most]
+
+    def save(self, file: Path) -> None:
+        """Writes which message each reply answers, without texts."""
+        pairs = {"asked": self.asked, "replied": self.replied}
+        small = {name: rows.astype(np.int32) for name, rows in pairs.items()}
+        save_file({**small, "parts": self.parts}, file)
+
+    @classmethod
+    def load(cls, file: Path, collection: Collection) -> "PastReplies":
+        """Reads what `save` wrote of the messages of a collection.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        try:
+            found = load_file(file)
+            asked, replied = (found[name].astype(np.int64) for name in ("asked", "replied"))
+            parts = found["parts"].astype(np.int8)
+        except UNREADABLE as error:
+            raise InputError(f"{file} is damaged: {error}. Remove its folder.") from None
+        if max(asked.max(initial=0), replied.max(initial=0)) >= len(collection):
+            raise InputError(f"{file} is not of these messages. Remove its folder.")
+        return cls(collection, asked, replied, parts)
+
+    def only(self, wanted: NDArray[np.bool_]) -> "PastReplies":
+        """Returns the pairs whose replies are `wanted`, (N,) bool of the collection."""
+        kept = wanted[self.replied]
+        return PastReplies(self.collection, self.asked[kept], self.replied[kept], self.parts[kept])
 
     def __len__(self) -> int:
         return len(self.asked)
@@ -61,18 +127,39 @@ class PastReplies:
             (M,) bool whether a reply says nearly the same as a true one, and (M,) bool whether it
             also does so in the same words.
         """
-        order = np.argsort(self.asked, kind="stable")
-        begins, ends = (
-            np.searchsorted(self.asked[order], messages, side).tolist()
-            for side in ("left", "right")
-        )
+        self.replies.prepare(self.of(messages))
         right = np.zeros((2, len(messages)), np.bool_)
-        for at, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-            true = order[begin:end]
+        for at in range(len(messages)):
+            true = self.of(messages[at : at + 1])
             right[0, at] = given.at(np.array([at])).same(self.replies.at(true)).any()
             if right[0, at]:
                 right[1, at] = words_of(texts[at]) in map(words_of, self.texts(true))
         return right[0], right[1]
+
+
+class KnownReplies:
+    """What is compared of the replies of P pairs; made of a reply when it is first asked for."""
+
+    def __init__(self, made: Collection, rows: Indices) -> None:
+        """Prepares for the texts of a collection at (P,) `rows`."""
+        self._made, self._rows = made, rows
+        self._known = np.zeros(len(rows), np.bool_)
+        self._denies = np.zeros(len(rows), np.bool_)
+        # memory is taken by the rows that are written
+        self._embedded = np.empty((len(rows), made.embeddings.shape[1]), np.float32)
+
+    def prepare(self, pairs: Indices) -> None:
+        """Makes what is compared of some pairs at once, which is faster than one by one."""
+        new = np.unique(pairs[~self._known[pairs]])
+        if len(new):
+            made = replies_of(self._made, self._rows[new])
+            self._embedded[new], self._denies[new] = made.rows, made.denies
+            self._known[new] = True
+
+    def at(self, pairs: Indices) -> Replies:
+        """Returns what is compared of the replies of some pairs."""
+        self.prepare(pairs)
+        return Replies(self._embedded[pairs], self._denies[pairs])
 
 
 def replies_of(made: Collection, rows: Indices) -> Replies:
@@ -81,7 +168,7 @@ def replies_of(made: Collection, rows: Indices) -> Replies:
     Texts without names and numbers are not encoded again.
     """
     texts = [made.texts[row] for row in rows.tolist()]
-    found = made.embeddings[rows]
+    found = np.asarray(made.embeddings[rows], np.float32)
     named = [at for at, text in enumerate(texts) if without_names(text) != text]
     authors = [str(made.about[rows[at]].get("author", "")) for at in named]
     cores = [core_of(texts[at], author) for at, author in zip(named, authors, strict=True)]
@@ -119,9 +206,7 @@ def past_replies(made: Collection, conditions: Conditions) -> PastReplies:
         )
     replied = np.array(kept, np.int64)
     asked = made.answered[replied]
-    parts = _parts(made, asked, replied)
-    rows, replies = made.embeddings[asked], replies_of(made, replied)
-    return PastReplies(made, asked, replied, parts, rows, replies)
+    return PastReplies(made, asked, replied, _parts(made, asked, replied))
 
 
 def _parts(made: Collection, asked: Indices, replied: Indices) -> NDArray[np.int8]:

@@ -17,12 +17,10 @@ from rejoinder.api.past_replies import (
 from rejoinder.errors import InputError
 from rejoinder.index.where import Where, conditions_of
 from rejoinder.inference.inputs import whole_number
-from rejoinder.inference.search import nearest_rows
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.inference.suggested import Fitted, Suggested, Suggestion
 from rejoinder.inference.suggestions import (
     NEIGHBOURS,
-    Confidence,
     Voted,
     by_response,
     fit_confidence,
@@ -52,8 +50,9 @@ class Suggestions:
         past: PastReplies | None,
         answers: Collection | None,
         confidence: float = LEAST,
+        fitted: Fitted | None = None,
     ) -> None:
-        """Prepares suggestions, and fits confidences on threads that are held out.
+        """Prepares suggestions, and fits confidences on threads that are held out unless `fitted`.
 
         `open` reads what this takes.
         """
@@ -67,11 +66,10 @@ class Suggestions:
         if answers is not None:
             self._canned = replies_of(answers, np.arange(len(answers)))
             self._responses = self._encoder.encode_response(answers.texts)
-        self._confidence: Confidence | None = None
-        self.fitted: Fitted | None = None
+        self.fitted = fitted
         """None: too few past messages to hold any out."""
-        if past is not None:
-            self._fit(past, confidence)
+        if past is not None and fitted is None:
+            self.fitted = self._fit(past, confidence)
 
     @classmethod
     def open(
@@ -152,7 +150,7 @@ class Suggestions:
         [(places, similarities, voted)] = self._voted(query, None)
         found = voted.folded(top_k)
         best = [int(group[0]) for group in found]
-        chances = None if self._confidence is None else self._confidence(voted.scores[best])
+        chances = None if self.fitted is None else self.fitted.confidence(voted.scores[best])
         suggestions = [
             self._suggestion(
                 place, places, similarities, voted, None if chances is None else float(chances[at])
@@ -191,21 +189,22 @@ class Suggestions:
         )  # fmt: skip
 
     def _voted(
-        self, queries: Embeddings, absent: NDArray[np.bool_] | None
+        self, queries: Embeddings, known: NDArray[np.bool_] | None
     ) -> Iterator[tuple[Indices, Embeddings, Voted]]:
         """Yields for each query the nearest pairs, their similarities, and scored candidates.
 
-        Candidates are the replies of these pairs, or the canned answers. Pairs that are `absent`,
-        (P,) bool, are left out.
+        Candidates are the replies of these pairs, or the canned answers. Only pairs that are
+        `known`, (P,) bool, count; None means all.
         """
+        none, zero = np.empty(0, np.int64), np.empty(0, np.float32)
         if self._past is None:
-            none, zero = np.empty(0, np.int64), np.empty(0, np.float32)
             for query in queries:
                 yield none, zero, by_response(self._canned, self._fits(query))
             return
         past = self._past
-        pairs, similarities = nearest_rows(queries, past.rows, NEIGHBOURS, absent=absent)
-        for query, near, cosines in zip(queries, pairs, similarities, strict=True):
+        found = list(past.nearest(queries, NEIGHBOURS, known))
+        past.replies.prepare(np.concatenate([none, *(near for near, _ in found)]))
+        for query, (near, cosines) in zip(queries, found, strict=True):
             replies, weights = past.replies.at(near), weights_of(cosines)
             if self._answers is None:
                 voted = vote(weights, replies)
@@ -217,19 +216,19 @@ class Suggestions:
         """Returns the (C,) response scores of canned answers."""
         return np.asarray(self._responses @ query, np.float64)
 
-    def _fit(self, past: PastReplies, threshold: float) -> None:
+    def _fit(self, past: PastReplies, threshold: float) -> Fitted | None:
         """Fits confidences on one part of the past, and tries them on another.
 
-        Both are answered from the rest.
+        Both are answered from the rest. Returns None if there is too little of it.
         """
         scores, right, _ = self._tried(past, FIT)
         if min(len(scores), int((past.parts == HISTORY).sum())) < _LEAST_HELD_OUT:
-            return
-        self._confidence = fit_confidence(scores, right)
+            return None
+        confidence = fit_confidence(scores, right)
         others, rightly, same_words = self._tried(past, CHECK)
-        chances = self._confidence(others)
-        self.fitted = Fitted(
-            len(scores), threshold, outcome(chances, rightly, threshold),
+        chances = confidence(others)
+        return Fitted(
+            confidence, len(scores), threshold, outcome(chances, rightly, threshold),
             int((same_words & (chances >= threshold)).sum()),
             {level: outcome(chances, rightly, level) for level in _LEVELS},
         )  # fmt: skip
@@ -244,7 +243,7 @@ class Suggestions:
             as one of the true replies, and (N,) bool whether in the same words.
         """
         messages = past.held_out(part, _MOST_HELD_OUT)
-        found = self._voted(past.collection.embeddings[messages], past.parts != HISTORY)
+        found = self._voted(past.collection.embeddings[messages], past.parts == HISTORY)
         scores = np.zeros(len(messages))
         best = np.zeros(len(messages), np.int64)
         for at, (pairs, _, voted) in enumerate(found):

@@ -1,15 +1,16 @@
-"""`Suggester`: suggests replies from the past of an index, which it reads once it is asked."""
+"""`Suggester`: suggests replies from the past of an index that was prepared to be explored."""
 
 from collections import OrderedDict
 from pathlib import Path
 from threading import Lock
 
-from rejoinder.api.adjacent import with_adjacent
-from rejoinder.api.collection import Collection, open_collection
-from rejoinder.api.past_replies import past_replies
+from rejoinder.api.collection import Collection, encoder_of
+from rejoinder.api.past_replies import PastReplies
 from rejoinder.api.suggest import Suggestions
+from rejoinder.errors import InputError
+from rejoinder.index.folder import TextIndex
 from rejoinder.index.where import conditions_of
-from rejoinder.inference.suggested import Suggested
+from rejoinder.inference.suggested import Fitted, Suggested
 
 _MOST = 4
 """Authors whose replies are ready at a time."""
@@ -18,18 +19,35 @@ _MOST = 4
 class Suggester:
     """Suggests the replies of all authors, or of one. Threads take turns."""
 
-    def __init__(self, index: Path, threads: int | None = None) -> None:
-        """Prepares for an index of messages."""
-        self._index, self._threads = index, threads
-        self._lock = Lock()
-        self._collection: Collection | None = None
+    def __init__(
+        self, index: Path, replies: Path, fitted: Fitted | None, threads: int | None = None
+    ) -> None:
+        """Opens the messages of an index.
+
+        Args:
+            index: Folder of the index, of which only what is used is read.
+            replies: What `PastReplies.save` wrote of them.
+            fitted: What `Suggestions.fitted` was of the replies of all authors.
+            threads: Number of CPU cores; None means all that the process may use.
+
+        Raises:
+            InputError: a file is damaged.
+        """
+        opened = TextIndex(index)
+        self._whole, self._fitted, self._lock = opened.whole(), fitted, Lock()
+        made = Collection(
+            str(index), self._whole.ids, self._whole.texts, self._whole.embeddings,
+            self._whole.about, {}, of_responses=opened.manifest.response,
+            open_encoder=lambda: encoder_of(opened, None, threads),
+        )  # fmt: skip
+        self._past = PastReplies.load(replies, made)
         self._ready: OrderedDict[str | None, Suggestions] = OrderedDict()
 
     def __call__(self, message: str, top_k: int, author: str | None) -> Suggested:
         """Returns the `top_k` best replies to a message, by an author if one is given.
 
         Raises:
-            RejoinderError: the index can't be read, or has no such reply.
+            RejoinderError: the index is damaged, or has no such reply.
         """
         with self._lock:
             if author not in self._ready:
@@ -40,7 +58,9 @@ class Suggester:
             return self._ready[author].suggest(message, top_k)
 
     def _open(self, author: str | None) -> Suggestions:
-        if self._collection is None:
-            self._collection = with_adjacent(open_collection(self._index, threads=self._threads))
-        where = conditions_of({} if author is None else {"author": author})
-        return Suggestions(past_replies(self._collection, where), None)
+        if author is None:
+            return Suggestions(self._past, None, fitted=self._fitted)
+        past = self._past.only(self._whole.meeting(conditions_of({"author": author})))
+        if not len(past):
+            raise InputError(f"there is no reply by {author!r} to a message by somebody else.")
+        return Suggestions(past, None)

@@ -100,11 +100,12 @@ def explore(
 
 def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "Explored":
     """Returns what was found in the conversations with a name."""
-    from rejoinder.api.exploring import ASKED, POINTS, TOPICS, read_facts
+    from rejoinder.api.exploring import ASKED, POINTS, REPLIES, TOPICS, read_facts
     from rejoinder.api.suggester import Suggester
     from rejoinder.serve.explored import Explored
 
-    facts = read_facts(ready.folder)
+    facts, replies = read_facts(ready.folder), ready.folder / REPLIES
+    suggest = Suggester(ready.index, replies, facts.fitted, threads) if replies.is_file() else None
     return Explored(
         name,
         str(ready.index),
@@ -112,7 +113,7 @@ def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "
         topics=(ready.folder / TOPICS).read_bytes(),
         points=(ready.folder / POINTS).read_bytes(),
         ids=facts.ids,
-        suggest=Suggester(ready.index, threads) if facts.replied else None,
+        suggest=suggest,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rejoinder.inference.suggestions import Outcome
+from rejoinder.inference.suggestions import Confidence, Outcome
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class Suggested:
 class Fitted:
     """What confidences are worth: they were fitted on held-out threads, and tried on others."""
 
+    confidence: Confidence
+    """Tells them by scores."""
     fitted_on: int
     """Number of messages that they were fitted on."""
     threshold: float

@@ -99,7 +99,7 @@ class Suggest(RequestBody):
 async def suggest(request: Request, body: Suggest) -> Response:
     """Suggest replies to a message, by what was answered to similar ones.
 
-    The first request reads the past messages, which takes seconds for 100,000.
+    The first one for an author fits confidences to these replies, which may take seconds.
     """
     find = _explored(request).suggest
     if find is None:
