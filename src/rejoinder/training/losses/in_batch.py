@@ -28,8 +28,12 @@ _GPU_STRIP_SCORES = 1 << 28
 """The same on GPUs, which have no such cache, and wait where a batch has several strips."""
 _LEAST_WORK = 1 << 15
 """Scores below which a second thread does not pay."""
-_LEFT_OUT = -1e30
-"""The cosine of what is left out of a softmax: its probability is 0, and 0 times it as well."""
+_LEFT_OUT = -1e20
+"""The cosine of what is left out of a softmax, whatever scales it: its probability is 0, and 0
+times it as well."""
+_NONE = np.empty(0, np.float32)
+_SHARE = 16
+"""Rows that a thread takes at a time, as in `shares.h`."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +106,20 @@ class Softmax:
     correct: Tensor
     """() int64, number of rows whose own candidate scores highest."""
     by_scores: Tensor
-    """(b, C) the gradient by the scores, in the dtype of the cosines."""
+    """(b, C) the gradient by the given cosines times the scale, in their dtype."""
     along: Tensor
     """(b,) float32, dot products of the cosines of a row and its gradient."""
+    along_columns: Tensor | None
+    """(C,) float32, the same by candidate, where factors were given."""
 
 
-def softmax(cosines: Tensor, own: int, scale: Tensor, column: Tensor | None) -> Softmax:
+Factors = tuple[Tensor, Tensor]
+"""(b,) and (C,) float32, what the cosines of a row and of a candidate are multiplied by."""
+
+
+def softmax(
+    cosines: Tensor, own: int, scale: Tensor, column: Tensor | None, factors: Factors | None = None
+) -> Softmax:
     """Returns the softmax of the scores of each row, against its own candidate.
 
     Args:
@@ -117,25 +129,44 @@ def softmax(cosines: Tensor, own: int, scale: Tensor, column: Tensor | None) -> 
         column: (B,) float32, logarithms of sums over all anchors, by candidate (`log_sums`). The
             result is then also the loss and gradient of the other direction, but for the sum of
             `column`.
+        factors: what the given cosines are multiplied by first. The gradient is that by the
+            cosines as they were given.
     """
     native = _native(cosines)
     if native is None:
-        return _by_torch(cosines, own, scale, column)
+        return _by_torch(cosines, own, scale, column, factors)
     exact = cosines.float().contiguous()
     rows, columns = exact.shape
     by_scores = torch.empty_like(exact)
     losses, alongs = (torch.empty(rows) for _ in range(2))
     correct = torch.empty(rows, dtype=torch.uint8)
+    room = torch.empty(-(-rows // _SHARE) if factors else 0, 2, columns)
     native.softmax(
         *threads_for(rows * columns, _LEAST_WORK),
         *(columns, own, float(scale), exact.numpy()),
-        np.empty(0, np.float32) if column is None else column.numpy(),
+        _NONE if column is None else column.numpy(),
         *(by_scores.numpy(), losses.numpy(), alongs.numpy(), correct.numpy()),
+        *_arrays(factors),
+        room.numpy(),
     )
-    return Softmax(losses.sum(), correct.sum(), by_scores.to(cosines.dtype), alongs)
+    by_candidate = room[:, 0].sum(dim=0) if factors else None
+    return Softmax(losses.sum(), correct.sum(), by_scores.to(cosines.dtype), alongs, by_candidate)
 
 
-def _by_torch(cosines: Tensor, own: int, scale: Tensor, column: Tensor | None) -> Softmax:
+def _arrays(factors: Factors | None) -> Sequence[Any]:
+    if factors is None:
+        return _NONE, _NONE
+    return [factor.contiguous().numpy() for factor in factors]
+
+
+def _scaled(cosines: Tensor, factors: Factors | None) -> Tensor:
+    return cosines if factors is None else cosines * factors[0][:, None] * factors[1]
+
+
+def _by_torch(
+    cosines: Tensor, own: int, scale: Tensor, column: Tensor | None, factors: Factors | None
+) -> Softmax:
+    kind, cosines = cosines.dtype, _scaled(cosines, factors)
     found = cosines.float() * scale
     at = torch.arange(len(found), device=found.device)
     right = at + own
@@ -150,20 +181,24 @@ def _by_torch(cosines: Tensor, own: int, scale: Tensor, column: Tensor | None) -
     if back is not None:
         p[:, : back.shape[1]] += back
     p[at, right] -= directions
-    along = (p * cosines).sum(dim=1)
-    return Softmax(loss, (best[:, 0] == right).sum(), p.to(cosines.dtype), along)
+    products = p * cosines
+    by_candidate = None if factors is None else products.sum(dim=0)
+    correct = (best[:, 0] == right).sum()
+    by_scores = _scaled(p, factors).to(kind)
+    return Softmax(loss, correct, by_scores, products.sum(dim=1), by_candidate)
 
 
-def log_sums(cosines: Tensor, scale: Tensor, size: int) -> Tensor:
+def log_sums(cosines: Tensor, scale: Tensor, size: int, factors: Factors | None = None) -> Tensor:
     """Returns (size,) float32, log of the sum of exp(score) of the first columns of (b, C)."""
     native = _native(cosines)
     if native is None:
-        return torch.logsumexp(cosines[:, :size].float() * scale, dim=0)
+        return torch.logsumexp(_scaled(cosines, factors)[:, :size].float() * scale, dim=0)
     exact = cosines.float().contiguous()
     sums = torch.empty(size)
     native.log_sums(
         *threads_for(exact.numel(), _LEAST_WORK),
         *(exact.shape[1], float(scale), exact.numpy(), sums.numpy()),
+        *_arrays(factors),
     )
     return sums
 
@@ -182,7 +217,7 @@ class _Side:
         lengths = rows.new_empty(len(cuts) - 1, len(rows))
         for level, cut in enumerate(cuts[:-1]):
             lengths[level] = rows[:, :cut].norm(dim=1)
-        self.inverse = torch.where(lengths > 0, 1 / lengths, 0.0)
+        self.inverse = torch.where(lengths > 0, 1 / lengths, 1.0)
         """(levels - 1, N) factors that scale the first entries to length 1."""
         self.along = torch.zeros_like(self.inverse)
         """(levels - 1, N) dot products of scaled entries and the gradients by them."""
@@ -191,7 +226,7 @@ class _Side:
         """Returns (N, D), the gradient by the rows as they were before scaling."""
         for level, cut in enumerate(self.cuts[:-1]):
             share = self.along[level] * self.inverse[level].square()
-            self.by_rows[:, :cut] -= share.unsqueeze(1) * self.rows[:, :cut].float()
+            self.by_rows[:, :cut].addcmul_(share[:, None], self.rows[:, :cut].float(), value=-1)
         return self.by_rows
 
 
@@ -201,7 +236,9 @@ class _Strip:
 
     rows: slice
     levels: list[Tensor]
-    """(b, C) cosines, for each number of entries."""
+    """(b, C) dot products of the first entries, for each number of entries."""
+    factors: list[Factors | None]
+    """For each level, what makes its dot products cosines."""
 
 
 class _InBatchSoftmax(torch.autograd.Function):
@@ -236,20 +273,24 @@ class _InBatchSoftmax(torch.autograd.Function):
                 strips = stored = list(strips)
                 columns = sums = [
                     torch.stack(
-                        [log_sums(strip.levels[level], scale, size) for strip in stored]
+                        [
+                            log_sums(strip.levels[level], scale, size, strip.factors[level])
+                            for strip in stored
+                        ]
                     ).logsumexp(dim=0)
                     for level in range(len(cuts))
                 ]
                 loss += torch.stack(sums).sum()
             for strip in strips:
                 gradients = []
-                for level, cosines in enumerate(strip.levels):
-                    found = softmax(cosines, strip.rows.start, scale, columns[level])
+                for level, products in enumerate(strip.levels):
+                    factors = strip.factors[level]
+                    found = softmax(products, strip.rows.start, scale, columns[level], factors)
                     loss += found.loss
                     by_scale += found.along.sum()
-                    if level < len(nested):
+                    if found.along_columns is not None:
                         left.along[level, strip.rows] = found.along
-                        right.along[level] += (found.by_scores * cosines).sum(dim=0)
+                        right.along[level] += found.along_columns
                     gradients.append(found.by_scores)
                 correct += found.correct  # of the last level, the rows as they are
                 _add_gradients(left, right, strip.rows, gradients)
@@ -268,25 +309,22 @@ class _InBatchSoftmax(torch.autograd.Function):
 
 
 def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Strip:
-    """Returns the cosines of some anchors with all candidates at every level."""
-    left_out = None
-    if same is not None:
-        start, stop = np.searchsorted(same[0].cpu().numpy(), (rows.start, rows.stop))
-        left_out = same[0, start:stop] - rows.start, same[1, start:stop]
-    total, levels = None, []
-    for level, (start, stop) in enumerate(pairwise((0, *left.cuts))):
-        added = left.rows[rows, start:stop] @ right.rows[:, start:stop].T
-        if total is None:  # several products are summed in float32
-            total = added.float() if len(left.cuts) > 1 else added
+    """Returns the scores of some anchors against all candidates at every level."""
+    levels: list[Tensor] = []
+    for start, stop in pairwise((0, *left.cuts)):
+        ours, theirs = left.rows[rows, start:stop], right.rows[:, start:stop].T
+        if not levels:  # several products are summed in float32
+            total = (ours @ theirs).float() if len(left.cuts) > 1 else ours @ theirs
+            if same is not None:
+                first, end = np.searchsorted(same[0].cpu().numpy(), (rows.start, rows.stop))
+                total[same[0, first:end] - rows.start, same[1, first:end]] = _LEFT_OUT
+        elif ours.dtype == total.dtype:
+            total = torch.addmm(total, ours, theirs)
         else:
-            total += added
-        cosines = total
-        if stop < left.cuts[-1]:
-            cosines = (total * left.inverse[level, rows, None]).mul_(right.inverse[level])
-        if left_out is not None:
-            cosines[left_out] = _LEFT_OUT
-        levels.append(cosines)
-    return _Strip(rows, levels)
+            total = total + ours @ theirs
+        levels.append(total)
+    factors = [(left.inverse[at, rows], right.inverse[at]) for at in range(len(levels) - 1)]
+    return _Strip(rows, levels, [*factors, None])
 
 
 def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[Tensor]) -> None:
@@ -295,13 +333,10 @@ def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[T
     The first entries take part in the scores of every level, the last ones in those of the last:
     going backwards, the gradient by the sum of products grows by that of one level a block.
     """
-    total = by_scores[-1]
-    blocks = list(pairwise((0, *left.cuts)))
-    for level in range(len(blocks) - 1, -1, -1):
-        start, stop = blocks[level]
-        if level < len(blocks) - 1:
-            scaled = by_scores[level] * left.inverse[level, rows, None]
-            total = total + scaled.mul_(right.inverse[level])
+    blocks = pairwise((0, *left.cuts))
+    total = None
+    for (start, stop), gradient in reversed(list(zip(blocks, by_scores, strict=True))):
+        total = gradient if total is None else total.add_(gradient)
         low = total.to(left.rows.dtype)
         left.by_rows[rows, start:stop] = low @ right.rows[:, start:stop]
         right.by_rows[:, start:stop] += low.T @ left.rows[rows, start:stop]
