@@ -5,10 +5,11 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from safetensors.numpy import save_file
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.adapters import StoredVectors, open_function
-from rejoinder.evaluation.baselines import open_baseline
+from rejoinder.evaluation.baselines import BASELINES, open_baseline
 from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
@@ -37,10 +38,19 @@ def test_the_official_baseline_gives_the_published_figures(shared_data):
     )
 
 
-@pytest.mark.parametrize("kind", ["bow", "tfidf", "random", "average", "sif", "soft-cosine"])
-def test_every_baseline_keeps_to_the_protocol(kind, vectors):
-    needs_file = kind in ("average", "sif", "soft-cosine")
-    encoder = open_baseline(f"{kind}:{vectors}" if needs_file else kind)
+@pytest.fixture
+def characters(tmp_path):
+    draw = np.random.default_rng(0)
+    path, rows = tmp_path / "characters.safetensors", draw.normal(size=(50, 4))
+    save_file({"rows": rows.astype(np.float16), "bias": np.ones(4, np.float32)}, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", list(BASELINES))
+def test_every_baseline_keeps_to_the_protocol(kind, vectors, characters):
+    needs_file = hasattr(BASELINES[kind], "load")
+    file = characters if kind == "charagram" else vectors
+    encoder = open_baseline(f"{kind}:{file}" if needs_file else kind)
     if hasattr(encoder, "prepare"):
         encoder.prepare("test", TEXTS)
     rows = encoder.encode(TEXTS)
@@ -80,6 +90,19 @@ def test_names_and_files_that_are_wrong(tmp_path):
     (tmp_path / "bad.txt").write_text("cat 1 2 x\n")
     with pytest.raises(InputError, match=r"bad\.txt.*word2vec"):
         open_baseline(f"average:{tmp_path / 'bad.txt'}")
+
+
+def test_charagram_reads_characters_and_not_words(characters, tmp_path):
+    encoder = open_baseline(f"charagram:{characters}")
+    same = encoder.encode(["A  cat sat.", "a cat sat. "])
+    assert np.array_equal(*same)
+    assert not encoder.encode(["", "  "]).any()
+    with pytest.raises(InputError, match=r"none\.safetensors"):
+        open_baseline(f"charagram:{tmp_path / 'none.safetensors'}")
+    for rows, bias in ((np.ones((5, 2)), np.ones(3)), (np.full((5, 2), np.nan), np.ones(2))):
+        save_file({"rows": rows, "bias": bias}, tmp_path / "bad.safetensors")
+        with pytest.raises(InputError, match="finite `rows`"):
+            open_baseline(f"charagram:{tmp_path / 'bad.safetensors'}")
 
 
 def test_vectors_by_text(tmp_path):

@@ -35,7 +35,7 @@ def evaluate(
         typer.Argument(
             help="Model name or folder, py:MODULE:FUNCTION, st:NAME (sentence-transformers), "
             "vectors:FILE, openai:MODEL@URL, tei:URL, or baseline:bow, tfidf, random, "
-            "average:FILE, sif:FILE, soft-cosine:FILE."
+            "average:FILE, sif:FILE, soft-cosine:FILE, charagram:FILE."
         ),
     ] = None,
     tasks: Annotated[

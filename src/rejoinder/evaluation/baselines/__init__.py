@@ -20,6 +20,7 @@ BASELINES: Registry[Any] = Registry(
         "average": f"{__name__}.vectors:Averaged",
         "sif": f"{__name__}.vectors:Sif",
         "soft-cosine": f"{__name__}.vectors:SoftCosine",
+        "charagram": f"{__name__}.charagram:Charagram",
     },
 )
 """Classes of encoders, each imported when it is first used."""
