@@ -130,6 +130,8 @@ def test_messages_in_other_languages_are_left_out(tmp_path):
             (2, "bob", "Ich habe den Schlüssel leider nicht gefunden", None),
             (3, "cem", "It is in the drawer of the desk", None),
             (4, "ann", "ok :)", None),
+            (5, "ann", "thoreauputic: Thanks!", None),
+            (6, "ann", "sudo mount /foo/bar /mnt", None),
         )
     )
     manifest = extract(path, tmp_path / "pairs", rules="none", language="en", pair="adjacent")

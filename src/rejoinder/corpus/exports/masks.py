@@ -1,8 +1,8 @@
 """Replaces addresses, numbers and keys in messages, so that no model or index holds them.
 
-It finds what has a form: mail addresses, phone numbers, IBANs, payment cards, IP addresses, keys of
-services, user names and passwords in addresses. It can't find names of people, places or
-customers, nor passwords that are plain words.
+It finds what has a form: mail addresses, also as archives of lists write them (`ann at a.example`),
+phone numbers, IBANs, payment cards, IP addresses, keys of services, user names and passwords in
+addresses. It can't find names of people, places or customers, nor passwords that are plain words.
 """
 
 import re
@@ -57,6 +57,7 @@ def _address(match: re.Match[str]) -> str:
     return "[ip]" if all(int(part) < 256 for part in match[0].split(".")) else match[0]
 
 
+_HOST = r"(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}"
 _MASKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (
         re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|$)", re.DOTALL),
@@ -64,6 +65,16 @@ _MASKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
     ),
     (re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"), "[login]"),
     (re.compile(r"[\w.+%-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}"), "[email]"),
+    (
+        # "ann at example.org" alone in a line or brackets, or if the name can't be a word
+        re.compile(
+            rf"(?m)(?<![\w#.+-])(?:[^\W\d_][\w.+-]{{0,63}} ?[\[(]at[\])] ?{_HOST}"
+            rf"|(?:(?<=<)|^[ \t]*)[^\W\d_][\w.+-]{{0,63}} at {_HOST}(?=>|[ \t]*$)"
+            rf"|[^\W\d_][\w.+-]{{0,62}}[\d_.][\w.+-]{{0,62}}\w at {_HOST}(?![\w/]))",
+            re.IGNORECASE,
+        ),
+        "[email]",
+    ),
     (
         re.compile(
             r"\b(?:AKIA[0-9A-Z]{16}|gh[pousr]_\w{36,}|github_pat_\w{22,}|glpat-[\w-]{20,}"
@@ -80,7 +91,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         ),
         _card,
     ),
-    (re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)"), _address),
+    (re.compile(r"(?<![\w.])(?<![^\W\d_]-)(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)"), _address),
     (
         re.compile(
             r"(?<![\w:])(?=[0-9a-fA-F:]{0,40}[0-9a-fA-F]{3})(?:[0-9a-fA-F]{1,4}:){4,7}"
@@ -92,7 +103,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         re.compile(
             r"(?<![\w.,/-])(?:\+\d{1,3}[ ./-]?(?:\(\d{1,4}\)[ ./-]?)?\d(?:[ ./-]?\d){5,12}"
             r"|\(\d{2,5}\)[ ./-]?\d(?:[ ./-]?\d){4,9}"
-            r"|0\d{1,4}[ /-]\d{2,4}(?:[ /-]?\d{2,4}){1,3}"
+            r"|0\d{1,4}(?:[ /]|- ?)\d{2,4}(?:[ /-]?\d{2,4}){1,3}|0\d(?:\.\d\d){4}"
             r"|\d{3}[ .-]\d{3}[ .-]\d{4})(?![\w/-]|[.,]\d)"
         ),
         _phone,
