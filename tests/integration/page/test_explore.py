@@ -339,3 +339,27 @@ def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme,
         assert found == [], json.dumps(found, indent=1)[:4_000]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.screenshot(path=kept / f"{part}-{scheme}-{width}.png")
+
+
+LEVELS = """async ([count, wide]) => {
+const { levelAt, levelsOf } = await import("./page/levels.js");
+const place = (index, prime) => wide * (((index * prime) % 1009) / 504.5 - 1);
+const x = Float32Array.from({ length: count }, (_, index) => place(index, 7));
+const y = Float32Array.from({ length: count }, (_, index) => place(index, 613));
+const levels = levelsOf(x, y);
+return [[0, 1, 2, 3, 4].map((one) => levels.filter((level) => level === one).length),
+[1.3, 1, 0.5, 0.25, 0.125, 0.02].map(levelAt)];
+}"""
+
+
+def test_few_dots_of_a_crowd_are_drawn_until_it_is_looked_at_closely(open_page, address):
+    page = open_page(address)
+    assert page.evaluate(LEVELS, [1, 0.5])[0] == [1, 0, 0, 0, 0]
+    # all in one cell of the first level
+    assert page.evaluate(LEVELS, [500, 1e-4])[0][0] <= 4
+    counts, at = page.evaluate(LEVELS, [1_009, 0.02])
+    assert counts[0] < counts[0] + counts[1] < sum(counts[:3]) <= sum(counts[:4]) == 1_009
+    assert at == [0, 0, 1, 2, 3, 3]
+    assert page.evaluate(LEVELS, [1_009, 0.02])[0] == counts
+    most = page.evaluate(LEVELS, [200_000, 0.9])[0]
+    assert (sum(most[:4]), most[4]) == (150_000, 50_000)

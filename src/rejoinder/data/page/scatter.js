@@ -1,7 +1,11 @@
 // Points in a plane, drawn by sigma.js: zoom, drag, touch, names that do not overlap, and a lasso.
 
+import { MOST, levelAt, levelsOf } from "./levels.js";
 import { element, svg } from "./tools.js";
 
+/** How far from a dot the pointer may be, in pixels. */
+const REACH = 7;
+const CHOSEN = "chosen";
 const LIBRARIES = ["page/graphology.umd.min.js", "page/sigma.min.js"];
 
 /** Loads the libraries, once. They are for this part of the page alone. */
@@ -25,9 +29,11 @@ function load() {
  */
 export async function scatter(place, { x, y, color, discs, onPoint, onDisc, onLasso }) {
   await load();
-  const size = Math.max(1.1, Math.min(2.8, 26 / x.length ** 0.25)); // 2.6 for 10,000, 1.5 for 100,000
+  const size = Math.max(1.1, Math.min(2.8, 26 / Math.min(x.length, MOST) ** 0.25)); // 2.6 for 10,000, 1.5 for 100,000
+  const levels = levelsOf(x, y), programs = programsOf(globalThis.Sigma);
   const graph = new globalThis.graphology.Graph({ type: "undirected" });
-  for (let index = 0; index < x.length; index++) graph.addNode(index, { x: x[index], y: y[index], size, color: color(index) });
+  for (let index = 0; index < x.length; index++) if (levels[index] in programs) graph.addNode(index, { x: x[index], y: y[index], size, color: color(index), type: String(levels[index]) });
+  let shown = null;
   const canvas = element("div", { class: "canvas" });
   const names = element("div", { class: "names", "aria-hidden": "true" });
   const paper = svg("svg", { class: "paper", "aria-hidden": "true" });
@@ -37,16 +43,18 @@ export async function scatter(place, { x, y, color, discs, onPoint, onDisc, onLa
   const renderer = new Sigma(graph, canvas, {
     allowInvalidContainer: true,
     defaultDrawNodeHover: ringOf(place),
-    defaultNodeType: "point",
+    defaultNodeType: "0",
     enableCameraRotation: false,
     maxCameraRatio: 1.3,
     minCameraRatio: 0.02,
-    nodeProgramClasses: { point: Sigma.rendering.NodePointProgram },
+    nodeProgramClasses: programs,
     renderLabels: false,
     stagePadding: 8,
     zoomToSizeRatioFunction: (ratio) => ratio ** 0.45,
   });
   renderer.setCustomBBox(corners);
+  // sigma would draw all dots twice, and read a pixel at each move of the pointer
+  renderer.getNodeAtPosition = (pointer) => nearest(renderer, pointer, { x, y, levels, shown });
   renderer.on("enterNode", ({ node }) => onPoint(Number(node)));
   renderer.on("leaveNode", () => onPoint(null));
   const labels = labelsOf(names, discs, renderer, onDisc);
@@ -64,13 +72,14 @@ export async function scatter(place, { x, y, color, discs, onPoint, onDisc, onLa
     },
     /** Shows points for which `chosen(index)` is true in their colour, and others faintly. */
     highlight(chosen, faint) {
+      shown = chosen;
       graph.updateEachNodeAttributes((node, attributes) => {
-        const shown = !chosen || chosen(Number(node));
-        attributes.color = shown ? color(Number(node)) : faint;
-        attributes.size = chosen && shown ? size * 1.35 : size;
-        attributes.zIndex = shown ? 1 : 0;
+        const index = Number(node), strong = chosen?.(index);
+        attributes.color = chosen && !strong ? faint : color(index);
+        attributes.size = strong ? size * 1.35 : size;
+        attributes.type = strong ? CHOSEN : String(levels[index]);
         return attributes;
-      }, { attributes: ["color", "size", "zIndex"] });
+      }, { attributes: ["color", "size", "type"] });
     },
     lasso(on) {
       place.classList.toggle("drawing", on);
@@ -78,6 +87,33 @@ export async function scatter(place, { x, y, color, discs, onPoint, onDisc, onLa
     resize: () => renderer.resize() && renderer.refresh(),
     end: () => renderer.kill(),
   };
+}
+
+/** Programs of sigma that draw the dots of a level where that is shown, and those that are chosen always. */
+function programsOf({ rendering: { NodePointProgram } }) {
+  const drawnFrom = (level) => class extends NodePointProgram {
+    constructor(gl, _picking, renderer) {
+      super(gl, null, renderer);
+    }
+
+    render(parameters) {
+      if (level <= levelAt(parameters.zoomRatio)) super.render(parameters);
+    }
+  };
+  return { 0: drawnFrom(0), 1: drawnFrom(1), 2: drawnFrom(2), 3: drawnFrom(3), [CHOSEN]: drawnFrom(0) };
+}
+
+/** The drawn point that is nearest to the pointer, as the name of its node; null if none is near. */
+function nearest(renderer, pointer, { x, y, levels, shown }) {
+  const { x: left, y: top } = renderer.viewportToGraph(pointer);
+  const edge = renderer.viewportToGraph({ x: pointer.x + REACH, y: pointer.y });
+  const level = levelAt(renderer.getCamera().ratio);
+  let least = Math.hypot(edge.x - left, edge.y - top) ** 2, found = null;
+  for (let index = 0; index < x.length; index++) {
+    const far = (x[index] - left) ** 2 + (y[index] - top) ** 2;
+    if (far < least && (levels[index] <= level || (levels[index] <= 3 && shown?.(index)))) [least, found] = [far, String(index)];
+  }
+  return found;
 }
 
 function ringOf(place) {

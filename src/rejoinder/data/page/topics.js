@@ -1,6 +1,7 @@
 // What the messages are about: a map of all of them, next to the list of topics, over time.
 
 import { call, fetchNumbers } from "./api.js";
+import { MOST } from "./levels.js";
 import { bylineOf, textOf } from "./message.js";
 import { scatter } from "./scatter.js";
 import { byId, copyButton, element, fail, following, plural, svg } from "./tools.js";
@@ -51,7 +52,7 @@ function columnsOf(buffer) {
 function noteOf() {
   if (!found.topics.length) return "There are too few messages to find topics in.";
   const without = points.topic.reduce((sum, topic) => sum + (topic < 0), 0);
-  return `${plural(found.topics.length, "topic")} in ${plural(points.count, "message")}; ${Math.round((100 * without) / points.count)} % have none`;
+  return `${plural(found.topics.length, "topic")} in ${plural(points.count, "message")}; ${Math.round((100 * without) / points.count)} % have none${points.count > MOST ? `. The map draws ${MOST.toLocaleString("en")} of them` : ""}`;
 }
 
 /** Colours of topics: those of one wider topic have one hue. */
