@@ -192,6 +192,15 @@ def test_rank_orders_by_the_response_side(call, model, file):
     assert best == "\n".join(out.split("\n")[:3]) + "\n"
 
 
+def test_rank_reads_the_turns_before_the_message(call, model, file):
+    turns = ["my name is tom", "hello"]
+    options = [each for turn in turns for each in ("--context", turn)]
+    _, out, _ = call("rank", "-m", model, "you", "--responses", file, *options, "--json")
+    expected = SentenceEncoder.load(model).rank("you", SENTENCES, context=turns)
+    assert [row["line"] - 1 for row in json.loads(out)] == [hit.index for hit in expected]
+    assert [row["score"] for row in json.loads(out)] == [round(hit.score, 6) for hit in expected]
+
+
 def test_sentences_without_a_known_word_are_pointed_at(call, model, file):
     _, out, err = call("similarity", "-m", model, "zebra", "hello", "--json")
     assert (json.loads(out)[0]["cosine"], json.loads(out)[0]["unknown"]) == (0, ["first"])

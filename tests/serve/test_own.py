@@ -30,6 +30,10 @@ def test_rank_is_that_of_the_library(server, encoder):
     assert [(hit["index"], hit["text"]) for hit in hits] == [(h.index, h.text) for h in expected]
     assert np.allclose([hit["score"] for hit in hits], [h.score for h in expected], atol=1e-6)
     assert len(server.client.post("/rank", json={**body, "top_k": 2}).json()) == 2
+    turns = ["Where do you live?", "In Oslo."]
+    hits = server.client.post("/rank", json={**body, "context": turns}).json()
+    expected = encoder.rank("How old are you?", REPLIES, context=turns)
+    assert np.allclose([hit["score"] for hit in hits], [h.score for h in expected], atol=1e-6)
 
 
 def test_search_finds_in_the_texts_of_the_server(server, encoder):

@@ -39,6 +39,7 @@ SIMILARITY_EXAMPLES = epilog(
 RANK_EXAMPLES = epilog(
     "rejoinder rank 'How old are you?' --responses replies.txt",
     "rejoinder rank --model model/ 'How old are you?' --top-k 3 < replies.txt",
+    "rejoinder rank 'And you?' --context 'How old is he?' --context 'Ten.' --responses replies.txt",
 )
 INFO_EXAMPLES = epilog(
     "rejoinder info",
@@ -144,13 +145,20 @@ def rank(
     top_k: Annotated[
         int | None, typer.Option(min=1, help="Number of responses to print. Default: all.")
     ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What was said before the message. Give it once per turn, the oldest first; the "
+            "last five turns are read."
+        ),
+    ] = None,
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:
     """Rank responses by how well they answer a message."""
     entries, message = list(stream_entries(responses, columns)), as_text(message)
-    texts = [entry.encoded for entry in entries]
+    texts, turns = [entry.encoded for entry in entries], list(map(as_text, context or []))
     encoder = open_encoder(model, model_sha256, on_too_long)
-    hits = encoder.rank(message, texts, top_k)
+    hits = encoder.rank(message, texts, top_k, context=turns)
     if entries and entries[0].about:
         ranked = hits_among(entries, [hits])
         print_messages(finder(entries), [message], ranked, "score", ("message", "response"))
@@ -167,7 +175,7 @@ def rank(
     )  # fmt: skip
     note_unknown(unknown, [message], "messages")
     note_unknown(unknown, best, "responses")
-    note_long(encoder, [message], "messages")
+    note_long(encoder, [message, *turns], "messages")
     note_long(encoder, texts, "responses")
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
+from rejoinder.inference.context import TURNS, with_turns
 from rejoinder.inference.inputs import (
     Sentences,
     as_matrix,
@@ -232,14 +233,24 @@ class Comparisons:
         input: str,  # noqa: A002
         responses: Sentences,
         top_k: int | None = None,
+        *,
+        context: Sentences = (),
     ) -> list[Hit]:
         """Ranks responses by how well they answer `input`, the score u·v', best first.
 
-        Returns the `top_k` best, by default all. Equal scores are ordered by index.
+        Args:
+            input: The message.
+            responses: N responses.
+            top_k: Number of responses to return. Default: all.
+            context: The turns of the conversation before the message, the oldest first; the last
+                five are read, those farther back with less weight.
+
+        Returns:
+            The best responses. Equal scores are ordered by index.
 
         Raises:
-            InputError: `input` or a response is not a string, or `top_k` is not a whole number of
-                at least 1.
+            InputError: `input`, a response or a turn is not a string, or `top_k` is not a whole
+                number of at least 1.
         """
         if not isinstance(input, str):
             raise InputError(f"input must be one string; got a {type(input).__name__}.")
@@ -248,8 +259,9 @@ class Comparisons:
         texts, _ = as_texts(responses)
         # the adaptation cancels out of u·v' except for rounding, so it is left out
         vectors = self._outputs.embed(texts, response=True)[0][first_indices(texts)]
-        query = self._outputs.embed(as_texts(input)[0], adapted=False)[0]
-        scores = dots(vectors, query[0])
+        turns = as_texts(context)[0][-TURNS:]
+        query = self._outputs.embed([*turns, *as_texts(input)[0]], adapted=False)[0]
+        scores = dots(vectors, (with_turns(query) if turns else query)[0])
         order = np.argsort(-scores, kind="stable")[:top_k].tolist()
         return [Hit(index, float(scores[index]), texts[index]) for index in order]
 

@@ -30,6 +30,8 @@ class Rank(RequestBody):
     responses: Annotated[Texts, Field(examples=[["In Oslo.", "I am twenty."]])]
     top_k: TopK | None = None
     """How many responses to return; by default all."""
+    context: Texts | None = None
+    """The turns before the message, the oldest first; the last five are read."""
 
 
 @router.post("/rank", response_model=list[Hit])
@@ -37,7 +39,8 @@ async def rank(request: Request, body: Rank) -> Response:
     """Order responses by how well they answer a message, best first."""
     service = service_of(request)
     responses = service.limited("responses", body.responses)
-    work = partial(service.encoder.rank, body.message, responses, body.top_k)
+    turns = [] if body.context is None else service.limited("context", body.context)
+    work = partial(service.encoder.rank, body.message, responses, body.top_k, context=turns)
     return json_response(await service.batcher.call(work, len(responses) + 1))
 
 
