@@ -81,7 +81,7 @@ def main() -> None:
             for floor in (FLOOR, 0.0):
                 own, foreign = (
                     scores_of(past, queries, floor)
-                    for queries in (past.collection.embeddings[messages], encoder.encode(texts))
+                    for queries in (past.collection.rows(messages), encoder.encode(texts))
                 )
                 share = round(float((foreign >= np.median(own)).mean()), 3)
                 row = {"pairs": str(folder), "strangers": str(other), "floor": floor}
@@ -93,7 +93,7 @@ def ranked(
 ) -> Iterator[tuple[str, Best]]:
     """Yields the best pair of the train split for each message, by each way."""
     made = past.collection
-    queries, known = made.embeddings[messages], past.parts == HISTORY
+    queries, known = made.rows(messages), past.parts == HISTORY
     found = list(past.nearest(queries, NEIGHBOURS, known))
     pairs, cosines = np.stack([near for near, _ in found]), np.stack([near for _, near in found])
     yield "similarity", (pairs[:, 0], cosines[:, 0].astype(float))
@@ -129,7 +129,7 @@ def voted(
 ) -> tuple[int, float]:
     """Returns the best pair and its score, as `inference.suggestions.vote` does by default."""
     near = pairs[:neighbours]
-    logits = similarity * (past.collection.embeddings[past.asked[near]] @ query).astype(float)
+    logits = similarity * (past.collection.rows(past.asked[near]) @ query).astype(float)
     if response:
         logits += response * (responses[near] @ query)
     if bm25:

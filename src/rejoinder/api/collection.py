@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.manifest import FILE as PAIRS
@@ -24,6 +25,7 @@ from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.index.where import Conditions, Where, conditions_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
+from rejoinder.inference.search import nearest_rows
 from rejoinder.inference.sentence_stream import EncodingProgress, Source, chunks
 from rejoinder.measures import Indices
 from rejoinder.models.shipped import DEFAULT
@@ -81,6 +83,20 @@ class Collection:
         """(N,) int64: the index of the message that each one answers; -1 where it is not here."""
         places = {name: row for row, name in enumerate(self.ids)}
         return np.array([places.get(name, -1) for name in self.column("answers")], np.int64)
+
+    def rows(self, places: Indices) -> Embeddings:
+        """Returns the (K, D) float32 embeddings of the texts at (K,) places."""
+        return self.embeddings[places]
+
+    def nearest(
+        self, queries: Embeddings, most: int, wanted: NDArray[np.bool_]
+    ) -> Iterator[tuple[Indices, Embeddings]]:
+        """Yields for each query the places of the `most` nearest `wanted` texts, and the cosines.
+
+        `queries` are (Q, D) float32, unit or zero rows; `wanted` are (N,) bool.
+        """
+        found = nearest_rows(queries, self.embeddings, most, absent=~wanted)
+        yield from zip(*found, strict=True)
 
     @cached_property
     def replies(self) -> list[list[int]]:

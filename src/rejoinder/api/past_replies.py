@@ -1,10 +1,11 @@
 """`PastReplies`: the messages of a collection whose replies are known, and which are held out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,10 @@ from rejoinder.api.collection import Collection
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.errors import InputError
+from rejoinder.index.fields import About
 from rejoinder.index.where import Conditions
 from rejoinder.index.words import words_of
-from rejoinder.inference.search import nearest_rows
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.suggestions import Replies, denies, without_names
 from rejoinder.io.files.hashed import blake2b_number
 from rejoinder.io.formats.tensor_files import UNREADABLE
@@ -30,11 +32,41 @@ _LEAST_PAIRS = 50
 """Held-out pairs of each split of a folder of pairs; with fewer, threads are drawn anew."""
 
 
+class Messages(Protocol):
+    """What suggestions need of N messages; a `Collection` has it."""
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The id of each message."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The messages."""
+
+    @property
+    def about(self) -> Sequence[About]:
+        """What is known about each."""
+
+    @property
+    def encoder(self) -> SentenceEncoder:
+        """The model of the embeddings."""
+
+    def __len__(self) -> int: ...
+
+    def rows(self, places: Indices) -> Embeddings:
+        """Returns the (K, D) float32 embeddings of the messages at (K,) places."""
+
+    def nearest(
+        self, queries: Embeddings, most: int, wanted: NDArray[np.bool_]
+    ) -> Iterator[tuple[Indices, Embeddings]]:
+        """Yields for each query the nearest of the `wanted` messages, and the cosines."""
+
+
 @dataclass(frozen=True)
 class PastReplies:
     """P pairs of a message and a reply to it."""
 
-    collection: Collection
+    collection: Messages
     asked: Indices
     """(P,) int64: the message of each pair, as its index in the collection."""
     replied: Indices
@@ -69,10 +101,9 @@ class PastReplies:
             most: Number of pairs.
             known: (P,) bool, pairs to find; None means all.
         """
-        absent = np.ones(len(self.collection), np.bool_)
-        absent[self.asked if known is None else self.asked[known]] = False
-        found = nearest_rows(queries, self.collection.embeddings, most, absent=absent)
-        for messages, cosines in zip(*found, strict=True):
+        wanted = np.zeros(len(self.collection), np.bool_)
+        wanted[self.asked if known is None else self.asked[known]] = True
+        for messages, cosines in self.collection.nearest(queries, most, wanted):
             pairs = self.of(messages)
             alike = np.repeat(cosines, np.diff(self._by_message[1])[messages])
             kept = slice(None) if known is None else known[pairs]
@@ -85,7 +116,7 @@ class PastReplies:
         save_file({**small, "parts": self.parts}, file)
 
     @classmethod
-    def load(cls, file: Path, collection: Collection) -> "PastReplies":
+    def load(cls, file: Path, collection: Messages) -> "PastReplies":
         """Reads what `save` wrote of the messages of a collection.
 
         Raises:
@@ -140,13 +171,13 @@ class PastReplies:
 class KnownReplies:
     """What is compared of the replies of P pairs; made of a reply when it is first asked for."""
 
-    def __init__(self, made: Collection, rows: Indices) -> None:
+    def __init__(self, made: Messages, rows: Indices) -> None:
         """Prepares for the texts of a collection at (P,) `rows`."""
         self._made, self._rows = made, rows
         self._known = np.zeros(len(rows), np.bool_)
         self._denies = np.zeros(len(rows), np.bool_)
         # memory is taken by the rows that are written
-        self._embedded = np.empty((len(rows), made.embeddings.shape[1]), np.float32)
+        self._embedded = np.empty((len(rows), made.encoder.dim), np.float32)
 
     def prepare(self, pairs: Indices) -> None:
         """Makes what is compared of some pairs at once, which is faster than one by one."""
@@ -162,13 +193,13 @@ class KnownReplies:
         return Replies(self._embedded[pairs], self._denies[pairs])
 
 
-def replies_of(made: Collection, rows: Indices) -> Replies:
+def replies_of(made: Messages, rows: Indices) -> Replies:
     """Returns what is compared of texts of a collection.
 
     Texts without names and numbers are not encoded again.
     """
     texts = [made.texts[row] for row in rows.tolist()]
-    found = np.asarray(made.embeddings[rows], np.float32)
+    found = made.rows(rows)
     named = [at for at, text in enumerate(texts) if without_names(text) != text]
     authors = [str(made.about[rows[at]].get("author", "")) for at in named]
     cores = [core_of(texts[at], author) for at, author in zip(named, authors, strict=True)]

@@ -61,7 +61,7 @@ class Suggestions:
         if made is None:
             raise InputError("past replies or answers are needed.")
         self._encoder = made.encoder
-        self.left_out = made.left_out
+        self.left_out = made.left_out if isinstance(made, Collection) else {}
         """Number of messages of an export that were left out, by the reason."""
         if answers is not None:
             self._canned = replies_of(answers, np.arange(len(answers)))
@@ -173,10 +173,10 @@ class Suggestions:
     ) -> Suggestion:
         score, alike = float(voted.scores[place]), int(voted.alike[place])
         if self._answers is not None:
-            made = self._answers
+            canned = self._answers
             return Suggestion(
-                made.texts[place], confidence, score, alike, None, None, made.ids[place],
-                made.about[place],
+                canned.texts[place], confidence, score, alike, None, None, canned.ids[place],
+                canned.about[place],
             )  # fmt: skip
         past = self._past
         assert past is not None  # noqa: S101 -- without answers there is a past
@@ -243,7 +243,7 @@ class Suggestions:
             as one of the true replies, and (N,) bool whether in the same words.
         """
         messages = past.held_out(part, _MOST_HELD_OUT)
-        found = self._voted(past.collection.embeddings[messages], past.parts == HISTORY)
+        found = self._voted(past.collection.rows(messages), past.parts == HISTORY)
         scores = np.zeros(len(messages))
         best = np.zeros(len(messages), np.int64)
         for at, (pairs, _, voted) in enumerate(found):

@@ -1,19 +1,34 @@
 """`Suggester`: suggests replies from the past of an index that was prepared to be explored."""
 
 from collections import OrderedDict
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
-from rejoinder.api.collection import Collection, encoder_of
+from rejoinder.api.collection import encoder_of
 from rejoinder.api.past_replies import PastReplies
 from rejoinder.api.suggest import Suggestions
 from rejoinder.errors import InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.where import conditions_of
+from rejoinder.index.whole import WholeIndex
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.suggested import Fitted, Suggested
 
 _MOST = 4
 """Authors whose replies are ready at a time."""
+
+
+class _Messages(WholeIndex):
+    """The messages of an index, and its model."""
+
+    def __init__(self, opened: TextIndex, threads: int | None) -> None:
+        super().__init__(opened)
+        self._opened, self._threads = opened, threads
+
+    @cached_property
+    def encoder(self) -> SentenceEncoder:
+        return encoder_of(self._opened, None, self._threads)
 
 
 class Suggester:
@@ -33,14 +48,9 @@ class Suggester:
         Raises:
             InputError: a file is damaged.
         """
-        opened = TextIndex(index)
-        self._whole, self._fitted, self._lock = opened.whole(), fitted, Lock()
-        made = Collection(
-            str(index), self._whole.ids, self._whole.texts, self._whole.embeddings,
-            self._whole.about, {}, of_responses=opened.manifest.response,
-            open_encoder=lambda: encoder_of(opened, None, threads),
-        )  # fmt: skip
-        self._past = PastReplies.load(replies, made)
+        self._messages = _Messages(TextIndex(index), threads)
+        self._past = PastReplies.load(replies, self._messages)
+        self._fitted, self._lock = fitted, Lock()
         self._ready: OrderedDict[str | None, Suggestions] = OrderedDict()
 
     def __call__(self, message: str, top_k: int, author: str | None) -> Suggested:
@@ -60,7 +70,7 @@ class Suggester:
     def _open(self, author: str | None) -> Suggestions:
         if author is None:
             return Suggestions(self._past, None, fitted=self._fitted)
-        past = self._past.only(self._whole.meeting(conditions_of({"author": author})))
+        past = self._past.only(self._messages.meeting(conditions_of({"author": author})))
         if not len(past):
             raise InputError(f"there is no reply by {author!r} to a message by somebody else.")
         return Suggestions(past, None)

@@ -22,7 +22,6 @@ from rejoinder.index.segment import (
 )
 from rejoinder.index.summary import Summary, summary_of
 from rejoinder.index.where import ConditionError, Where, conditions_of
-from rejoinder.index.whole import WholeIndex
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
 from rejoinder.io.files.hashed import check_file
 from rejoinder.io.files.states import read_one_state, stamp_of
@@ -107,9 +106,10 @@ class IndexReader:
         """Yields all texts with ids, embeddings and what is known about them, in parts."""
         yield from encoded_texts(self._segments)
 
-    def whole(self) -> WholeIndex:
-        """Returns all texts as columns, in the state that was opened."""
-        return WholeIndex(self._segments, self.manifest.dim)
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """The parts of the state that was opened."""
+        return self._segments
 
     def embeddings(self, ids: list[str]) -> Embeddings:
         """Returns the (N, D) float32 embeddings of the texts with some ids.

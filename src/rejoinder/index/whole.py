@@ -1,26 +1,32 @@
 """`WholeIndex`: all texts of an index as columns, of which only what is used is read."""
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.index.hits import Found
+from rejoinder.index.nearest import search_segments
+from rejoinder.index.reader import IndexReader
 from rejoinder.index.segment import Segment
 from rejoinder.index.where import Conditions
+from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
 T = TypeVar("T")
+_MANY, _SPARE = 0.1, 1.5
+"""Share of wanted texts from which lists are used, and how many texts more are then searched."""
 
 
 class WholeIndex:
     """The N texts of segments in the order in which they were added, without the deleted ones."""
 
-    def __init__(self, segments: Sequence[Segment], dim: int) -> None:
-        """Prepares to read; `dim` is that of the embeddings, D."""
-        self._segments, self._dim = segments, dim
-        self._rows = [np.flatnonzero(~segment.deleted) for segment in segments]
+    def __init__(self, index: IndexReader) -> None:
+        """Prepares to read the state of an index that was opened."""
+        self._segments, self._dim = index.segments, index.manifest.dim
+        self._rows = [np.flatnonzero(~segment.deleted) for segment in self._segments]
         self._begins = np.cumsum([0, *map(len, self._rows)])
 
     def __len__(self) -> int:
@@ -41,16 +47,58 @@ class WholeIndex:
         """What is known about each text."""
         return _Column(len(self), lambda place: self._at(place, Segment.about))
 
-    @cached_property
-    def embeddings(self) -> Embeddings:
-        """(N, D), in the type in which they are stored; copied unless there is one segment."""
-        parts = [
-            one.embeddings if len(rows) == one.entry.rows else one.embeddings[rows]
-            for one, rows in zip(self._segments, self._rows, strict=True)
+    def rows(self, places: Indices) -> Embeddings:
+        """Returns the (K, D) float32 embeddings of the texts at (K,) places."""
+        found = np.empty((len(places), self._dim), np.float32)
+        numbers = np.searchsorted(self._begins, places, side="right") - 1
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            rows = self._rows[number][places[here] - self._begins[number]]
+            found[here] = self._segments[number].embeddings[rows]
+        return found
+
+    def nearest(
+        self, queries: Embeddings, most: int, wanted: NDArray[np.bool_]
+    ) -> Iterator[tuple[Indices, Embeddings]]:
+        """Yields for each query the places of the nearest `wanted` texts, and the cosines.
+
+        Where many texts are wanted, and segments have lists, a near one may be missed.
+
+        Args:
+            queries: (Q, D) float32, unit or zero rows.
+            most: Number of texts per query.
+            wanted: (N,) bool.
+
+        Raises:
+            InputError: the index is damaged.
+            MissingExtraError: a segment has lists, and FAISS is not installed.
+        """
+        share = wanted.mean() if len(wanted) else 0.0
+        if share >= _MANY and any(one.lists for one in self._segments):
+            deleted = [one.absent() for one in self._segments]
+            # of the nearest texts, as many are wanted as of all, or less
+            top_k = math.ceil(_SPARE * most / share)
+            found = search_segments(self._segments, queries, top_k, absent=deleted)
+            for one in found:
+                places, scores = self._placed(one)
+                kept = wanted[places]
+                yield places[kept][:most], scores[kept][:most]
+            return
+        absent = [np.ones(one.entry.rows, np.bool_) for one in self._segments]
+        for number, rows in enumerate(self._rows):
+            begin = self._begins[number]
+            absent[number][rows[wanted[begin : begin + len(rows)]]] = False
+        found = search_segments(self._segments, queries, most, absent=absent, exact=True)
+        yield from map(self._placed, found)
+
+    def _placed(self, found: Found) -> tuple[Indices, Embeddings]:
+        """Returns the places of what was found, and the scores."""
+        places = [
+            self._begins[number] + np.searchsorted(self._rows[number], row)
+            for _, number, row in found
         ]
-        if not parts:
-            return np.empty((0, self._dim), np.float32)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        scores = np.array([-negated for negated, _, _ in found], np.float32)
+        return np.array(places, np.int64), scores
 
     def meeting(self, conditions: Conditions) -> NDArray[np.bool_]:
         """Returns (N,) bool: which texts meet conditions.
