@@ -174,23 +174,34 @@ class KnownReplies:
     def __init__(self, made: Messages, rows: Indices) -> None:
         """Prepares for the texts of a collection at (P,) `rows`."""
         self._made, self._rows = made, rows
-        self._known = np.zeros(len(rows), np.bool_)
-        self._denies = np.zeros(len(rows), np.bool_)
-        # memory is taken by the rows that are written
-        self._embedded = np.empty((len(rows), made.encoder.dim), np.float32)
+        self._slots = np.full(len(rows), -1, np.int64)
+        """Where what is known of each pair is; -1: nowhere yet."""
+        self._count = 0
+        self._known = Replies(np.empty((0, made.encoder.dim), np.float32), np.empty(0, np.bool_))
 
     def prepare(self, pairs: Indices) -> None:
         """Makes what is compared of some pairs at once, which is faster than one by one."""
-        new = np.unique(pairs[~self._known[pairs]])
-        if len(new):
-            made = replies_of(self._made, self._rows[new])
-            self._embedded[new], self._denies[new] = made.rows, made.denies
-            self._known[new] = True
+        new = np.unique(pairs[self._slots[pairs] < 0])
+        if not len(new):
+            return
+        begin, end = self._count, self._count + len(new)
+        if end > len(self._known.rows):
+            self._known = _with_room(self._known, 2 * end)
+        made = replies_of(self._made, self._rows[new])
+        self._known.rows[begin:end], self._known.denies[begin:end] = made.rows, made.denies
+        self._slots[new], self._count = np.arange(begin, end), end
 
     def at(self, pairs: Indices) -> Replies:
         """Returns what is compared of the replies of some pairs."""
         self.prepare(pairs)
-        return Replies(self._embedded[pairs], self._denies[pairs])
+        return self._known.at(self._slots[pairs])
+
+
+def _with_room(known: Replies, room: int) -> Replies:
+    """Returns replies with room for more, which grows with what is asked for, not with the past."""
+    rows = np.empty((room, known.rows.shape[1]), np.float32)
+    rows[: len(known.rows)] = known.rows
+    return Replies(rows, np.append(known.denies, np.zeros(room - len(known.rows), np.bool_)))
 
 
 def replies_of(made: Messages, rows: Indices) -> Replies:

@@ -16,8 +16,8 @@ from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
 T = TypeVar("T")
-_MANY, _SPARE = 0.1, 1.5
-"""Share of wanted texts from which lists are used, and how many texts more are then searched."""
+_MANY = 0.1
+"""Share of wanted texts from which lists are used."""
 
 
 class WholeIndex:
@@ -77,7 +77,7 @@ class WholeIndex:
         if share >= _MANY and any(one.lists for one in self._segments):
             deleted = [one.absent() for one in self._segments]
             # of the nearest texts, as many are wanted as of all, or less
-            top_k = math.ceil(_SPARE * most / share)
+            top_k = math.ceil(most / share)
             found = search_segments(self._segments, queries, top_k, absent=deleted)
             for one in found:
                 places, scores = self._placed(one)
