@@ -132,6 +132,10 @@ def test_the_setting_of_an_encoder_holds_for_all_that_it_does():
         with pytest.raises(InputError, match="tokens, and the model reads 40"):
             call(refuses)
         call(splits)
+    with pytest.raises(InputError, match=r"^the message has"):
+        refuses.rank(LONG[5], ["cat"])
+    with pytest.raises(InputError, match=r"^turn 6 of the context has"):
+        refuses.rank("cat", ["cat"], context=[*["cat"] * 6, LONG[5]])
     assert refuses.encode(LONG, on_too_long="truncate").shape == (6, 5)
     found = splits.search(LONG[5], LONG, top_k=1)[0][0]
     assert (found.index, round(found.score, 5)) == (5, 1)

@@ -259,8 +259,14 @@ class Comparisons:
         texts, _ = as_texts(responses)
         # the adaptation cancels out of u·v' except for rounding, so it is left out
         vectors = self._outputs.embed(texts, response=True)[0][first_indices(texts)]
-        turns = as_texts(context)[0][-TURNS:]
-        query = self._outputs.embed([*turns, *as_texts(input)[0]], adapted=False)[0]
+        given, _ = as_texts(context)
+        turns = given[-TURNS:]
+        first = len(given) - len(turns)
+
+        def place(at: int) -> str:
+            return "the message" if at == len(turns) else f"turn {first + at} of the context"
+
+        query = self._outputs.embed([*turns, *as_texts(input)[0]], adapted=False, place=place)[0]
         scores = dots(vectors, (with_turns(query) if turns else query)[0])
         order = np.argsort(-scores, kind="stable")[:top_k].tolist()
         return [Hit(index, float(scores[index]), texts[index]) for index in order]
