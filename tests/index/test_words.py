@@ -135,7 +135,7 @@ def random_texts(count, seed=0):
 
 @pytest.mark.parametrize("top_k", [1, 10, 100])
 def test_frequent_words_are_left_out_without_a_trace(tmp_path, top_k):
-    texts = random_texts(3_000)
+    texts = random_texts(9_000)
     queries = [text for text in random_texts(30, seed=1).values() if text]
     check(made(tmp_path, texts), texts, queries, top_k)
 

@@ -1,7 +1,8 @@
 /* The best texts of a segment by BM25: rejoinder.index.matcher calls this, and says what it computes.
 
-   Texts are searched in ranges whose sums stay in the processor's cache. Words that can't bring a text
-   of a range among the best are looked up for the texts that are left. Searches without the
+   Texts are searched in ranges whose sums stay in the processor's cache, and with them what frequent
+   words add to each text, which all queries share. Words that can't bring a text of a range among the
+   best are looked up for the texts that are left. Searches without the
    interpreter's lock. Rows that are out of range are refused, never followed. */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
@@ -11,10 +12,10 @@
 
 #include "fast.h"
 
-enum { RANGE = 16384, BLOCK = 64, PART = 256 };
+enum { RANGE = 4096, BLOCK = 64, PART = 256 };
 /* Words are looked up if they add at most this share of the least of the best scores: for more, too
    many texts would be left. */
-static const double LOOKED_UP = 0.25;
+static const double LOOKED_UP = 0.15;
 
 typedef struct {
     const uint32_t *rows; /* of each word's texts, ascending */
@@ -22,6 +23,7 @@ typedef struct {
     const float *slack; /* of each text: count / (count + slack) is its share */
     const int64_t *offsets;
     const uint8_t *absent; /* of each text: 1 if it is not found; NULL: all are */
+    const float *frequent; /* the shares of all texts for each frequent word */
     int64_t pairs, texts, count_bytes;
 } Segment;
 
@@ -37,7 +39,7 @@ typedef struct {
 } Best;
 
 typedef struct {
-    const int64_t *words;
+    const int64_t *words, *slots; /* slots: places in `frequent`, -1 for rare words */
     const double *weights, *rests; /* rests: the most that a word and those after it add */
     int64_t count;
     int64_t *places; /* of each word: its next text */
@@ -131,6 +133,16 @@ static int64_t add_word(const Segment *segment, int64_t at, int64_t stop, float 
     return stop;
 }
 
+/* Adds a frequent word to the sums of `size` texts. Products are stored: the processor would round them otherwise. */
+FASTEST static void add_frequent(const float *restrict shares, float weight, float *restrict sums, int64_t size) {
+    float products[PART];
+    for (int64_t at = 0; at < size; at += PART) {
+        int64_t some = size - at < PART ? size - at : PART;
+        for (int64_t number = 0; number < some; number++) products[number] = weight * shares[at + number];
+        for (int64_t number = 0; number < some; number++) sums[at + number] += products[number];
+    }
+}
+
 /* Returns whether one of BLOCK sums, none of which is negative, is at least a number that is not negative. */
 FASTEST static int reaches(const float *sums, float least) {
     int32_t bits[BLOCK], wanted, most = 0;
@@ -143,6 +155,10 @@ FASTEST static int reaches(const float *sums, float least) {
 /* Looks words up for a text, and adds them to its score as long as it can be among the best. */
 static float look_up(const Segment *segment, const Query *query, int64_t done, uint32_t row, float score, float least) {
     for (; done < query->count && score >= least - query->rests[done]; done++) {
+        if (query->slots[done] >= 0) {
+            score += (float)query->weights[done] * segment->frequent[query->slots[done] * segment->texts + row];
+            continue;
+        }
         int64_t stop = segment->offsets[query->words[done] + 1];
         int64_t at = query->places[done] = gallop(segment->rows, query->places[done], stop, row);
         if (at < stop && segment->rows[at] == row) score += share(segment, at, row, (float)query->weights[done]);
@@ -153,9 +169,14 @@ static float look_up(const Segment *segment, const Query *query, int64_t done, u
 static void search_range(const Segment *segment, const Query *query, uint32_t first, uint32_t end, float *sums,
                          Best *best) {
     int64_t done = 0;
-    for (; done < query->count && query->rests[done] >= LOOKED_UP * least_of(best); done++)
-        query->places[done] = add_word(segment, query->places[done], segment->offsets[query->words[done] + 1],
-                                       (float)query->weights[done], first, end, sums);
+    for (; done < query->count && query->rests[done] >= LOOKED_UP * least_of(best); done++) {
+        float weight = (float)query->weights[done];
+        if (query->slots[done] >= 0)
+            add_frequent(segment->frequent + query->slots[done] * segment->texts + first, weight, sums, end - first);
+        else
+            query->places[done] = add_word(segment, query->places[done], segment->offsets[query->words[done] + 1],
+                                           weight, first, end, sums);
+    }
     double rest = done < query->count ? query->rests[done] : 0;
     for (uint32_t block = first; block < end; block += BLOCK) {
         float least = least_of(best) * (1 - 1e-5f); /* less the rounding error of a score */
@@ -176,7 +197,7 @@ static int order(const void *first, const void *second) {
 }
 
 typedef struct {
-    const int64_t *words, *begins; /* of all queries, and where those of each begin; one more than queries */
+    const int64_t *words, *slots, *begins; /* of all queries, and where those of each begin; one more than queries */
     const double *weights, *rests;
     int64_t queries, top_k;
     uint32_t *rows;
@@ -187,37 +208,42 @@ typedef struct {
 /* Returns whether there was memory. */
 static int search_all(const Segment *segment, const Queries *all) {
     float *sums = calloc(RANGE, sizeof *sums);
-    Best best = {malloc((size_t)all->top_k * sizeof(Hit)), 0, all->top_k};
+    Hit *hits = malloc((size_t)(all->queries * all->top_k + 1) * sizeof *hits);
+    Best *best = malloc((size_t)(all->queries + 1) * sizeof *best);
     int64_t *places = malloc((size_t)(all->begins[all->queries] + 1) * sizeof *places);
-    int enough = sums && best.hits && places;
-    for (int64_t number = 0; number < all->queries && enough; number++) {
-        int64_t begin = all->begins[number];
-        Query query = {all->words + begin, all->weights + begin, all->rests + begin, all->begins[number + 1] - begin,
-                       places};
-        for (int64_t word = 0; word < query.count; word++) places[word] = segment->offsets[query.words[word]];
-        best.size = 0;
-        for (int64_t first = 0; first < segment->texts && query.count; first += RANGE) {
-            int64_t end = first + RANGE < segment->texts ? first + RANGE : segment->texts;
-            search_range(segment, &query, (uint32_t)first, (uint32_t)end, sums, &best);
-        }
-        qsort(best.hits, (size_t)best.size, sizeof *best.hits, order);
-        all->sizes[number] = best.size;
-        for (int64_t place = 0; place < best.size; place++) {
-            all->rows[number * all->top_k + place] = best.hits[place].row;
-            all->scores[number * all->top_k + place] = best.hits[place].score;
+    int enough = sums && hits && best && places;
+    for (int64_t word = 0; word < all->begins[all->queries] && enough; word++)
+        places[word] = segment->offsets[all->words[word]];
+    for (int64_t number = 0; number < all->queries && enough; number++)
+        best[number] = (Best){hits + number * all->top_k, 0, all->top_k};
+    for (int64_t first = 0; first < segment->texts && enough; first += RANGE) {
+        int64_t end = first + RANGE < segment->texts ? first + RANGE : segment->texts;
+        for (int64_t number = 0; number < all->queries; number++) {
+            int64_t begin = all->begins[number];
+            Query query = {all->words + begin,    all->slots + begin, all->weights + begin,
+                           all->rests + begin,    all->begins[number + 1] - begin, places + begin};
+            if (query.count) search_range(segment, &query, (uint32_t)first, (uint32_t)end, sums, best + number);
         }
     }
-    free(sums), free(best.hits), free(places);
+    for (int64_t number = 0; number < all->queries && enough; number++) {
+        qsort(best[number].hits, (size_t)best[number].size, sizeof *hits, order);
+        all->sizes[number] = best[number].size;
+        for (int64_t place = 0; place < best[number].size; place++) {
+            all->rows[number * all->top_k + place] = best[number].hits[place].row;
+            all->scores[number * all->top_k + place] = best[number].hits[place].score;
+        }
+    }
+    free(sums), free(hits), free(best), free(places);
     return enough;
 }
 
-static int belong_together(const Segment *segment, int64_t known, const Queries *all, int64_t words) {
+static int belong_together(const Segment *segment, int64_t known, int64_t frequent, const Queries *all, int64_t words) {
     if (all->begins[0] != 0 || all->begins[all->queries] != words) return 0;
     for (int64_t query = 0; query < all->queries; query++)
         if (all->begins[query] > all->begins[query + 1]) return 0;
     for (int64_t at = 0; at < words; at++) {
         int64_t word = all->words[at];
-        if (word < 0 || word >= known) return 0;
+        if (word < 0 || word >= known || all->slots[at] < -1 || all->slots[at] >= frequent) return 0;
         int64_t begin = segment->offsets[word], end = segment->offsets[word + 1];
         if (begin < 0 || begin > end || end > segment->pairs) return 0;
     }
@@ -225,22 +251,23 @@ static int belong_together(const Segment *segment, int64_t known, const Queries 
 }
 
 static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Py_buffer absent, rows, counts, slack, offsets, words, begins, weights, rests, out_rows, out_scores, out_sizes;
+    Py_buffer absent, rows, counts, slack, offsets, frequent, words, slots, begins, weights, rests, out_rows, out_scores,
+        out_sizes;
     Py_ssize_t top_k;
-    if (!PyArg_ParseTuple(arguments, "nz*y*y*y*y*y*y*y*y*w*w*w*:best", &top_k, &absent, &rows, &counts, &slack, &offsets,
-                          &words, &begins, &weights, &rests, &out_rows, &out_scores, &out_sizes))
+    if (!PyArg_ParseTuple(arguments, "nz*y*y*y*y*y*y*y*y*y*y*w*w*w*:best", &top_k, &absent, &rows, &counts, &slack, &offsets,
+                          &frequent, &words, &slots, &begins, &weights, &rests, &out_rows, &out_scores, &out_sizes))
         return NULL;
     int64_t pairs = rows.len / 4, texts = slack.len / 4, total = words.len / 8;
     int64_t bytes = pairs ? counts.len / pairs : 1;
-    Segment segment = {rows.buf, counts.buf, slack.buf, offsets.buf, absent.buf, pairs, texts, bytes};
-    Queries all = {words.buf, begins.buf, weights.buf, rests.buf, begins.len / 8 - 1, top_k, out_rows.buf,
+    Segment segment = {rows.buf, counts.buf, slack.buf, offsets.buf, absent.buf, frequent.buf, pairs, texts, bytes};
+    Queries all = {words.buf, slots.buf, begins.buf, weights.buf, rests.buf, begins.len / 8 - 1, top_k, out_rows.buf,
                    out_scores.buf, out_sizes.buf};
     int64_t hits = top_k * all.queries;
     int fits = top_k > 0 && (!absent.buf || absent.len == texts) && (bytes == 1 || bytes == 2 || bytes == 4) && counts.len == pairs * bytes &&
                texts <= UINT32_MAX - RANGE && offsets.len >= 8 && all.queries >= 0 &&
-               weights.len == total * 8 && rests.len == total * 8 && out_rows.len == hits * 4 &&
+               frequent.len % (4 * (texts + !texts)) == 0 && slots.len == total * 8 && weights.len == total * 8 && rests.len == total * 8 && out_rows.len == hits * 4 &&
                out_scores.len == hits * 4 && out_sizes.len == all.queries * 8 &&
-               belong_together(&segment, offsets.len / 8 - 1, &all, total);
+               belong_together(&segment, offsets.len / 8 - 1, frequent.len / (4 * (texts + !texts)), &all, total);
     int enough = 1;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
@@ -248,7 +275,7 @@ static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&absent), PyBuffer_Release(&rows), PyBuffer_Release(&counts), PyBuffer_Release(&slack);
-    PyBuffer_Release(&offsets), PyBuffer_Release(&words), PyBuffer_Release(&begins), PyBuffer_Release(&weights);
+    PyBuffer_Release(&offsets), PyBuffer_Release(&frequent), PyBuffer_Release(&slots), PyBuffer_Release(&words), PyBuffer_Release(&begins), PyBuffer_Release(&weights);
     PyBuffer_Release(&rests), PyBuffer_Release(&out_rows), PyBuffer_Release(&out_scores), PyBuffer_Release(&out_sizes);
     if (!enough) return PyErr_NoMemory();
     if (!fits) {
@@ -260,7 +287,7 @@ static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"best", best, METH_VARARGS,
-     "best(top_k, absent, rows, counts, slack, offsets, words, begins, weights, rests, out_rows, out_scores, out_sizes)"},
+     "best(top_k, absent, rows, counts, slack, offsets, frequent, words, slots, begins, weights, rests, out_rows, out_scores, out_sizes)"},
     {NULL, NULL, 0, NULL},
 };
 
