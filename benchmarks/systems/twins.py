@@ -15,8 +15,8 @@ from rejoinder.evaluation.baselines.vectors import WordVectors
 from rejoinder.evaluation.baselines.words import tokens
 from rejoinder.measures import Floats, pearson_correlation
 
-HIDDEN, WIDTH, MOST_WORDS = 300, 300, 40
-_BATCH, _RATE, _EPOCHS = 64, 1e-3, 20
+HIDDEN, WIDTH, MOST_WORDS = 300, 300, 25
+_BATCH, _RATE, _EPOCHS = 64, 1e-3, 6
 _HIGHEST = 5
 ENCODERS = ("mean", "projected", "dan", "lstm", "cnn")
 
@@ -32,7 +32,8 @@ class Reader:
             np.linalg.norm(vectors.vectors, axis=1, keepdims=True), 1e-9
         )
         padding = np.zeros((1, unit.shape[1]), np.float32)
-        self._rows = torch.from_numpy(np.concatenate([unit * np.sqrt(unit.shape[1]), padding]))
+        scale = np.float32(np.sqrt(unit.shape[1]))
+        self._rows = torch.from_numpy(np.concatenate([unit * scale, padding]))
         self._ids, self.dim = vectors.ids, unit.shape[1] + 1
 
     def __call__(self, texts: Sequence[str], others: Sequence[str]) -> Side:
