@@ -3,6 +3,7 @@
 import os
 import sys
 import webbrowser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,6 +73,7 @@ def explore(
     from rejoinder.api.exploring import explore as prepare
     from rejoinder.cli.progress import Bar, encoding_bar
     from rejoinder.index.folder import TextIndex
+    from rejoinder.index.lists import LEAST_ROWS, PACKAGE
     from rejoinder.serve.settings import ServerSettings
 
     settings = ServerSettings(port=port)
@@ -95,6 +97,11 @@ def explore(
 
     explored = read_explored(ready, source.name, threads)
     index = TextIndex(ready.index)
+    if ready.fresh and len(index) >= LEAST_ROWS and find_spec(PACKAGE) is None:
+        note(
+            f"a search compares all {len(index):,} texts; with FAISS (pip install "
+            "'rejoinder[index]'), one of an index that is made anew compares few"
+        )
     run_server(settings, started, index=index, explored=explored, threads=threads)
 
 

@@ -341,6 +341,14 @@ def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme,
         page.screenshot(path=kept / f"{part}-{scheme}-{width}.png")
 
 
+def test_long_names_of_authors_fit_on_a_phone(open_page, address):
+    page = open_page(f"{address}/#suggest", width=390)
+    page.get_by_label("Only replies by").evaluate(
+        "node => node.append(new Option('somebody-with-a-long-name@lists.example.org (1,234)'))"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 LEVELS = """async ([count, wide]) => {
 const { levelAt, levelsOf } = await import("./page/levels.js");
 const place = (index, prime) => wide * (((index * prime) % 1009) / 504.5 - 1);
