@@ -1,6 +1,6 @@
 """Measures the shipped scorer: correlations, intervals, contrasts, speed; and what families add.
 
-python benchmarks/scorer.py --data DATA [--ablation] [--years]
+python benchmarks/scorer.py --data DATA [--ablation] [--years] [--sources] [--difficult]
 """
 
 import argparse
@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
-from rejoinder.api.scorer import fitted_regression
+from rejoinder.api.trees import fitted_regression
+from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
@@ -20,6 +23,16 @@ from rejoinder.inference.scoring.scorer import PairFeatures, Scorer
 from rejoinder.measures import pearson_correlation, spearman_correlation
 
 YEARS = (12, 13, 14, 15)
+DIFFICULT = (
+    ("There is a cook preparing food.", "A cook is making food.", 5.0),
+    ("The man is in a deserted field.", "The man is outside in the field.", 4.0),
+    ("A girl in water without goggles or a swimming cap.",
+     "A girl in water, with goggles and swimming cap.", 3.0),
+    ("A man is carrying a canoe with a dog.", "A dog is carrying a man in a canoe.", 1.8),
+    ("There is a young girl.", "There is a young boy with the woman.", 1.0),
+    ("The kids are at the theater watching a movie.", "it is picture day for the boys", 0.2),
+)  # fmt: skip
+"""Pairs and what people gave."""
 
 
 def main() -> None:
@@ -27,6 +40,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--ablation", action="store_true")
     parser.add_argument("--years", action="store_true")
+    parser.add_argument("--sources", action="store_true")
+    parser.add_argument("--difficult", action="store_true")
     arguments = parser.parse_args()
     scorer = Scorer()
     print(scorer, scorer.facts.pairs, "seed", scorer.facts.seed)
@@ -37,6 +52,10 @@ def main() -> None:
         ablation(scorer, arguments.data)
     if arguments.years:
         years(scorer, arguments.data)
+    if arguments.sources:
+        sources(scorer, arguments.data)
+    if arguments.difficult:
+        difficult(scorer)
 
 
 def correlations(scorer: Scorer, data: Path) -> None:
@@ -111,6 +130,59 @@ def ablation(scorer: Scorer, data: Path) -> None:
     for family in families:
         without, alone = correlation(owner != family.name), correlation(owner == family.name)
         print(f"{family.name}: without {without:.4f}, alone {alone:.4f}", flush=True)
+
+
+def difficult(scorer: Scorer) -> None:
+    """Scores the difficult pairs of STS 2017, track 5, that Cer et al. (2017, table 13) name."""
+    for first, second, gold in DIFFICULT:
+        [pair] = scorer.explain(first, second)
+        print(
+            f"{gold:.1f}: {pair.score:.1f} ({pair.low:.1f} to {pair.high:.1f}) {first} | {second}"
+        )
+
+
+def sources(scorer: Scorer, data: Path) -> None:
+    """Scores each fifth of the sources of STS (headlines, images, belief, …) by a fit on the rest.
+
+    Also scores STS-B dev and test by a fit without STS-B train.
+    """
+    rows = read_bytes(data / "raw" / "STSBenchmark" / "sts-train.csv").decode().splitlines()
+    named = [row.split("\t") for row in rows]
+    names = [row[1] for row in named]
+    sets = [read_stsb(data, "train"), *(read_sts_year(data, year) for year in YEARS)]
+    for pairs in sets[1:]:
+        names += [genre.removeprefix("surprise.") for genre in pairs.genres]
+    first, second = ([text for each in sets for text in getattr(each, side)] for side in
+                     ("first", "second"))  # fmt: skip
+    gold, in_train = np.concatenate([each.gold for each in sets]), len(sets[0])
+    keys = pair_keys(first, second)
+    held_out = EvaluationHashes.load(("stsb-dev", "stsb-test", "sts2017"))
+    leaks = held_out.contains_pairs(pl.Series(first), pl.Series(second))
+    kept = np.sort(np.unique(keys, return_index=True)[1])
+    kept = kept[~leaks[kept]]
+    compute = PairFeatures(scorer.encoder, FAMILIES.values())
+    features = compute([first[row] for row in kept], [second[row] for row in kept])
+    source, gold = np.array(names)[kept], gold[kept]
+    distinct, numbers = np.unique(source, return_inverse=True)
+    scores, ones = np.zeros(len(gold)), np.ones(len(gold), np.int64)
+    for fold in range(5):
+        inside = numbers % 5 == fold
+        fitted = fitted_regression(features[~inside], gold[~inside], ones[~inside])
+        scores[inside] = fitted(features[inside])
+    for name, values in (("scorer", scores), ("cosine", features[:, 0].astype(float))):
+        found = [
+            pearson_correlation(values[source == each], gold[source == each])
+            for each in distinct
+            if (source == each).sum() >= 100
+        ]
+        pooled = pearson_correlation(values, gold)
+        print(f"sources held out, {name}: {pooled:.4f} together, mean {np.mean(found):.4f}")
+    other = kept >= in_train
+    fitted = fitted_regression(features[other], gold[other], ones[other])
+    for split in ("dev", "test"):
+        pairs = read_stsb(data, split)
+        reached = pearson(fitted(compute(pairs.first, pairs.second)), pairs)
+        print(f"without STS-B train, {split}: {reached:.4f} ({other.sum():,} pairs)", flush=True)
 
 
 def years(scorer: Scorer, data: Path) -> None:

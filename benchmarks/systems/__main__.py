@@ -18,7 +18,7 @@ import numpy as np
 import twins
 from wordnet import WordNet, content_words
 
-from rejoinder.api.scorer import fitted_regression
+from rejoinder.api.trees import fitted_regression
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.evaluation.baselines.vectors import WordVectors, read_vectors

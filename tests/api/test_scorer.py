@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from rejoinder.api import scorer as fitting
+from rejoinder.api import trees
 from rejoinder.api.scorer import fit_scorer, intervals, scaled
 from rejoinder.datasets.sts import pair_keys
 from rejoinder.errors import BusyError, InputError, ModelError, RejoinderError
@@ -52,8 +52,7 @@ def encoder():
 @pytest.fixture(scope="module", autouse=True)
 def quick():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "_FITS", 2)
-        patch.setattr(fitting, "_TREES", 30)
+        patch.setattr(trees, "TREES", 9)
         yield
 
 

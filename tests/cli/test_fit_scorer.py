@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from rejoinder.api import scorer as fitting
+from rejoinder.api import trees
 from rejoinder.cli.main import app
 from rejoinder.errors import RejoinderError
 from rejoinder.inference.scoring.files import FILE
@@ -25,8 +25,7 @@ def place(tmp_path_factory):
         lines.append(json.dumps(row) + "\n")
     (folder / "pairs.jsonl").write_text("".join(lines), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "_FITS", 1)
-        patch.setattr(fitting, "_TREES", 9)
+        patch.setattr(trees, "TREES", 9)
         done = call("fit-scorer", "--sets", folder / "pairs.jsonl", "--model", "rejoinder-small",
                     "--out", folder / "scorer", "--json")  # fmt: skip
     return folder, json.loads(done.stdout)

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from threadpoolctl import threadpool_limits
 
-from rejoinder.api.boosted_trees import Tree, trees_of
+from rejoinder.api.trees import fitted_regression
 from rejoinder.datasets.graded import read_graded
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_stsb
@@ -24,9 +23,10 @@ from rejoinder.inference.scoring.files import (
     known_families,
     write_scorer,
 )
-from rejoinder.inference.scoring.regression import LEAVES, Regression
+from rejoinder.inference.scoring.regression import Regression
 from rejoinder.inference.scoring.scorer import COVERAGE, PairFeatures, Scorer
 from rejoinder.io.files.claims import claim_output
+from rejoinder.io.files.platform import default_workers
 from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
 from rejoinder.models.shipped import shipped_model
 
@@ -37,14 +37,11 @@ DEFAULT_SETS = ("stsb", "sts")
 _LEAKS = ("stsb-dev", "stsb-test", "sts2017")
 _LEAST = 200
 """Pairs without which folds and intervals mean nothing."""
-_FOLDS, _FITS = 5, 2
-_TREES, _RATE, _LEAST_LEAF, _FEATURE_SHARE, _PENALTY = 250, 0.04, 20, 0.3, 5.0
+_FOLDS = 5
 _BINS = 10
 """Groups of pairs of like scores, whose residuals give the intervals."""
-_LEAST_SPREAD = 1e-3
-_LINEAR_SHARE, _LINEAR_PENALTY = 0.5, 10.0
 _WEIGHTS = {"stsb": 4}
-"""How often a pair of a set counts, where not once; all were chosen on STS-B dev."""
+"""How often a pair of a set counts, where not once; chosen on STS-B dev."""
 
 
 def _years(data: Path) -> list[GradedPairs]:
@@ -86,8 +83,8 @@ def fit_scorer(
     """Fits a scorer on pairs with scores from 0 to 5, and writes it.
 
     Pairs of the dev and test splits of the STS Benchmark and of STS 2017 are left out, and pairs
-    that repeat another, in either order. The score is the mean of several fits of boosted trees and
-    a linear part. Scores of pairs that a fit has not seen calibrate it, and give intervals.
+    that repeat another, in either order. The score is that of extremely randomised trees and a
+    linear part. Scores of pairs that a fit has not seen calibrate it, and give intervals.
 
     Args:
         out: The folder to write.
@@ -118,7 +115,7 @@ def fit_scorer(
         features = {name: [*FAMILIES[name].features] for name in names}
         compute = PairFeatures(encoder, known_families(features, FILE), threads)
         regression, unseen = _fitted(
-            compute(training.first, training.second), training, seed, progress
+            compute(training.first, training.second), training, seed, threads, progress
         )
         described = encoder.describe()
         facts = ScorerFacts(
@@ -181,30 +178,27 @@ def _training(data: Path | None, sets: Sequence[str]) -> _Training:
 
 
 def _fitted(
-    features: Array, training: _Training, seed: int, progress: Stage
+    features: Array, training: _Training, seed: int, threads: int | None, progress: Stage
 ) -> tuple[Regression, Floats]:
     """Returns the calibrated regression, and (N,) scores of pairs by fits that did not see them.
 
     Pairs that share their first text, by alphabet, are in one fold.
     """
     gold, folds = training.gold, _folds(training, seed)
-    total = (_FOLDS + 1) * _FITS
-    unseen, done = np.zeros(len(gold)), 0
+    unseen = np.zeros(len(gold))
 
-    def fitted_one() -> None:
-        nonlocal done
-        done += 1
-        progress("fitting", done, total)
-
-    def fit(rows: Indices) -> Regression:
-        return fitted_regression(
-            features[rows], gold[rows], training.weights[rows], seed, fitted_one
+    def fit(rows: Indices, done: int) -> Regression:
+        fitted = fitted_regression(
+            features[rows], gold[rows], training.weights[rows], seed, threads or default_workers()
         )
+        progress("fitting", done, _FOLDS + 1)
+        return fitted
 
     for fold in range(_FOLDS):
-        unseen[folds == fold] = fit(np.flatnonzero(folds != fold))(features[folds == fold])
+        held_out = folds == fold
+        unseen[held_out] = fit(np.flatnonzero(~held_out), fold + 1)(features[held_out])
     slope, offset = np.polyfit(unseen, gold, 1)
-    regression = fit(np.arange(len(gold)))
+    regression = fit(np.arange(len(gold)), _FOLDS + 1)
     return scaled(regression, float(slope), float(offset)), slope * unseen + offset
 
 
@@ -215,62 +209,12 @@ def _folds(training: _Training, seed: int) -> Indices:
     return np.asarray(fold_of[groups])
 
 
-def fitted_regression(
-    features: Array,
-    gold: Floats,
-    weights: Indices,
-    seed: int = 0,
-    progress: Callable[[], None] = lambda: None,
-) -> Regression:
-    """Returns the mean of several fits of boosted trees and, in part, of a linear fit.
-
-    They are fitted on (N, F) features and (N,) scores. A pair counts `weights` (N,) times.
-    """
-    from sklearn.ensemble import HistGradientBoostingRegressor
-    from sklearn.linear_model import Ridge
-
-    mean, spread = features.mean(axis=0), np.maximum(features.std(axis=0), _LEAST_SPREAD)
-    z = np.clip((features - mean) / spread, -Regression.FARTHEST, Regression.FARTHEST)
-    trees, bias = list[Tree](), 0.0
-    with threadpool_limits(1):  # several threads add up in another order each time
-        line = Ridge(_LINEAR_PENALTY).fit(z.astype(np.float64), gold, weights)
-        for number in range(_FITS):
-            learner = HistGradientBoostingRegressor(
-                max_iter=_TREES,
-                learning_rate=_RATE,
-                max_leaf_nodes=LEAVES,
-                min_samples_leaf=_LEAST_LEAF,
-                max_features=_FEATURE_SHARE,
-                l2_regularization=_PENALTY,
-                max_bins=64,
-                early_stopping=False,
-                random_state=seed * _FITS + number,
-            ).fit(features, gold, weights)
-            found, base = trees_of(learner)
-            trees += found
-            bias += base
-            progress()
-    kept = (1 - _LINEAR_SHARE) / _FITS
-    stacked = {
-        field.name: np.stack([getattr(tree, field.name) for tree in trees])
-        for field in fields(Tree)
-    }
-    stacked["leaves"] *= np.float32(kept)
-    return Regression(
-        mean=np.asarray(mean, np.float32),
-        spread=np.asarray(spread, np.float32),
-        linear=np.asarray(_LINEAR_SHARE * line.coef_, np.float32),
-        bias=np.array([kept * bias + _LINEAR_SHARE * line.intercept_], np.float32),
-        **stacked,
-    )
-
-
 def scaled(regression: Regression, slope: float, offset: float) -> Regression:
     """Returns a regression whose scores are `slope` times those of another, plus `offset`."""
     return replace(
         regression,
         linear=regression.linear * np.float32(slope),
-        leaves=regression.leaves * np.float32(slope),
+        values=regression.values * np.float32(slope),
         bias=np.asarray(regression.bias * slope + offset, np.float32),
     )
 

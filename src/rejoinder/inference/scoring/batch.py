@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
 from rejoinder.inference.scoring.aligned import one_to_one
+from rejoinder.inference.scoring.lexicon import SAME, Kinds
 from rejoinder.inference.scoring.words import WordTable, word_table
 from rejoinder.text.normalize import is_punctuation
 from rejoinder.text.ragged import Ragged
@@ -19,6 +21,9 @@ MOST_WORDS = 64
 """Words of a text that are compared one by one; its embedding is of all."""
 _SAME_STEM, _OTHER_STEM = np.float32(1), np.float32(0.99)
 """Cosine of words of one stem, and the highest of others."""
+
+_MEANING = np.array([0, 0.7, 0.9, 0, 1], np.float32)
+"""How much words mean the same, by `KINDS`."""
 
 _LEAST_WHOLE = np.float32(1e-6)
 
@@ -82,6 +87,34 @@ class PairBatch:
         stems = self.table.stems
         same = stems[self.first.words][:, :, None] == stems[self.second.words][:, None, :]
         return np.asarray(same & self.first.present[:, :, None])
+
+    @cached_property
+    def shared(self) -> tuple[Flags, Flags]:
+        """(N, L1) and (N, L2) bool: whether the other text has the stem of a word, too."""
+        found = [np.asarray(self.same_stem.any(axis=axis)) for axis in (2, 1)]
+        return found[0], found[1]
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """(N, L1, L2) uint8: how two words are related, as `lexicon.KINDS`."""
+        lemmas, kinds = self.table.lemmas, self.table.kinds
+        first, second = lemmas[self.first.words], lemmas[self.second.words]
+        found = np.maximum.reduce([
+            kinds[first[:, :, None, one], second[:, None, :, other]]
+            for one, other in product((0, 1), repeat=2)
+        ])  # fmt: skip
+        found[self.same_stem] = SAME
+        return np.asarray(found)
+
+    @cached_property
+    def related(self) -> Array:
+        """(N, L1, L2) float32: how much two words mean the same by the lexicon, from 0 to 1."""
+        return np.asarray(_MEANING[self.kinds])
+
+    @cached_property
+    def alike(self) -> Array:
+        """(N, L1, L2) float32: how near two words are, by their rows or the lexicon."""
+        return np.asarray(np.maximum(self.cosines, self.related))
 
     @cached_property
     def rows(self) -> tuple[Array, Array]:

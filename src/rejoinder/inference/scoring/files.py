@@ -22,7 +22,7 @@ from rejoinder.io.formats.decoding import Record
 from rejoinder.models.tensors import read_tensors
 
 FILE, WEIGHTS = "scorer.json", "scorer.safetensors"
-_FORMAT = 1
+_FORMAT = 2
 _REMEDY = "Copy the whole folder again, or fit it again: `rejoinder fit-scorer`."
 _INTERVAL, _PAIRS = ("interval.scores", "interval.low", "interval.high"), "fitted_pairs"
 

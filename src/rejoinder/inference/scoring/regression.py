@@ -1,8 +1,7 @@
-"""The function from features to a score: a linear part and boosted trees, and what moved it."""
+"""The function from features to a score: a linear part and trees, and what moved it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,22 +10,17 @@ from numpy.typing import NDArray
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import ModelError
 
-LEAVES = 16
-"""Most leaves of a tree: the bits of the sets of leaves."""
 _BLOCK = 256
 """Rows of features that go through the trees at a time."""
-_BITS = np.arange(LEAVES, dtype=np.uint16)
-_LOWEST = (np.arange(1 << LEAVES, dtype=np.uint16)[:, None] >> _BITS & 1).argmax(axis=1)
-"""The lowest bit of each number below 65,536."""
+Places = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Regression:
-    """score = bias + z · linear + the leaves that the features reach in each of T trees.
+    """score = bias + z · linear + the values of the leaves that the features reach in T trees.
 
-    z are the features less their `mean`, divided by their `spread`. The leaves of a tree are
-    numbered from the left. A node with a feature above its threshold excludes the leaves on its
-    left, and the first leaf that no node excludes is reached (Lucchese et al. 2015).
+    z are the features less their `mean`, divided by their `spread`. All trees together have M
+    nodes. Features above the threshold of a node go to its right child, which follows the left.
     """
 
     mean: Array
@@ -37,23 +31,21 @@ class Regression:
     """(F,) float32."""
     bias: Array
     """(1,) float32."""
+    roots: Places
+    """(T,) int32: the first node of each tree."""
     features: NDArray[np.int16]
-    """(T, 15) int16: the feature that each node compares; 0 where there is no node."""
+    """(M,) int16: the feature that a node compares; 0 for a leaf."""
     thresholds: Array
-    """(T, 15) float32; infinite where there is no node."""
-    left: NDArray[np.uint16]
-    """(T, 15) uint16: the leaves on the left of each node, a bit for each."""
-    below: NDArray[np.uint16]
-    """(T, 15) uint16: all leaves of each node; the first node is the root."""
-    leaves: Array
-    """(T, 16) float32: the values of leaves."""
-    pairs: Array
-    """(T, 16) float32: how many pairs of training reached each leaf, at least 1 of a tree."""
+    """(M,) float32; infinite for a leaf."""
+    children: Places
+    """(M,) int32: the left child of a node, which is after the node; a leaf has its own place."""
+    values: Array
+    """(M,) float32: the mean of what the training pairs of a node reach in its tree."""
 
     FARTHEST: ClassVar[float] = 5.0
     """Deviations at which the linear part cuts features, so that none decides alone."""
     TYPES: ClassVar[Mapping[str, type]] = {
-        "features": np.int16, "left": np.uint16, "below": np.uint16,
+        "features": np.int16, "roots": np.int32, "children": np.int32,
     }  # fmt: skip
 
     @classmethod
@@ -63,23 +55,34 @@ class Regression:
         Raises:
             ModelError: a tensor is missing, or has another shape, type or values than it can have.
         """
-        trees = tensors["leaves"].shape[:1] if "leaves" in tensors else ()
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(
-            ("mean", "spread", "linear"), (features,)
+        trees, nodes = (
+            tensors[name].shape[:1] if name in tensors else () for name in ("roots", "values")
         )
-        shapes |= dict.fromkeys(("features", "thresholds", "left", "below"), (*trees, LEAVES - 1))
-        shapes |= dict.fromkeys(("leaves", "pairs"), (*trees, LEAVES)) | {"bias": (1,)}
+        shapes: dict[str, tuple[int, ...]] = {"bias": (1,), "roots": trees}
+        shapes |= dict.fromkeys(("mean", "spread", "linear"), (features,))
+        shapes |= dict.fromkeys(("features", "thresholds", "children", "values"), nodes)
         for name, shape in shapes.items():
             tensor, kind = tensors.get(name), np.dtype(cls.TYPES.get(name, np.float32))
-            if tensor is None or tensor.shape != shape or tensor.dtype != kind:
+            if tensor is None or tensor.shape != shape or tensor.dtype != kind or len(shape) != 1:
                 found = "missing" if tensor is None else f"{tensor.dtype} of shape {tensor.shape}"
                 raise ModelError(f"{where}: {name} is {found}; expected {kind} of shape {shape}.")
             if np.isnan(tensor).any() or (name != "thresholds" and not np.isfinite(tensor).all()):
                 raise ModelError(f"{where}: {name} contains values that are not finite.")
-        numbers = tensors["features"]
-        if not (tensors["spread"] > 0).all() or ((numbers < 0) | (numbers >= features)).any():
-            raise ModelError(f"{where}: spread or features contain values that they can't have.")
-        return cls(**{name: tensors[name] for name in shapes})
+        regression = cls(**{name: tensors[name] for name in shapes})
+        if not regression._is_possible():
+            raise ModelError(f"{where}: a tensor contains values that it can't have.")
+        return regression
+
+    def _is_possible(self) -> bool:
+        count, places = len(self.values), np.arange(len(self.values))
+        inner = self.children != places
+        return bool(
+            (self.spread > 0).all()
+            and ((self.features >= 0) & (self.features < len(self.mean))).all()
+            and ((self.roots >= 0) & (self.roots < count)).all()
+            and ((self.children[inner] > places[inner]) & (self.children[inner] < count - 1)).all()
+            and np.isposinf(self.thresholds[~inner]).all()
+        )
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Returns the arrays by name, as `of` takes them."""
@@ -88,54 +91,47 @@ class Regression:
     def __call__(self, features: Array) -> Array:
         """Returns (N,) float32 scores of (N, F) features."""
         scores = self._standardised(features) @ self.linear + self.bias
-        trees = np.arange(len(self.leaves))
         for low in range(0, len(features), _BLOCK):
-            reached = self._reached(self._right(features[low : low + _BLOCK]))
-            scores[low : low + _BLOCK] += self.leaves[trees, reached].sum(axis=1)
+            nodes = self.roots[None]
+            for _, nodes in self._steps(features[low : low + _BLOCK]):  # noqa: B007
+                pass
+            scores[low : low + _BLOCK] += self.values[nodes].sum(axis=1)
         return np.asarray(scores, np.float32)
 
     def _standardised(self, features: Array) -> Array:
         z = (features - self.mean) / self.spread
         return np.asarray(np.clip(z, -self.FARTHEST, self.FARTHEST))
 
-    def _right(self, features: Array) -> NDArray[np.bool_]:
-        """Returns (N, T, 15) bool: whether features go right at each node."""
-        return np.asarray(features[:, self.features] > self.thresholds)
-
-    def _reached(self, right: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Returns (N, T) the leaf of each tree that is reached."""
-        excluded = np.bitwise_or.reduce(right * self.left, axis=2)
-        return np.asarray(_LOWEST[~excluded])
-
-    @cached_property
-    def _node_means(self) -> tuple[Array, Array, Array]:
-        """(T, 15) each: the mean of the leaves below each node, and on its left and right."""
-        found = []
-        for sets in (self.below, self.left, self.below & ~self.left):
-            inside = (sets[:, :, None] >> _BITS & 1) * self.pairs[:, None, :]
-            count = np.maximum(inside.sum(axis=2), 1)
-            found.append(np.asarray((inside * self.leaves[:, None, :]).sum(axis=2) / count))
-        return found[0], found[1], found[2]
+    def _steps(self, features: Array) -> Iterator[tuple[Places, Places]]:
+        """Gives (N, T) the nodes that rows of features are at, and the next ones, to the leaves."""
+        rows = np.arange(len(features))[:, None]
+        nodes = np.broadcast_to(self.roots, (len(features), len(self.roots)))
+        while True:
+            above = features[rows, self.features[nodes]] > self.thresholds[nodes]
+            reached = self.children[nodes] + above
+            if np.array_equal(reached, nodes):
+                return
+            yield nodes, reached
+            nodes = reached
 
     @property
     def usual(self) -> float:
         """The mean score of the training pairs by the trees, and that of the mean features."""
-        return float(self.bias[0] + self._node_means[0][:, 0].sum())
+        return float(self.bias[0] + self.values[self.roots].sum())
 
     def moves(self, features: Array) -> Array:
         """Returns (N, F) float32: what each feature moved the score by, from `usual`.
 
-        They sum to the score less `usual`. A node of a tree moves it from the mean of the leaves
-        below the node to that of the leaves on the side taken (Saabas 2014).
+        They sum to the score less `usual`. A node of a tree moves it from the mean of its training
+        pairs to that of the child that is taken (Saabas 2014).
         """
         moved = self._standardised(features) * self.linear
-        all_below, on_left, on_right = self._node_means
-        owner = np.eye(len(self.mean), dtype=np.float32)[self.features.ravel()]
+        width = len(self.mean)
         for low in range(0, len(features), _BLOCK):
-            right = self._right(features[low : low + _BLOCK])
-            reached = self._reached(right).astype(np.uint16)[:, :, None]
-            passed = (self.below >> reached & 1).astype(np.bool_)
-            steps = np.where(right, on_right, on_left) - all_below
-            steps = np.where(passed, steps, 0).reshape(len(right), -1)
-            moved[low : low + _BLOCK] += steps.astype(np.float32) @ owner
+            part = moved[low : low + _BLOCK]
+            for nodes, reached in self._steps(features[low : low + _BLOCK]):
+                owner = np.arange(len(part))[:, None] * width + self.features[nodes]
+                steps = self.values[reached] - self.values[nodes]
+                sums = np.bincount(owner.ravel(), steps.ravel(), part.size)
+                part += sums.reshape(part.shape).astype(np.float32)
         return np.asarray(moved, np.float32)

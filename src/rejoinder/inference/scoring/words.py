@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
+from rejoinder.inference.scoring.lexicon import Kinds, relations
 
 _SUFFIXES = ("ing", "edly", "ed", "es", "s", "ly")
 _LEAST_STEM = 3
@@ -19,6 +20,22 @@ _NUMBERS = (
 _NUMBER_WORDS = {word: str(value) for value, word in enumerate(_NUMBERS.split())}
 _NEGATIONS = frozenset(
     "no not never none nobody nothing nowhere neither nor without cannot".split()  # noqa: SIM905
+)
+_IRREGULAR = dict(
+    pair.split(":")
+    for pair in (  # noqa: SIM905
+        "men:man women:woman children:child people:person feet:foot mice:mouse lives:life "
+        "knives:knife wives:wife leaves:leaf is:be are:be was:be were:be am:be been:be has:have "
+        "had:have does:do did:do goes:go went:go gone:go ran:run sat:sit stood:stand ate:eat "
+        "eaten:eat held:hold rode:ride ridden:ride said:say made:make took:take taken:take "
+        "lying:lie came:come got:get gave:give given:give found:find told:tell left:leave "
+        "saw:see seen:see knew:know known:know thought:think bought:buy sold:sell built:build "
+        "won:win lost:lose met:meet paid:pay wrote:write written:write spoke:speak fell:fall "
+        "fallen:fall rose:rise grew:grow drove:drive driven:drive flew:fly drew:draw threw:throw "
+        "wore:wear broke:break broken:break began:begin begun:begin drank:drink swam:swim "
+        "sang:sing sung:sing slept:sleep kept:keep felt:feel caught:catch taught:teach "
+        "fought:fight shot:shoot died:die dying:die better:good best:good worse:bad worst:bad"
+    ).split()
 )
 _DIGIT = re.compile(r"\d")
 _HALVED = 20.0
@@ -35,6 +52,10 @@ class WordTable:
     """(V + 1,) float32: the rarer a word, the higher; 0 for padding."""
     stems: NDArray[np.int32]
     """(V + 1,) int32: equal for words of one stem; -1 for padding."""
+    lemmas: NDArray[np.int32]
+    """(V + 1, 2) int32: a word and its basic form among K lemmas, or K."""
+    kinds: Kinds
+    """(K + 1, K + 1) uint8: how lemmas are related, as `lexicon.KINDS`."""
     numbers: NDArray[np.bool_]
     """(V + 1,) bool: whether a word is a number."""
     negations: NDArray[np.bool_]
@@ -49,10 +70,14 @@ def word_table(words: Sequence[str], rows: Array, ranks: Mapping[str, int]) -> W
     unknown = max(len(ranks), 1)
     places = np.array([ranks.get(word, unknown) for word in words], np.float32)
     facts, numbered = [_facts(word) for word in words], dict[str, int]()
+    lemmas, kinds = relations(words)
+    none = np.full((1, 2), len(kinds) - 1, np.int32)
     return WordTable(
         np.concatenate([rows, np.zeros_like(rows, shape=(1, rows.shape[1]))]),
         np.append(np.log1p((places + _HALVED) / _HALVED), 0).astype(np.float32),
         np.array([*(numbered.setdefault(each[0], len(numbered)) for each in facts), -1], np.int32),
+        np.concatenate([lemmas, none]),
+        kinds,
         np.array([*(each[1] for each in facts), False]),
         np.array([*(each[2] for each in facts), False]),
     )
@@ -67,11 +92,13 @@ def _facts(word: str) -> tuple[str, bool, bool]:
 def stem(word: str) -> str:
     """Returns a word without its ending, and a number as digits.
 
-    >>> [stem(word) for word in ("plays", "playing", "three", "his")]
-    ['play', 'play', '3', 'his']
+    >>> [stem(word) for word in ("plays", "playing", "ran", "three", "his")]
+    ['play', 'play', 'run', '3', 'his']
     """
     if word in _NUMBER_WORDS:
         return _NUMBER_WORDS[word]
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= _LEAST_STEM:
             return word[: -len(suffix)]

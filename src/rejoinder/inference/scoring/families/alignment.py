@@ -19,8 +19,16 @@ def _compute(batch: PairBatch) -> list[Array]:
     lower, higher = lower_and_higher(*covered)
     return [
         lower, higher, share(2 * lower * higher, lower + higher),
-        far[0] + far[1], np.maximum(*far), *lower_and_higher(*worst), *_one_to_one(batch),
+        far[0] + far[1], np.maximum(*far), *lower_and_higher(*worst), _mean(batch),
+        *_one_to_one(batch),
     ]  # fmt: skip
+
+
+def _mean(batch: PairBatch) -> Array:
+    """Returns how near the words of a text are to those of the other, all with all."""
+    both = batch.first.present[:, :, None] & batch.second.present[:, None, :]
+    whole = batch.first.lengths * batch.second.lengths
+    return share((batch.alike * both).sum(axis=(1, 2)), whole)
 
 
 def _one_to_one(batch: PairBatch) -> list[Array]:
@@ -51,7 +59,8 @@ ALIGNMENT = Family(
     "alignment",
     (
         "lower cover", "higher cover", "mean cover", "weight without counterpart",
-        "most weight without counterpart", "worst word", "better worst word", "aligned weight",
+        "most weight without counterpart", "worst word", "better worst word", "mean of all words",
+        "aligned weight",
         "aligned words", "lower unaligned weight", "higher unaligned weight",
         "lighter unaligned word", "heaviest unaligned word", "lower unaligned share",
         "higher unaligned share",
