@@ -2,12 +2,14 @@
 
     python benchmarks/transformer.py --pairs pairs/
     python benchmarks/transformer.py --pairs pairs/ --batch 256 --threads 1 encoder.hidden=128
+    python benchmarks/transformer.py --pairs pairs/ --config transformer-modern --batch 128,1024
 
 Steps (forward, backward, optimiser) on batches of messages and replies: with other groups of like
-lengths, with PyTorch's attention instead of ours, and with blocks that torch.compile made.
-Rounds take turns, so that
-a machine that slows down slows all of them. On a busy machine compare the seconds of CPU.
-The subwords are learned from the same sample of the pairs.
+lengths, with PyTorch's attention instead of ours, and with blocks that torch.compile made; on a GPU
+also with padded attention. Rounds take turns, so that a machine that slows down slows all of them.
+On a busy machine compare the seconds of CPU. The subwords are learned from the same sample of the
+pairs. On a GPU it also says what share of the speed of a large bfloat16 product a step reaches,
+counting the operations that the model needs, without padding.
 """
 
 import argparse
@@ -15,8 +17,12 @@ import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -24,13 +30,20 @@ from torch import Tensor
 from rejoinder.corpus.shards import Pairs, open_pairs
 from rejoinder.encoders.transformer import module as transformer
 from rejoinder.encoders.transformer import packing
+from rejoinder.encoders.transformer.config import TransformerConfig
 from rejoinder.text.subwords import SubwordFeatures, learn_subwords
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.batches import Batch, Position
+from rejoinder.training.data.mixture import MixedBatch
 from rejoinder.training.data.stream import PairStream
-from rejoinder.training.loop.machine import describe_machine, kept_memory, own_torch_state
-from rejoinder.training.loop.model import CollatedBatch, TrainableModel
+from rejoinder.training.loop.machine import (
+    describe_machine,
+    kept_memory,
+    own_torch_state,
+    pick_device,
+)
+from rejoinder.training.loop.model import TrainableModel
 from rejoinder.training.loop.optimizers import Optimizers
 from rejoinder.training.objectives.responses import ResponsesTask
 
@@ -43,22 +56,33 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> 
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
 
-WAYS: dict[str, tuple[object, str, object] | None] = {
-    "as shipped": None,
-    "groups, 4 more": (packing, "_GROUP_OVERHEAD", 4),
-    "groups, 64 more": (packing, "_GROUP_OVERHEAD", 64),
-    "torch attention": (transformer, "attention", fused_attention),
-    "compiled blocks": (
-        transformer._Block,
-        "forward",
-        torch.compile(transformer._Block.forward, dynamic=True),
-    ),
+Change = tuple[object, str, object] | None
+"""The replacement of an attribute of a module or class."""
+COMPILED: Change = (
+    transformer._Block,
+    "forward",
+    torch.compile(transformer._Block.forward, dynamic=True),
+)
+WAYS: dict[str, dict[str, Change]] = {
+    "cpu": {
+        "as shipped": None,
+        "groups, 4 more": (packing, "_GROUP_OVERHEAD", 4),
+        "groups, 64 more": (packing, "_GROUP_OVERHEAD", 64),
+        "torch attention": (transformer, "attention", fused_attention),
+        "compiled blocks": COMPILED,
+    },
+    "cuda": {
+        "as shipped": None,
+        "padded attention": (transformer, "varlen_attn", None),
+        "unchecked": (Optimizers, "finite", lambda _self: torch.tensor(True)),
+        "compiled blocks": COMPILED,
+    },
 }
-"""By name, the replacement of an attribute of a module or class."""
+"""By device, the changes by name."""
 
 
 @contextmanager
-def replaced(change: tuple[object, str, object] | None) -> Iterator[None]:
+def replaced(change: Change) -> Iterator[None]:
     """Puts the change in place, within the context."""
     if change is None:
         yield
@@ -97,59 +121,108 @@ class Stepper:
 
     def __call__(self, batch: Batch) -> tuple[float, float]:
         """Takes a step; returns its seconds, and its seconds of CPU."""
+        mixed = MixedBatch(self.task, "responses", batch)
+        if self.model.device.type == "cuda":  # a thread prepares batches meanwhile
+            collated = self.model.collate(mixed).to(self.model.device)
+            torch.cuda.synchronize()
         begun = time.perf_counter(), time.process_time()
-        sentences = self.model.encoder.collate(batch.sentences)
-        rows = len(batch.left_keys)
-        collated = CollatedBatch(self.task, (sentences,), rows, None, None, rows)
+        if self.model.device.type == "cpu":
+            collated = self.model.collate(mixed)
         self.optimizers.zero()
-        loss = self.model.loss(collated, self.model.embed(sentences)).loss
+        loss = self.model.loss(collated, self.model.embed(collated.chunks[0])).loss
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizers.collect()
-        self.optimizers.finite()
+        bool(self.optimizers.finite())
         self.optimizers.step(self.phase, 0)
+        if self.model.device.type == "cuda":
+            torch.cuda.synchronize()
         return time.perf_counter() - begun[0], time.process_time() - begun[1]
+
+
+def operations(config: RunConfig, batch: Batch) -> float:
+    """Floating-point operations of a step, forward and backward: products of matrices alone."""
+    encoder = cast("TransformerConfig", config.encoder)
+    lengths = batch.sentences.lengths.astype(np.float64)
+    hidden, wide, dim = encoder.hidden, encoder.filter, encoder.dim
+    dense = encoder.layers * (4 * hidden**2 + 2 * hidden * wide) * lengths.sum()
+    attention = encoder.layers * 2 * hidden * (lengths**2).sum()
+    after = len(lengths) * hidden * dim + len(lengths) / 2 * sum(
+        one * other for one, other in pairwise([dim, *config.head.layers])
+    )
+    scores = (len(lengths) / 2) ** 2 * dim
+    return float(6 * (dense + attention + after + scores))
+
+
+def peak(device: torch.device, size: int = 8_192) -> float:
+    """Operations a second of a product of two large matrices of random numbers, bfloat16."""
+    one, other = torch.randn(2, size, size, device=device, dtype=torch.bfloat16)
+    times = []
+    for _ in range(20):
+        torch.cuda.synchronize()
+        begun = time.perf_counter()
+        one @ other
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - begun)
+    return 2 * size**3 / statistics.median(times)
+
+
+def measured(
+    step: Stepper, ways: dict[str, Change], batches: list[Batch]
+) -> dict[str, tuple[float, float]]:
+    """The median seconds, and those of CPU, of a step by each way."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    for change in ways.values():  # the first ones allocate, or compile
+        with replaced(change):
+            for batch in batches[:2]:
+                step(batch)
+    for batch in batches:
+        for name, change in ways.items():
+            with replaced(change):
+                found[name].append(step(batch))
+    return {
+        name: cast("tuple[float, float]", tuple(map(statistics.median, zip(*times, strict=True))))
+        for name, times in found.items()
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--config", default="transformer-small")
-    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--batch", default="512", help="one number, or several with commas")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="default: torch's")
     parser.add_argument("overrides", nargs="*", help="as of rejoinder train")
     chosen = parser.parse_args()
     config, pairs = load_config(chosen.config, chosen.overrides), open_pairs(chosen.pairs)
+    device = pick_device(chosen.device)
     features = learned_subwords(pairs, config)
-    with own_torch_state(torch.device("cpu"), chosen.threads):
-        model = TrainableModel(features.rows, config, torch.Generator().manual_seed(0)).train()
-        step = Stepper(model, config)
-        stream = PairStream(pairs, features, window_pairs=WINDOW, seed=0)
-        batches = stream.batches(Position(), lambda: chosen.batch)
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in WAYS}
-        tokens = 0
-        with kept_memory():
-            first = next(batches)
-            for change in WAYS.values():  # the first one allocates, or compiles
-                with replaced(change):
-                    step(first)
-            for _, batch in zip(range(chosen.rounds), batches, strict=False):
-                tokens += len(batch.sentences.ids)
-                for name, change in WAYS.items():
-                    with replaced(change):
-                        found[name].append(step(batch))
-        threads = torch.get_num_threads()
+    ceiling = peak(device) if device.type == "cuda" else None
     machine = describe_machine()
-    print(
-        f"batches of {chosen.batch} pairs, {tokens // chosen.rounds:,} subwords; median of "
-        f"{chosen.rounds}; {threads} threads; {machine['processor']}, torch {machine['torch']}"
-    )
-    for name, times in found.items():
-        seconds, cpu = (statistics.median(column) for column in zip(*times, strict=True))
-        print(
-            f"{name:17s} {1 / seconds:7.2f} steps/s  {chosen.batch / seconds:7,.0f} pairs/s  "
-            f"{cpu:6.2f} s of CPU a step"
-        )
+    print(f"{machine['accelerator'] or machine['processor']}, torch {machine['torch']}")
+    if ceiling is not None:
+        print(f"a bfloat16 product of 8,192: {ceiling / 1e12:,.0f} TFLOP/s")
+    with own_torch_state(device, chosen.threads), kept_memory():
+        model = TrainableModel(features.rows, config, torch.Generator().manual_seed(0))
+        step = Stepper(model.train().to(device), config)
+        for size in map(int, chosen.batch.split(",")):
+            stream = PairStream(pairs, features, window_pairs=WINDOW, seed=0)
+            made = stream.batches(Position(), partial(int, size))
+            batches = [batch for _, batch in zip(range(chosen.rounds), made, strict=False)]
+            tokens = sum(len(batch.sentences.ids) for batch in batches) / len(batches)
+            work = statistics.fmean(operations(config, batch) for batch in batches)
+            print(
+                f"batches of {size} pairs, {tokens:,.0f} subwords, {work / 1e12:.2f} TFLOP; median "
+                f"of {len(batches)}; {torch.get_num_threads()} threads"
+            )
+            for name, (seconds, cpu) in measured(step, WAYS[device.type], batches).items():
+                share = f"  {work / seconds / ceiling:5.1%} of peak" if ceiling else ""
+                print(
+                    f"{name:17s} {1 / seconds:7.2f} steps/s  {size / seconds:7,.0f} pairs/s  "
+                    f"{cpu:6.3f} s of CPU a step{share}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -56,6 +56,30 @@ def test_packed_batches_have_the_vectors_and_gradients_of_padded_ones():
         assert torch.allclose(one.grad, other.grad, rtol=1e-3, atol=1e-6)
 
 
+def test_a_pack_says_where_its_sentences_begin():
+    (pack,) = encoder().collate(ragged([[1, 2, 3], [4], [], [5, 6]])).parts
+    assert pack.ids.tolist() == [4, 5, 6, 1, 2, 3]
+    assert pack.offsets.tolist() == [0, 1, 3, 6]
+    assert pack.longest == 3
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize(("low", "limit"), [(False, 1e-3), (True, 2e-2)], ids=["fp32", "bf16"])
+def test_a_gpu_gives_the_vectors_and_gradients_of_the_cpu(low, limit):
+    random = np.random.default_rng(1)
+    batch = ragged([random.integers(0, 20, n).tolist() for n in random.integers(0, 90, 300)])
+    target = torch.randn(300, NO_DROPOUT.dim, generator=torch.Generator().manual_seed(2))
+    found = {}
+    for name in ("cpu", "cuda"):
+        model = encoder(NO_DROPOUT).to(name)
+        with torch.autocast("cuda", torch.bfloat16, enabled=low):
+            vectors = model(model.collate(batch).to(torch.device(name)))
+        (vectors * target.to(name)).sum().backward()
+        found[name] = [vectors, *(parameter.grad for parameter in model.parameters())]
+    for one, other in zip(*found.values(), strict=True):
+        assert (one - other.cpu()).norm() <= limit * one.norm() + 1e-3
+
+
 def test_attention_is_that_of_pytorch():
     generator = torch.Generator().manual_seed(5)
     query, key, value = torch.randn(3, 2, 4, 7, 8, generator=generator)

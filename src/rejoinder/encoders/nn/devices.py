@@ -17,6 +17,8 @@ class OnDevice:
 
 def _moved(value: Any, device: torch.device) -> Any:
     if isinstance(value, torch.Tensor):
+        if device.type == "cuda":  # from pinned memory, without waiting for the GPU's work
+            value = value.pin_memory()
         return value.to(device, non_blocking=True)
     if isinstance(value, tuple):
         return tuple(_moved(each, device) for each in value)

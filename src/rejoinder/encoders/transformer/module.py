@@ -6,6 +6,8 @@ tricks at the paper's plain SGD; everything else is the encoder of Vaswani et al
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +18,11 @@ from rejoinder.encoders.nn.sparse import SparseTable
 from rejoinder.encoders.transformer.config import TransformerConfig
 from rejoinder.encoders.transformer.packing import Pack, pack_sentences
 from rejoinder.text.ragged import Ragged
+
+varlen_attn: Any = None
+"""Attention without padding, for GPUs; None in PyTorch before 2.10."""
+with suppress(ImportError):
+    from torch.nn.attention.varlen import varlen_attn
 
 Attend = Callable[[Tensor, int], Tensor]
 """Queries, keys and values of tokens, (..., 3 * C), and the number of heads, to (..., C)."""
@@ -52,18 +59,8 @@ class TransformerEncoder(nn.Module):
 
     def _encode(self, pack: Pack) -> Tensor:
         """Returns the (G, D) embeddings of the sentences of a pack, not normalised."""
-
-        def attend(query_key_value: Tensor, heads: int) -> Tensor:
-            parts = zip(pack.groups, pack.split(query_key_value), strict=True)
-            return torch.cat(
-                [
-                    group.unpad(attend_padded(group.pad(rows), group.present, heads))
-                    for group, rows in parts
-                ]
-            )
-
-        longest = max(group.present.shape[1] for group in pack.groups)
-        signal = sinusoids(longest, self.config.hidden, pack.ids.device)
+        signal = sinusoids(pack.longest, self.config.hidden, pack.ids.device)
+        attend = attend_packed(pack, self.config)
         states = self._states(self.embedding(pack.ids), signal[pack.positions], attend)
         means = [
             group.pad(rows).sum(dim=1) / group.lengths[:, None]
@@ -127,6 +124,32 @@ class _Block(nn.Module):
         x = x + F.dropout(mixed, self.dropout, self.training)
         y = self.filter_out(F.relu(self.filter_in(self.filter_norm(x))))
         return x + F.dropout(y, self.dropout, self.training)
+
+
+def attend_packed(pack: Pack, config: TransformerConfig) -> Attend:
+    """Returns the attention within the sentences of a pack.
+
+    A GPU that multiplies in bfloat16 has a kernel that needs no padding; elsewhere groups are
+    padded.
+    """
+
+    def by_group(query_key_value: Tensor, heads: int) -> Tensor:
+        parts = zip(pack.groups, pack.split(query_key_value), strict=True)
+        return torch.cat(
+            [
+                group.unpad(attend_padded(group.pad(rows), group.present, heads))
+                for group, rows in parts
+            ]
+        )
+
+    def unpadded(query_key_value: Tensor, heads: int) -> Tensor:
+        split = query_key_value.view(len(query_key_value), 3, heads, -1)
+        bounds = pack.offsets, pack.offsets, pack.longest, pack.longest
+        return varlen_attn(*split.unbind(1), *bounds).flatten(1)  # type: ignore[no-any-return]
+
+    size = config.hidden // config.heads
+    low = pack.ids.is_cuda and torch.is_autocast_enabled("cuda")
+    return unpadded if varlen_attn and low and size % 8 == 0 and size <= 256 else by_group
 
 
 def attend_padded(query_key_value: Tensor, present: Tensor, heads: int) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 from rejoinder.encoders.nn.devices import OnDevice
 from rejoinder.encoders.nn.padding import SortedBatch, sorted_batch
 from rejoinder.text.padding import Padded, padded_groups
-from rejoinder.text.ragged import Ragged
+from rejoinder.text.ragged import Ragged, offsets_of
 
 _PACK_TOKENS = 32_768
 """Most tokens of a pack, unless one sentence has more; bounds the memory of a pass."""
@@ -49,6 +49,10 @@ class Pack(OnDevice):
     """(P,) int64."""
     positions: Tensor
     """(P,) int64, the place of each token in its sentence."""
+    offsets: Tensor
+    """(S + 1,) int32, where each of the S sentences begins, and P."""
+    longest: int
+    """Tokens of the longest sentence."""
     groups: tuple[PackedGroup, ...]
 
     def split(self, rows: Tensor) -> tuple[Tensor, ...]:
@@ -79,15 +83,19 @@ def _packed(groups: list[Padded]) -> Pack:
     positions = np.concatenate(
         [held % group.present.shape[1] for held, group in zip(slots, groups, strict=True)]
     )
-    packed = [
-        PackedGroup(
-            lengths=torch.from_numpy(group.present.sum(axis=1, dtype=np.int64)),
-            present=torch.from_numpy(group.present),
-            slots=torch.from_numpy(held),
-        )
-        for held, group in zip(slots, groups, strict=True)
-    ]
-    return Pack(torch.from_numpy(ids), torch.from_numpy(positions), tuple(packed))
+    lengths = [group.present.sum(axis=1, dtype=np.int64) for group in groups]
+    offsets = offsets_of(np.concatenate(lengths)).astype(np.int32)
+    packed = (
+        PackedGroup(*map(torch.from_numpy, parts))
+        for parts in zip(lengths, [group.present for group in groups], slots, strict=True)
+    )
+    return Pack(
+        ids=torch.from_numpy(ids),
+        positions=torch.from_numpy(positions),
+        offsets=torch.from_numpy(offsets),
+        longest=max(group.present.shape[1] for group in groups),
+        groups=tuple(packed),
+    )
 
 
 class _Gather(torch.autograd.Function):

@@ -137,9 +137,7 @@ class Trainer:
                 mixed, collated = next(batches)
                 late = limits.seconds is not None and self.state.seconds >= limits.seconds
                 flags = bool(signals), late and self.workers.leads
-                facts, told = self._steps.take(
-                    self.state.step, collated.to(self.model.device), flags
-                )
+                facts, told = self._steps.take(self.state.step, collated, flags)
                 self._report(self._meter.add(self.state.step + 1, facts))
                 seconds = self.state.seconds + time.perf_counter() - begun
                 self._advance(mixed.stream, mixed.batch.after, seconds)
@@ -158,7 +156,10 @@ class Trainer:
         return done
 
     def _batches(self) -> Generator[tuple[MixedBatch, CollatedBatch], None, None]:
-        """Yields the batches of all further steps; runs in the thread that prefetches."""
+        """Yields the batches of all further steps, on the model's device.
+
+        It runs in the thread that prefetches.
+        """
 
         def size(step: int, task: Task) -> int:
             if task.batch_size is not None:
@@ -166,7 +167,7 @@ class Trainer:
             return phase_at(self.config.phases, min(step, self.config.steps - 1))[0].batch_size
 
         for mixed in self.mixture.batches(self.state.step, self.state.positions, size):
-            yield mixed, self.model.collate(mixed)
+            yield mixed, self.model.collate(mixed).to(self.model.device)
 
     def _report(self, metrics: Mapping[str, float] | None) -> None:
         if metrics is not None:

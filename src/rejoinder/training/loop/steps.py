@@ -109,13 +109,14 @@ class Steps:
             "the weights were not changed by it. Lower the learning rate, or train in fp32; the "
             "last checkpoint is intact."
         )
+        if torch.isfinite(loss) & finite:  # one question to a GPU, which takes time to answer
+            return
         if not torch.isfinite(loss):
             raise self.workers.error(f"the loss of batch {step + 1} is {loss.item()}; {advice}")
-        if not finite:
-            raise self.workers.error(
-                f"the gradient of batch {step + 1} is not finite (its loss is {loss.item():.4g}); "
-                f"{advice}"
-            )
+        raise self.workers.error(
+            f"the gradient of batch {step + 1} is not finite (its loss is {loss.item():.4g}); "
+            f"{advice}"
+        )
 
     def _whiten(self, step: int, phase: Phase) -> None:
         assert isinstance(self.features, WordFeatures)  # noqa: S101 -- a config check sees to it

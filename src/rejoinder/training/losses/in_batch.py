@@ -315,7 +315,9 @@ def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Stri
         ours, theirs = left.rows[rows, start:stop], right.rows[:, start:stop].T
         if not levels:  # several products are summed in float32
             total = (ours @ theirs).float() if len(left.cuts) > 1 else ours @ theirs
-            if same is not None:
+            if same is not None and rows == slice(0, len(left.rows)):
+                total[same[0], same[1]] = _LEFT_OUT  # without waiting for a GPU
+            elif same is not None:
                 first, end = np.searchsorted(same[0].cpu().numpy(), (rows.start, rows.stop))
                 total[same[0, first:end] - rows.start, same[1, first:end]] = _LEFT_OUT
         elif ours.dtype == total.dtype:
