@@ -190,6 +190,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--config", default="transformer-small")
     parser.add_argument("--batch", default="512", help="one number, or several with commas")
+    parser.add_argument("--ways", help="some of those that are printed, with commas; default: all")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="default: torch's")
@@ -197,6 +198,9 @@ def main() -> None:
     chosen = parser.parse_args()
     config, pairs = load_config(chosen.config, chosen.overrides), open_pairs(chosen.pairs)
     device = pick_device(chosen.device)
+    ways = WAYS[device.type]
+    if chosen.ways:
+        ways = {name: ways[name] for name in chosen.ways.split(",")}
     features = learned_subwords(pairs, config)
     ceiling = peak(device) if device.type == "cuda" else None
     machine = describe_machine()
@@ -216,7 +220,7 @@ def main() -> None:
                 f"batches of {size} pairs, {tokens:,.0f} subwords, {work / 1e12:.2f} TFLOP; median "
                 f"of {len(batches)}; {torch.get_num_threads()} threads"
             )
-            for name, (seconds, cpu) in measured(step, WAYS[device.type], batches).items():
+            for name, (seconds, cpu) in measured(step, ways, batches).items():
                 share = f"  {work / seconds / ceiling:5.1%} of peak" if ceiling else ""
                 print(
                     f"{name:17s} {1 / seconds:7.2f} steps/s  {size / seconds:7,.0f} pairs/s  "

@@ -1,5 +1,6 @@
 """Optimisers: PyTorch's for dense layers, our own for the rows of embedding tables."""
 
+import math
 from collections.abc import Iterable
 
 import torch
@@ -113,7 +114,11 @@ class Optimizers:
         """
         sums = [rows.gradient_sum() for rows in self.rows]
         for group in self.dense.param_groups:
-            sums += [p.grad.sum() for p in group["params"] if p.grad is not None]
+            found = [p.grad for p in group["params"] if p.grad is not None]
+            if found and found[0].is_cuda:  # a few launches for all, not some for each
+                sums += torch._foreach_norm(found, math.inf)
+            else:
+                sums += [gradient.sum() for gradient in found]
         return torch.isfinite(torch.stack(sums)).all() if sums else torch.tensor(True)
 
     def step(self, phase: Phase, step: int) -> None:
