@@ -17,6 +17,7 @@ from rejoinder.api.past_replies import (
 from rejoinder.errors import InputError
 from rejoinder.index.where import Where, conditions_of
 from rejoinder.inference.inputs import whole_number
+from rejoinder.inference.outputs import one_core_each
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.inference.suggested import Fitted, Suggested, Suggestion
 from rejoinder.inference.suggestions import (
@@ -204,13 +205,14 @@ class Suggestions:
         past = self._past
         found = list(past.nearest(queries, NEIGHBOURS, known))
         past.replies.prepare(np.concatenate([none, *(near for near, _ in found)]))
-        for query, (near, cosines) in zip(queries, found, strict=True):
-            replies, weights = past.replies.at(near), weights_of(cosines)
-            if self._answers is None:
-                voted = vote(weights, replies)
-            else:
-                voted = vote_for(self._canned, self._fits(query), weights, replies)
-            yield near, cosines, voted
+        with one_core_each():  # two cores took 34 times the processor time for such small products
+            for query, (near, cosines) in zip(queries, found, strict=True):
+                replies, weights = past.replies.at(near), weights_of(cosines)
+                if self._answers is None:
+                    voted = vote(weights, replies)
+                else:
+                    voted = vote_for(self._canned, self._fits(query), weights, replies)
+                yield near, cosines, voted
 
     def _fits(self, query: Embeddings) -> Floats:
         """Returns the (C,) response scores of canned answers."""

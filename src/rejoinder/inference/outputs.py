@@ -225,7 +225,7 @@ def each_batch(
         for batch in with_bar(slices, what, len(slices), show=show):
             work(batch)
         return
-    with _one_core_each(), ThreadPoolExecutor(workers, "rejoinder") as pool:
+    with one_core_each(), ThreadPoolExecutor(workers, "rejoinder") as pool:
         for _ in with_bar(pool.map(work, slices), what, len(slices), show=show):
             pass
 
@@ -236,7 +236,7 @@ _limits: list[Any] = []
 
 
 @contextmanager
-def _one_core_each() -> Iterator[None]:
+def one_core_each() -> Iterator[None]:
     """Limits matrix products to one core while any caller is inside; the last restores them."""
     with _lock:
         # the first caller records the previous setting, and later callers share its limit
