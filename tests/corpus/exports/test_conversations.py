@@ -51,3 +51,12 @@ def test_a_channel_without_pauses_is_cut():
     seen = Conversations(within=60)
     threads = [seen.place(said(number, "AB"[number % 2])).thread for number in range(2_500)]
     assert [threads.count(thread) for thread in dict.fromkeys(threads)] == [1_000, 1_000, 500]
+
+
+def test_a_channel_is_cut_before_a_message_without_a_link():
+    seen = Conversations(within=60)
+    links = [str(number - 1) if number % 7 else None for number in range(2_500)]
+    threads = [seen.place(said(n, "AB"[n % 2], parent=link)).thread for n, link in enumerate(links)]
+    assert [threads.count(thread) for thread in dict.fromkeys(threads)] == [1_001, 1_001, 498]
+    linked = [seen.place(said(n, "C", parent=str(n - 1))).thread for n in range(2_500, 7_500)]
+    assert max(map(linked.count, set(linked))) == 2_000

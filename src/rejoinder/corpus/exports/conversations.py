@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from rejoinder.corpus.exports.base import Message
 
-_LONGEST = 1_000
+_LONGEST, _MOST = 1_000, 2_000
 """Messages after which a channel without pauses is cut: threads are in one split, and one is in
-memory at a time."""
+memory at a time. The first to begin is one that answers none, as far as there is one."""
 
 
 class Position(NamedTuple):
@@ -39,13 +39,13 @@ class Conversations:
         self._within = within
         self._last: dict[int, tuple[str, str, float | None, str, int]] = {}
         self._said: dict[int, set[int]] = {}
-        """Hashes of the ids of each channel since its last pause, at most 1,000."""
+        """Hashes of the ids of each channel since its last pause, at most 2,000."""
 
     def place(self, message: Message) -> Position:
         """Returns where a message stands; the next one stands after it."""
         key = hash((message.source, message.thread))  # less than a pair of strings for each thread
         last = self._last.get(key)
-        if last is None or (message.thread is None and self._ends(last[2], last[4], message.time)):
+        if last is None or (message.thread is None and self._ends(last[2], last[4], message)):
             position, count = Position(None, False, message.thread or message.id), 1
         else:
             position, count = Position(last[0], last[1] != message.author, last[3]), last[4] + 1
@@ -58,7 +58,8 @@ class Conversations:
         self._last[key] = (message.id, sys.intern(message.author), time, position.thread, count)
         return position
 
-    def _ends(self, before: float | None, count: int, now: float | None) -> bool:
-        if count == _LONGEST:
+    def _ends(self, before: float | None, count: int, message: Message) -> bool:
+        if count == _MOST or (count >= _LONGEST and message.parent is None):
             return True
+        now = message.time
         return before is not None and now is not None and abs(now - before) > self._within
