@@ -67,6 +67,19 @@ def test_an_index_is_explored_where_it_is(export, tmp_path):
         explore(tmp_path / "index", finetune=True)
 
 
+def test_too_few_replies_to_finetune_are_refused(export):
+    pytest.importorskip("torch")
+    for day in range(3, 9):
+        first = f"17092{day}0000.0001"
+        asked = {"type": "message", "user": "U1", "ts": first, "thread_ts": first}
+        reply = {**asked, "user": "U2", "ts": f"17092{day}0009.0001"}
+        asked["text"], reply["text"] = "Where do we meet this evening?", f"At bakery number {day}"
+        (export / f"help/2024-03-0{day}.json").write_text(json.dumps([asked, reply]))
+    with pytest.raises(InputError, match="too few messages that answer"):
+        explore(export, model="rejoinder-small", finetune=True)
+    assert not export.with_name("team.explore").exists()
+
+
 def test_lines_and_tables_are_explored_too(tmp_path):
     table = tmp_path / "faq.csv"
     table.write_text("q,n\nHow old are you?,7\nWhere do you live?,8\n")

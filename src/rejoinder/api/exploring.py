@@ -261,7 +261,9 @@ def _points(topics: Topics) -> bytes:
 def _finetune(work: _Work, scratch: Path) -> bool:
     """Writes a model to `scratch`, and returns whether it got better."""
     from rejoinder.api.finetuning import finetune  # needs torch
+    from rejoinder.api.held_out import LEAST_PAIRS
     from rejoinder.corpus.extract import extract
+    from rejoinder.corpus.shards import open_pairs
 
     pairs, stage = work.source, work.watch.stage
     if not (pairs / PAIRS_FILE).is_file():
@@ -271,6 +273,13 @@ def _finetune(work: _Work, scratch: Path) -> bool:
             str(work.source), pairs, columns=columns, split=(80, 10, 10), threads=work.threads,
             progress=stage,
         )  # fmt: skip
+        made = open_pairs(pairs)
+        if min(made.count("dev"), made.count("test")) < LEAST_PAIRS:
+            raise InputError(
+                f"{work.source} has too few messages that answer others to fine-tune a model: "
+                f"{LEAST_PAIRS} held-out ones are needed, of a tenth of its threads. Leave out "
+                "--finetune."
+            )
     tuned = finetune(
         pairs, out=scratch / "model", model=DEFAULT if work.model is None else work.model,
         minutes=work.minutes, threads=work.threads, stage=lambda doing: stage(doing, 0, None),

@@ -20,7 +20,7 @@ from rejoinder.evaluation.tasks.similarity import score_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.search import nearest_rows
 
-_LEAST_PAIRS = 20
+LEAST_PAIRS = 20
 """Held-out pairs without which nobody can tell whether a model got better."""
 _LEAST = 200
 """Groups or graded pairs, of which a tenth is held out twice."""
@@ -82,10 +82,10 @@ class HeldOut:
             InputError: a file can't be read, or is too small.
         """
         for split in ("dev", "test"):
-            if pairs.count(split) < _LEAST_PAIRS:
+            if pairs.count(split) < LEAST_PAIRS:
                 raise InputError(
                     f"{pairs.folder} has {pairs.count(split):,} pairs of {split}, and "
-                    f"{_LEAST_PAIRS} are needed to tell whether a model gets better; extract with "
+                    f"{LEAST_PAIRS} are needed to tell whether a model gets better; extract with "
                     "--split 80,10,10."
                 )
         self.questions = None if questions is None else Questions(questions)
