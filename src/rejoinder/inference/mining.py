@@ -7,6 +7,7 @@ import numpy as np
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
 from rejoinder.inference.inputs import Sentences, flag, whole_number
+from rejoinder.inference.near_pairs import places_from
 from rejoinder.inference.outputs import each_batch, with_bar
 from rejoinder.inference.search import Comparisons
 from rejoinder.io.files.platform import default_workers
@@ -132,11 +133,10 @@ def _nearest_others(
         sample = products[:, :_SAMPLE]
         if start == 0 and count < sample.shape[1]:
             border = np.maximum(border, np.partition(sample, -count, axis=1)[:, -count])
-        found = np.flatnonzero(products >= border[:, None])
-        line, other = np.divmod(found, products.shape[1])
+        line, other, score = places_from(products, border[:, None])
         lines = np.concatenate([lines, line])
         others = np.concatenate([others, other + start])
-        scores = np.concatenate([scores, products.ravel()[found]])
+        scores = np.concatenate([scores, score])
         kept = _best_of_each(lines, scores, count, border)
         lines, others, scores = lines[kept], others[kept], scores[kept]
     return lines + low, others, scores

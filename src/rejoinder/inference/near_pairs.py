@@ -122,7 +122,7 @@ def survey(rows: Embeddings, most: int = 1_024) -> Survey:
         own = np.flatnonzero((places >= low) & (places < low + products.shape[1]))
         products[own, places[own] - low] = -1
         np.maximum(best, products.max(axis=1, initial=-1), out=best)
-        parts.append(_found(products, LEAST))
+        parts.append(places_from(products, np.float32(LEAST)))
         parts[-1][1][:] += low
     lines, others, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
     first = places[lines].astype(np.int32)
@@ -192,7 +192,7 @@ class _Cells:
         block, step = rows[lines], max(_BLOCK_SCORES // len(lines), 1)
         for begin in range(0, len(own), step):
             others = own[begin : begin + step]
-            line, other, score = _found(block @ rows[others].T, floor)
+            line, other, score = places_from(block @ rows[others].T, np.float32(floor))
             kept = self._once(lines[line], others[other]) if guests else other + begin > line
             first.append(lines[line[kept]])
             second.append(others[other[kept]])
@@ -213,9 +213,9 @@ def by_cell(probes: Numbers, cells: int) -> tuple[Numbers, Indices]:
     return (order // max(probes.shape[1], 1)).astype(np.int32), begins
 
 
-def _found(products: Array, floor: float) -> tuple[Indices, Indices, Array]:
-    """Returns the lines, columns and values of products from a floor on."""
-    places = np.flatnonzero(products >= np.float32(floor))
+def places_from(products: Array, floor: np.float32 | Array) -> tuple[Indices, Indices, Array]:
+    """Returns the lines, columns and values of products from a floor on, or a floor per line."""
+    places = np.flatnonzero(products >= floor)
     lines, columns = np.divmod(places, products.shape[1])
     return lines, columns, products.ravel()[places]
 
