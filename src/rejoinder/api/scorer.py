@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rejoinder.api.contrast_pairs import contrast_pairs
 from rejoinder.api.trees import fitted_regression
 from rejoinder.datasets.graded import read_graded
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
@@ -51,6 +52,7 @@ def _years(data: Path) -> list[GradedPairs]:
 _SETS: Mapping[str, Callable[[Path], list[GradedPairs]]] = {
     "stsb": lambda data: [read_stsb(data, "train")],
     "sts": _years,
+    "contrasts": lambda data: [contrast_pairs(data)],
 }
 
 
@@ -90,7 +92,8 @@ def fit_scorer(
         out: The folder to write.
         data: The folder of data sets, which `sets` by name need.
         sets: `stsb` (the training split of the STS Benchmark, whose pairs count four times), `sts`
-            (STS 2012 to 2015), or a file of pairs as `rejoinder finetune --sts` reads it.
+            (STS 2012 to 2015), `contrasts` (`api.contrast_pairs`), or a file of pairs as
+            `rejoinder finetune --sts` reads it.
         encoder: The model whose embeddings are compared. Default: `rejoinder-base`.
         families: Names of families of features. Default: all.
         seed: Seed of the fit. The same data and seed give the same bytes.

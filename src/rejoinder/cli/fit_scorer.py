@@ -31,8 +31,9 @@ def fit_scorer(
     sets: Annotated[
         str,
         "Pairs to fit on: stsb (its train split, counted four times), sts (STS 2012 to 2015), "
-        "files of JSON lines with sentence1, sentence2 and score (0 to 5), or the same separated "
-        "by tabs.",
+        "contrasts (sentences with another number, name, word, negation or order), "
+        "files of JSON lines with "
+        "sentence1, sentence2 and score (0 to 5), or the same separated by tabs.",
     ] = "stsb,sts",
     families: Annotated[
         str | None, "Families of features, separated by commas. Default: all."

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -48,6 +48,17 @@ class Lexicon:
                     if each in self.places:
                         return self.places[each]
         return -1
+
+    def opposites(self, word: str) -> list[str]:
+        """Returns the antonyms of a word, as it stands."""
+        number = self.places.get(word, -1)
+        part = slice(self.begins[number], self.begins[number + 1]) if number >= 0 else slice(0)
+        kinds = zip(self.related[part].tolist(), self.kinds[part].tolist(), strict=True)
+        return [self._words[other] for other, kind in kinds if KINDS[kind] == "antonym"]
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return list(self.places)
 
     def among(self, numbers: NDArray[np.int64]) -> Kinds:
         """Returns (N, N) uint8: how N different words are related."""

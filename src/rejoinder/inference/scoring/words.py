@@ -13,11 +13,11 @@ from rejoinder.inference.scoring.lexicon import Kinds, relations
 
 _SUFFIXES = ("ing", "edly", "ed", "es", "s", "ly")
 _LEAST_STEM = 3
-_NUMBERS = (
+NUMBERS = (  # noqa: SIM905
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen twenty"
-)
-_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_NUMBERS.split())}
+).split()
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(NUMBERS)}
 _NEGATIONS = frozenset(
     "no not never none nobody nothing nowhere neither nor without cannot".split()  # noqa: SIM905
 )
