@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import ModelError
+from rejoinder.measures import Indices
 
 _BLOCK = 256
 """Rows of features that go through the trees at a time."""
@@ -92,7 +94,7 @@ class Regression:
         """Returns (N,) float32 scores of (N, F) features."""
         scores = self._standardised(features) @ self.linear + self.bias
         for low in range(0, len(features), _BLOCK):
-            nodes = self.roots[None]
+            nodes = self._places[0][None]
             for _, nodes in self._steps(features[low : low + _BLOCK]):  # noqa: B007
                 pass
             scores[low : low + _BLOCK] += self.values[nodes].sum(axis=1)
@@ -102,13 +104,23 @@ class Regression:
         z = (features - self.mean) / self.spread
         return np.asarray(np.clip(z, -self.FARTHEST, self.FARTHEST))
 
-    def _steps(self, features: Array) -> Iterator[tuple[Places, Places]]:
+    @cached_property
+    def _places(self) -> tuple[Indices, Indices, Indices]:
+        """The roots, features and children of nodes as NumPy takes them without a conversion."""
+        roots, features, children = (
+            each.astype(np.int64) for each in (self.roots, self.features, self.children)
+        )
+        return roots, features, children
+
+    def _steps(self, features: Array) -> Iterator[tuple[Indices, Indices]]:
         """Gives (N, T) the nodes that rows of features are at, and the next ones, to the leaves."""
-        rows = np.arange(len(features))[:, None]
-        nodes = np.broadcast_to(self.roots, (len(features), len(self.roots)))
+        roots, compared, children = self._places
+        values, width = features.ravel(), features.shape[1]
+        begins = np.arange(0, len(features) * width, width)[:, None]
+        nodes = np.broadcast_to(roots, (len(features), len(roots)))
         while True:
-            above = features[rows, self.features[nodes]] > self.thresholds[nodes]
-            reached = self.children[nodes] + above
+            above = values.take(begins + compared.take(nodes)) > self.thresholds.take(nodes)
+            reached = children.take(nodes) + above
             if np.array_equal(reached, nodes):
                 return
             yield nodes, reached
