@@ -33,6 +33,7 @@ SENT2VEC: Mapping[str, Any] = {
     "shrink_windows": False,
     "negative": 10,
     "sample": 1e-4,
+    "alpha": 0.2,
 }
 """Each word from the mean of all others of its text (Pagliardini et al. 2018), of words alone."""
 

@@ -16,7 +16,9 @@ import numpy as np
 from safetensors import safe_open
 
 from rejoinder import evaluate
+from rejoinder.datasets.sts import read_stsb
 from rejoinder.evaluation.baselines.words import tokens
+from rejoinder.measures import Floats, cosines, pearson_correlation
 from rejoinder.protocols import Embeddings
 
 _EPOCHS = 200
@@ -31,6 +33,10 @@ _OPTIONS = {
     "seed": 1,
 }
 """PV-DBOW that also trains the word vectors."""
+
+
+MEASURES = ("cosine", "bray-curtis", "correlation")
+"""Those of SEF@UHH (Duma and Menzel 2017)."""
 
 
 class ParagraphVectors:
@@ -69,6 +75,16 @@ class ParagraphVectors:
         return cls(model, path.name)
 
 
+def similarity(measure: str, u: Embeddings, v: Embeddings) -> Floats:
+    """Returns (N,) similarities of (N, D) rows, the higher the more alike."""
+    if measure == "bray-curtis":
+        apart, whole = abs(u - v).sum(axis=1), abs(u + v).sum(axis=1)
+        return np.asarray(-apart / np.maximum(whole, 1e-9), np.float64)
+    if measure == "correlation":
+        u, v = (rows - rows.mean(axis=1, keepdims=True) for rows in (u, v))
+    return cosines(u, v)[0]
+
+
 def untrained(dim: int, *, sample: float, epochs: int = 1, workers: int = 1) -> Any:
     """Returns a model of gensim before training.
 
@@ -85,10 +101,21 @@ def main() -> None:
     parser.add_argument("--tasks", default="stsb")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--pairs", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, help="results file; not needed with --measures")
+    parser.add_argument("--measures", action="store_true", help="STS-B by each of MEASURES")
     chosen = parser.parse_args()
     encoder = ParagraphVectors.load(chosen.model)
-    evaluate(encoder, chosen.tasks, data=chosen.data, pairs=chosen.pairs, out=chosen.out)
+    if not chosen.measures:
+        if chosen.out is None:
+            parser.error("give --out, or --measures")
+        evaluate(encoder, chosen.tasks, data=chosen.data, pairs=chosen.pairs, out=chosen.out)
+        return
+    for split in ("dev", "test"):
+        pairs = read_stsb(chosen.data, split)
+        u, v = encoder.encode(pairs.first), encoder.encode(pairs.second)
+        for measure in MEASURES:
+            scores = similarity(measure, u, v)
+            print(split, measure, round(pearson_correlation(scores, pairs.gold), 4), flush=True)
 
 
 if __name__ == "__main__":
