@@ -19,7 +19,8 @@ from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_s
 from rejoinder.encoders.layers import Array
 from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
 from rejoinder.inference.scoring.families import FAMILIES
-from rejoinder.inference.scoring.scorer import PairFeatures, Scorer
+from rejoinder.inference.scoring.opened import Scorer
+from rejoinder.inference.scoring.scorer import PairFeatures
 from rejoinder.measures import pearson_correlation, spearman_correlation
 
 YEARS = (12, 13, 14, 15)

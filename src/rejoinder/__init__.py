@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from rejoinder.inference.encoder import SentenceEncoder
     from rejoinder.inference.encoding import EncodedFile, encode_file
     from rejoinder.inference.part_encoding import encode_files
-    from rejoinder.inference.scoring.scorer import ScoredPair, Scorer
+    from rejoinder.inference.scoring.opened import Scorer
+    from rejoinder.inference.scoring.scorer import ScoredPair
     from rejoinder.inference.search import Hit
     from rejoinder.interfaces.scikit_learn import SentenceEmbedder
 
@@ -90,7 +91,7 @@ _MODULES = {
     "Index": "index.indexing",
     "IndexHit": "index.hits",
     "ScoredPair": "inference.scoring.scorer",
-    "Scorer": "inference.scoring.scorer",
+    "Scorer": "inference.scoring.opened",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "inference.encoder",
     "Topic": "api.topics",

@@ -12,7 +12,7 @@ from rejoinder.datasets.sts import pair_keys
 from rejoinder.errors import BusyError, InputError, ModelError, RejoinderError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.scoring.files import FILE, WEIGHTS
-from rejoinder.inference.scoring.scorer import Scorer
+from rejoinder.inference.scoring.opened import Scorer
 from rejoinder.io.files.claims import claim_output
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import shipped_model

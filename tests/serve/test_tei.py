@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rejoinder.errors import ModelError
 from rejoinder.inference.scoring.files import shipped_scorer
-from rejoinder.inference.scoring.scorer import Scorer
+from rejoinder.inference.scoring.opened import Scorer
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import shipped_model
 from rejoinder.serve.app import create_app

@@ -24,7 +24,7 @@ from rejoinder.inference.duplicate_thresholds import (
 )
 from rejoinder.inference.marks import differing, marks_of
 from rejoinder.inference.near_pairs import LEAST, NearPairs, Survey, near_pairs, survey
-from rejoinder.inference.scoring.scorer import Scorer
+from rejoinder.inference.scoring.opened import Scorer
 from rejoinder.io.files.platform import default_workers
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings

@@ -24,8 +24,9 @@ from rejoinder.inference.scoring.files import (
     known_families,
     write_scorer,
 )
+from rejoinder.inference.scoring.opened import Scorer
 from rejoinder.inference.scoring.regression import Regression
-from rejoinder.inference.scoring.scorer import COVERAGE, PairFeatures, Scorer
+from rejoinder.inference.scoring.scorer import COVERAGE, PairFeatures
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.platform import default_workers
 from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation

@@ -9,7 +9,8 @@ from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.inference.near_pairs import NearPairs
-from rejoinder.inference.scoring.scorer import HIGHEST, Scorer
+from rejoinder.inference.scoring.opened import Scorer
+from rejoinder.inference.scoring.scorer import HIGHEST
 
 SecondStage = Callable[[NearPairs, list[str]], NDArray[np.bool_]]
 """Tells which pairs of texts mean the same, of those whose cosine is high enough."""

@@ -180,7 +180,7 @@ def _rescoring(
     """Returns what chooses the hits to print: all, or with `--rerank` the best by a scorer."""
     if rerank is None:
         return lambda _, hits: hits
-    from rejoinder.inference.scoring.scorer import Scorer
+    from rejoinder.inference.scoring.opened import Scorer
 
     return lambda encoder, hits: Scorer(scorer_from, encoder).rerank(queries, hits, top_k)
 

@@ -39,7 +39,7 @@ SIMILARITY_EXAMPLES = epilog(
 RANK_EXAMPLES = epilog(
     "rejoinder rank 'How old are you?' --responses replies.txt",
     "rejoinder rank --model model/ 'How old are you?' --top-k 3 < replies.txt",
-    "rejoinder rank 'And you?' --context 'How old is he?' --context 'Ten.' --responses replies.txt",
+    "rejoinder rank 'And you?' --context 'How old is he?' --responses a.txt",
 )
 INFO_EXAMPLES = epilog(
     "rejoinder info",
@@ -115,7 +115,7 @@ def _scored(
     why: bool,
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Returns the columns of a scorer: the score, its interval, and what moved it if `why`."""
-    from rejoinder.inference.scoring.scorer import Scorer
+    from rejoinder.inference.scoring.opened import Scorer
 
     pairs = Scorer(folder, encoder).explain(first, second)
     columns: dict[str, list[Any]] = {

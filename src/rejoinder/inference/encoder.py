@@ -25,7 +25,7 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import same_words
 
 if TYPE_CHECKING:
-    from rejoinder.inference.scoring.scorer import Scorer
+    from rejoinder.inference.scoring.scorer import PairScorer
 
 
 class SentenceEncoder(Mining):
@@ -350,10 +350,11 @@ class SentenceEncoder(Mining):
         return self._scorer.score(first, second)
 
     @cached_property
-    def _scorer(self) -> "Scorer":
-        from rejoinder.inference.scoring.scorer import Scorer
+    def _scorer(self) -> "PairScorer":
+        from rejoinder.inference.scoring.files import shipped_scorer
+        from rejoinder.inference.scoring.scorer import PairScorer
 
-        return Scorer(encoder=self, threads=self._threads)
+        return PairScorer(shipped_scorer(), lambda _: self, self._threads)
 
     @property
     def entails(self) -> bool:

@@ -17,7 +17,8 @@ from rejoinder.errors import InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.where import ConditionError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.scoring.scorer import HIGHEST, Scorer
+from rejoinder.inference.scoring.opened import Scorer
+from rejoinder.inference.scoring.scorer import HIGHEST
 from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.inference.why import Explanation, can_explain, explain
 from rejoinder.models.folder import ModelContents

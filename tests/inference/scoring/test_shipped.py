@@ -11,7 +11,7 @@ from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.scoring.families import FAMILIES
 from rejoinder.inference.scoring.files import WEIGHTS, shipped_scorer
-from rejoinder.inference.scoring.scorer import Scorer
+from rejoinder.inference.scoring.opened import Scorer
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,15 @@
-"""`Scorer`: scores how alike two texts are from 0 to 5, with an interval and the reasons."""
+"""`PairScorer`: scores how alike two texts are from 0 to 5, with an interval and the reasons."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from msgspec import to_builtins
 
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError, ModelError
-from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
 from rejoinder.inference.outputs import each_batch
 from rejoinder.inference.scoring.batch import PairReader
@@ -21,11 +20,12 @@ from rejoinder.inference.scoring.files import (
     Keys,
     known_families,
     read_scorer,
-    shipped_scorer,
 )
 from rejoinder.io.files.platform import default_workers
-from rejoinder.models.shipped import shipped_model
 from rejoinder.text.features import WordFeatures
+
+if TYPE_CHECKING:
+    from rejoinder.inference.encoder import SentenceEncoder
 
 HIGHEST = 5.0
 """The score of texts that mean the same; 0 is that of unrelated ones."""
@@ -87,41 +87,22 @@ class ScoredPair:
         return dict(sorted(sums.items(), key=lambda each: -abs(each[1])))
 
 
-class Scorer:
-    """Scores how alike two texts are, by their embeddings and what the words say one by one.
-
-    >>> scorer = Scorer()
-    >>> scorer.score("A man is playing a guitar.", "A man plays the guitar.") > 4
-    True
-    >>> [pair] = scorer.explain("A man plays a guitar.", "A man plays no guitar.")
-    >>> pair.families()["negation"] < 0
-    True
-
-    It is fitted on pairs that people scored (`rejoinder.fit_scorer`), which a cosine is not. The
-    order of the two texts does not matter.
-    """
+class PairScorer:
+    """Scores how alike two texts are, by embeddings of a given model and word by word."""
 
     def __init__(
-        self, scorer: str | Path | None = None, encoder: SentenceEncoder | None = None, *,
+        self,
+        folder: Path,
+        opened: "Callable[[str], SentenceEncoder]",
         threads: int | None = None,
-    ) -> None:  # fmt: skip
-        """Opens a scorer.
+    ) -> None:
+        """Opens the scorer in a folder; `opened` returns its model by name.
 
-        Args:
-            scorer: A folder that `rejoinder fit-scorer` wrote. Default: the one that comes with the
-                package.
-            encoder: The model that the scorer was fitted with. Default: the one of that name that
-                comes with the package.
-            threads: Number of CPU cores, by default all that the process may use.
-
-        Raises:
-            ModelError: there is no such scorer, it is damaged, or it was fitted with another model.
+        Errors are those of `Scorer`.
         """
-        folder = shipped_scorer() if scorer is None else Path(scorer)
         self.facts, self._regression, self._interval, self._pairs = read_scorer(folder)
-        self._families = known_families(self.facts.families, folder)
-        if encoder is None:
-            encoder = SentenceEncoder(shipped_model(self.facts.encoder), threads=1)
+        families = known_families(self.facts.families, folder)
+        encoder = opened(self.facts.encoder)
         found = encoder.describe()
         if found["sha256"] != self.facts.encoder_sha256:
             raise ModelError(
@@ -129,7 +110,8 @@ class Scorer:
                 "or has other weights. Take that model, or fit a scorer with yours."
             )
         self.encoder = encoder
-        self._features = PairFeatures(encoder, self._families, threads)
+        self._families = families
+        self._features = PairFeatures(encoder, families, threads)
 
     def __repr__(self) -> str:
         count = sum(map(len, self.facts.families.values()))
@@ -184,6 +166,7 @@ class Scorer:
     ) -> list[list[Found]]:
         """Scores again what a search found, and returns the best of each query, best first.
 
+        >>> from rejoinder import Scorer
         >>> scorer = Scorer()
         >>> texts = ["He plays chess.", "He never plays chess.", "It rains."]
         >>> found = scorer.encoder.search(["He is playing chess."], texts, 3)
@@ -239,11 +222,11 @@ class PairFeatures:
     """Computes the features of pairs, in blocks of like lengths and in threads."""
 
     def __init__(
-        self, encoder: SentenceEncoder, families: Sequence[Family], threads: int | None = None
+        self, encoder: "SentenceEncoder", families: Sequence[Family], threads: int | None = None
     ) -> None:
         model = encoder._model
         words = model.features.vocabulary.index if isinstance(model.features, WordFeatures) else {}
-        one = SentenceEncoder(model, threads=1, on_too_long=encoder.on_too_long)
+        one = type(encoder)(model, threads=1, on_too_long=encoder.on_too_long)
         self._read = PairReader(one.encode, words)
         self._families, self._threads = families, threads or default_workers()
         self._count = sum(len(family.features) for family in families)
