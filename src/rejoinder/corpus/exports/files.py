@@ -175,7 +175,7 @@ def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
         return Files(path, {one.filename: (archive, one) for one in members}, most)
     with path.open("rb") as file:
         if file.read(len(_ZIP)) == _ZIP:
-            raise zipfile.BadZipFile("its list of files, which comes last, is missing")
+            raise zipfile.BadZipFile("a zip ends with the list of its files, which is missing")
     if most is None and (path.name.endswith(_TAR) or tarfile.is_tarfile(path)):
         # in a compressed archive each file would be searched from the beginning
         folder = stack.enter_context(scratch_folder())
