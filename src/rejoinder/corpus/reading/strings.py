@@ -26,6 +26,12 @@ class Strings(NamedTuple):
         return self.ends.nbytes // 8 - 1
 
     @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(N,) bytes of each string."""
+        ends = np.frombuffer(self.ends, np.int64)
+        return ends[1:] - ends[:-1]
+
+    @property
     def nbytes(self) -> int:
         """Bytes of both buffers."""
         ends = np.frombuffer(self.ends, np.int64)
@@ -48,10 +54,10 @@ class Strings(NamedTuple):
         [True, False, False]
         """
         ends = np.frombuffer(self.ends, np.int64)
-        found = np.diff(ends) >= len(prefix)
+        content = np.frombuffer(self.content, np.uint8)
+        found = self.lengths >= len(prefix)
         for index, byte in enumerate(prefix):
             rows = np.flatnonzero(found)
-            content = np.frombuffer(self.content, np.uint8)
             found[rows] = content[ends[rows] + index] == byte
         return found
 

@@ -142,11 +142,10 @@ def _keys(block: Block) -> Mapping[str, NDArray[Any]]:
         "id": ids.hashes(),
         "parent": parents.hashes(PREFIXES["parent"]),
         "thread": threads.hashes(PREFIXES["thread"]),
-        "loose": np.diff(np.frombuffer(threads.ends, np.int64)) == 0,
+        "loose": threads.lengths == 0,
     }
-    empty = np.diff(np.frombuffer(parents.ends, np.int64)) == 0
-    to_thread = parents.starts_with(PREFIXES["thread"].encode())
-    return {**found, "answers": ~empty & ~to_thread & (found["id"] != found["parent"])}
+    above = (parents.lengths > 0) & ~parents.starts_with(PREFIXES["thread"].encode())
+    return {**found, "answers": above & (found["id"] != found["parent"])}
 
 
 class Classifier:
