@@ -1,4 +1,4 @@
-"""A chat as an iPhone in Germany writes it, and one as Android does in the United States."""
+"""Chats as an iPhone in Germany and phones of other countries and languages write them."""
 
 from rejoinder.corpus.exports.base import Message
 
@@ -16,13 +16,35 @@ FILES = {
         "[01.03.24, 21:59:30] Ann 🤓: Wann fahren wir?\n"
         "\u200e[02.03.24, 08:00:00] Bob: \u200eBild weggelassen\n"
     ),
+    "WhatsApp Chat con Luz.txt": (
+        "28/2/24, 2:33 p.\u00a0m. - Luz: \u200eIMG-1.jpg (archivo adjunto)\nMi casa\n"
+        "28/2/24, 2:34 p.\u00a0m. - Luz: Se eliminó este mensaje\n"
+        "29/2/24, 12:05 a.\u00a0m. - Leo: notas.txt (mira la lista)\n"
+    ),
+    "WhatsApp 채팅.txt": (
+        "[2024. 3. 1. 오후 9:58:00] 지우: 안녕 \u200e<attached: 1-PHOTO.jpg>\n"
+        "[2024. 3. 1. 오후 9:59:00] 민수: 응 \u200e<편집됨>\n"
+    ),
+    "دردشة.txt": "\u200f١\u200f/٣\u200f/٢٠٢٤, ٩:٥٨ م - أحمد: نعم\n",
 }
 _FIRST = 1709330400.0 - 120
 """1 March 2024, 21:58 UTC."""
 _NIGHT = 1710288000.0
 """13 March 2024, 00:00 UTC."""
+_SPANISH = 1709130780.0
+"""28 February 2024, 14:33 UTC."""
+_LUZ, _KOREAN, _ARABIC = "WhatsApp Chat con Luz", "WhatsApp 채팅", "دردشة"
 _ANN, _TRIP = "WhatsApp Chat with Ann", "export"
 MESSAGES = [
+    Message(id=f"{_LUZ}/1", text="Mi casa", author="Luz", time=_SPANISH, source=_LUZ),
+    Message(id=f"{_LUZ}/2", text="", author="Luz", time=_SPANISH + 60, source=_LUZ),
+    Message(
+        id=f"{_LUZ}/3",
+        text="notas.txt (mira la lista)",
+        author="Leo",
+        time=_SPANISH + 34_320,
+        source=_LUZ,
+    ),
     Message(
         id=f"{_ANN}/1",
         text="Messages and calls are end-to-end encrypted. Tap to learn more.",
@@ -53,6 +75,10 @@ MESSAGES = [
         source=_ANN,
         edited=True,
     ),
+    Message(id=f"{_KOREAN}/1", text="안녕", author="지우", time=_FIRST, source=_KOREAN),
+    Message(
+        id=f"{_KOREAN}/2", text="응", author="민수", time=_FIRST + 60, source=_KOREAN, edited=True
+    ),
     Message(
         id="trip/1",
         text="Nachrichten sind geschützt.",
@@ -70,6 +96,7 @@ MESSAGES = [
         source="trip",
         is_system=True,
     ),
+    Message(id=f"{_ARABIC}/1", text="نعم", author="أحمد", time=_FIRST, source=_ARABIC),
 ]
 BROKEN = {"trip/_chat.txt": FILES["trip/_chat.txt"] + "[31.02.24, 21:58:00] Ann: No such day\n"}
 EMPTY = {"a.txt": ""}

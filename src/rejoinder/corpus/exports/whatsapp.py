@@ -13,17 +13,41 @@ from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.manifest import Malformed
 
+_UNSEEN = "[\u200e\u200f\u202a-\u202e\ufeff]*"
 _HEADER = re.compile(
-    r"[\u200e\u200f\ufeff]*\[?(\d{1,4})([./-])\s?(\d{1,2})[./-]\s?(\d{1,4})[.,]?\s+"
-    r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\.?\s*(?:([AaPp])\.?\s?[Mm]\.?)?(?:\]:?\s?|\s-\s)(.*)"
+    rf"{_UNSEEN}\[?{_UNSEEN}(\d{{1,4}}){_UNSEEN}([./-])\s?(\d{{1,2}}){_UNSEEN}[./-]\s?(\d{{1,4}})"
+    r"([^\d:\[\]\n]{1,12})(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?([^\d:\[\]\n]{0,8}?)"
+    r"(?:\]:?\s?|\s[-\u2013]\s)(.*)"
+)
+"""A date and a clock, next to which a language may have words: `01/02/20 à 10:11`, `下午3:11`."""
+_MORNING = re.compile(
+    r"\ba\.?\s?m\b|上午|午前|凌晨|早上|오전|\bص|π\.?μ|ق\.ظ|\bpg\b|\böö\b|\bsa\b", re.IGNORECASE
+)
+_AFTERNOON = re.compile(
+    r"\bp\.?\s?m\b|下午|午後|中午|晚上|오후|\bم|μ\.?μ|ب\.ظ|\bptg\b|\bös\b|\bch\b", re.IGNORECASE
 )
 _AUTHOR = re.compile(r'([^:"]+):(?:[ \u200e\u200f]|(?=.?$)).*')
 _MARKS = "\u200e\u200f\ufeff \t\n"
 _INVISIBLE = ("\u200e", "\u200f")
 """Begins what WhatsApp itself writes on iPhones, such as `image omitted`."""
 _NOTICE = "end-to-end encrypted"
-_EDITED = re.compile(r"\s*[\u200e]?<This message was edited>$")
+_EDITED = re.compile(r"\s*(?:\u200e<[^<>:]*>|<This message was edited>)$")
 _OMITTED = re.compile(r"<[^<>]*>")
+_ATTACHED = re.compile(
+    r"\A(?:\u200e[^\n/]+\.\w{2,5} \([^()\n]+\)|[^\n/]+\.\w{2,5} \((?:file attached|Datei angehängt"
+    r"|archivo adjunto|arquivo anexado|fichier joint|file allegato|dosya ekli)\))"
+    r"(?:\n|$)|\u200e?<[^<>:]{1,20}: [^<>]*\.\w{2,5}>\s?"
+)
+"""A file: `IMG-1.jpg (file attached)`, with a caption below, or `A caption <attached: 1.jpg>`."""
+_DELETED = frozenset({
+    "this message was deleted", "you deleted this message",
+    "diese nachricht wurde gelöscht", "du hast diese nachricht gelöscht",
+    "se eliminó este mensaje", "este mensaje fue eliminado", "eliminaste este mensaje",
+    "mensagem apagada", "esta mensagem foi apagada", "você apagou esta mensagem",
+    "ce message a été supprimé", "vous avez supprimé ce message",
+    "questo messaggio è stato eliminato", "hai eliminato questo messaggio",
+    "bu mesaj silindi", "bu mesajı sildiniz", "تم حذف هذه الرسالة",
+})  # fmt: skip
 _OF_LOGS = ("<", "*", "-")
 """What logs of IRC have after a date and a clock."""
 _Order = tuple[int, int, int]
@@ -39,7 +63,7 @@ def _recognises(files: Files) -> bool:
 def _chats(files: Files) -> list[str]:
     heads = ((name, files.head(name).decode("utf-8", "replace")) for name in files.ending(".txt"))
     begun = ((name, _HEADER.match(head)) for name, head in heads)
-    return [name for name, begin in begun if begin and not begin[9].startswith(_OF_LOGS)]
+    return [name for name, begin in begun if begin and not begin[10].startswith(_OF_LOGS)]
 
 
 def _read(files: Files) -> Iterator[Item]:
@@ -49,7 +73,7 @@ def _read(files: Files) -> Iterator[Item]:
 
 def _chat(files: Files, name: str) -> Iterator[Item]:
     first = islice(_rows(files, name), _LOOKED_AT)
-    dates = ((*header[:4], header[7]) for header, _ in first)
+    dates = ((*header[:4], header[8].strip()) for header, _ in first)
     order = _order([date for date, _ in groupby(dates)])
     folder, _, file = name.rpartition("/")
     chat = file.removesuffix(".txt")
@@ -63,13 +87,14 @@ def _chat(files: Files, name: str) -> Iterator[Item]:
             continue
         said = _AUTHOR.fullmatch(header[-1])
         line = header[-1][said.end(1) + 1 :].strip(" ") if said else header[-1]
-        text = "\n".join([line, *lines])
+        text = _ATTACHED.sub("", "\n".join([line, *lines]), count=1)
         plain = _EDITED.sub("", text).strip(_MARKS)
+        is_gone = _OMITTED.fullmatch(plain) or plain.lower().rstrip(".") in _DELETED
         yield Message(
             id=f"{chat}/{number}",
             author=said[1].strip(_MARKS) if said else "",
             time=time,
-            text="" if _OMITTED.fullmatch(plain) else plain,
+            text="" if is_gone else plain,
             source=chat,
             is_system=not said or _NOTICE in text or text.startswith(_INVISIBLE),
             edited=bool(_EDITED.search(text)),
@@ -96,10 +121,11 @@ def _rows(files: Files, name: str) -> Iterator[tuple[tuple[str, ...], list[str]]
 def _order(found: Sequence[tuple[str, ...]]) -> _Order:
     """Returns the order of year, month and day of a file, by its first messages.
 
-    Of each it takes the numbers with what stands between the first two, and the half of the day.
+    Of each it takes the numbers with what stands between the first two, and the words after the
+    clock.
 
     Numbers beyond 12 and 31 decide. Where there are none, dates that never go back do; then points
-    stand for day first, and a 12-hour clock for month first, as in the United States.
+    stand for day first, and AM and PM in capitals for month first, as in the United States.
     """
     numbers = [(int(one), int(two), int(three)) for one, _, two, three, *_ in found]
     if any(len(date[0]) == 4 for date in found):
@@ -114,17 +140,17 @@ def _order(found: Sequence[tuple[str, ...]]) -> _Order:
         backward[name] = sum(after < before for before, after in pairwise(dates))
     if backward["dmy"] != backward["mdy"]:
         return _ORDERS[min(backward, key=backward.__getitem__)]
-    american = any(date[4] for date in found) and all(date[1] == "/" for date in found)
+    american = all(date[1] == "/" and date[4] in ("AM", "PM") for date in found)
     return _ORDERS["mdy" if american else "dmy"]
 
 
 def _time(header: tuple[str, ...], order: _Order) -> float:
-    one, _, two, three, hours, minutes, seconds, half, _ = header
+    one, _, two, three, _, hours, minutes, seconds, *_ = header
     date = (int(one), int(two), int(three))
     year, month, day = (date[place] for place in order)
-    hour = int(hours)
+    hour, half = int(hours), _half(header)
     if half:
-        hour = hour % 12 + (12 if half in "Pp" else 0)
+        hour = hour % 12 + (12 if half == "pm" else 0)
     time = datetime(
         year + (2000 if year < 100 else 0),
         month,
@@ -135,6 +161,12 @@ def _time(header: tuple[str, ...], order: _Order) -> float:
         tzinfo=UTC,
     )
     return time.timestamp()
+
+
+def _half(header: tuple[str, ...]) -> str:
+    """Returns "am", "pm", or nothing for a clock of 24 hours."""
+    words = f"{header[4]} {header[8]}"
+    return "am" if _MORNING.search(words) else "pm" if _AFTERNOON.search(words) else ""
 
 
 WHATSAPP = ExportFormat(
