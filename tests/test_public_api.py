@@ -46,7 +46,8 @@ CLASSES = {
 ERRORS = {
     name
     for name, value in vars(errors).items()
-    if isinstance(value, type) and issubclass(value, errors.RejoinderError)
+    if isinstance(value, type)
+    and issubclass(value, (errors.RejoinderError, errors.ForeignTextWarning))
 }
 
 

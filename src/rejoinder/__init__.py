@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         BusyError,
         ConfigError,
         DataMissingError,
+        ForeignTextWarning,
         InputError,
         MissingExtraError,
         ModelError,
@@ -51,6 +52,7 @@ __all__ = [
     "DataMissingError",
     "Duplicates",
     "EncodedFile",
+    "ForeignTextWarning",
     "Hit",
     "Index",
     "IndexHit",
@@ -111,7 +113,7 @@ _MODULES = {
     "load_encoder": "api.encoders",
     "train": "api.training",
 }
-"""The module of each public name below this package. Names that are absent are error classes."""
+"""The module of each public name below this package. Others are those of classes in `errors`."""
 
 
 def __getattr__(name: str) -> object:

@@ -55,6 +55,10 @@ class BusyError(RejoinderError):
     """Another command is writing the same output."""
 
 
+class ForeignTextWarning(UserWarning):
+    """Texts seem to be in a language that the model does not know. Warned of once in a process."""
+
+
 class MissingExtraError(RejoinderError):
     """An optional dependency is not installed.
 

@@ -4,12 +4,15 @@ import json
 import shutil
 import sys
 import textwrap
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from rejoinder.errors import ForeignTextWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +28,7 @@ _LEFT_OUT = {
 }  # fmt: skip
 """Why messages of an export are left out, in a note."""
 
+_python_shows = warnings.showwarning
 _quiet = False
 _form = ""
 """`json` or `tsv`, if the command was given `--json` or `--tsv`."""
@@ -45,6 +49,15 @@ def set_output(*, quiet: bool, json: bool = False, tsv: bool = False) -> None:
     if json and tsv:
         raise typer.BadParameter("--json and --tsv exclude each other")
     _quiet, _form = quiet, "json" if json else "tsv" if tsv else ""
+    warnings.showwarning = _shown
+
+
+def _shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    """Prints our own warnings as notes, and all others as Python does."""
+    if issubclass(category, ForeignTextWarning):
+        note(str(message).rstrip("."))
+    else:
+        _python_shows(message, category, *place, **more)
 
 
 def stderr() -> "Console":
@@ -86,10 +99,7 @@ def note(sentence: str) -> None:
 def note_foreign(share: float, texts: str) -> None:
     """Prints the share of `texts` (a plural noun) whose words are mostly unknown, from 10 % on."""
     if share >= 0.1:
-        note(
-            f"most words of about {share:.0%} of the {texts} are unknown to the model; are they in "
-            "the language that it was trained on? Their vectors mean little"
-        )
+        note(f"most words of about {share:.0%} of the {texts} are unknown to the model")
 
 
 def note_zero(count: int, total: int) -> None:

@@ -240,10 +240,7 @@ def print_marked(
 def note_unknown(unknown: set[str], texts: list[str], name: str, which: str = "") -> None:
     """Notes how many `texts` (`name`, a plural noun) have mostly unknown words, if any."""
     if count := sum(text in unknown for text in texts):
-        note(
-            f"most words of {count:,} of {len(texts):,} {name} are unknown to the model{which}; "
-            "are they in the language that it was trained on? Their scores mean little"
-        )
+        note(f"most words of {count:,} of {len(texts):,} {name} are unknown to the model{which}")
 
 
 def note_long(encoder: "SentenceEncoder", texts: list[str], name: str) -> None:

@@ -18,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from rejoinder.encoders.layers import Array, Layers, finite, unit_rows
 from rejoinder.errors import InputError, ModelError
+from rejoinder.inference.foreign import ForeignCheck
 from rejoinder.inference.runtimes import BATCH_SIZE, open_runtime
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import ENTAILMENT, RESPONSES
@@ -62,6 +63,7 @@ class ModelOutputs:
         """
         self._model, self._dim, self._most = model, model.dim, model.max_tokens
         self._runtime = open_runtime(model, threads)
+        self._check = ForeignCheck(model)
         heads = {
             name: Layers(f"heads.{name}", table, model.tensors)
             for name, table in model.heads.items()
@@ -100,6 +102,7 @@ class ModelOutputs:
                 "the model that it was exported from."
             )
         adaptation = self._model.adaptation if adapted and not response else None
+        self._check(texts)
         out = np.empty((len(texts), self._dim), np.float32)
         way, counts = on_too_long or self._on_too_long, list[int]()
 

