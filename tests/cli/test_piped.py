@@ -10,11 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from export_samples import discord, mbox, slack, stackexchange, telegram, whatsapp, write
+from export_samples import (
+    discord,
+    jira,
+    maildir,
+    mbox,
+    slack,
+    stackexchange,
+    telegram,
+    whatsapp,
+    write,
+)
 
 ALONE = {
     "discord": discord.FILES["Team - general [5].json"],
+    "jira": jira.FILES["search.csv"],
     "mbox": next(iter(mbox.FILES.values())),
+    "slack": slack.FILES["help/2024-03-01.json"],
     "stackexchange": stackexchange.FILES["ports.example.org/Posts.xml"],
     "telegram": next(iter(telegram.FILES.values())),
     "whatsapp": next(iter(whatsapp.FILES.values())),
@@ -90,6 +102,36 @@ def test_lines_tables_and_ids_are_read(call):
     words = ("--columns", "message=q,reply=a", "--rules", "none", "--out", "pairs", "--json")
     status, out, _ = call("extract", "-", *words, stdin=pairs)
     assert (status, json.loads(out)["counts"]["pairs"]) == (0, 1)
+
+
+def test_a_mail_alone_is_a_message(call, tmp_path):
+    for name in ("cur/1709287200.M1P2.host:2,S", ".Sent/cur/1709294400.M5P6.host:2,S"):
+        mail = str(maildir.FILES[name]).replace("Return-Path", "Date: today\nReturn-Path")
+        (tmp_path / "mail.txt").write_text(mail)
+        for given in ("-", "mail.txt"):
+            words = ("index", given, "--out", "index", "--overwrite")
+            assert call(*words, stdin=mail.encode())[0] == 0
+            [(author, text)] = known_texts(call, "index")
+            assert author in ("Ann", "bob@example.org")
+            assert text in ("Where is the invoice?", "It is attached.")
+    status, _, err = call("extract", "mail.txt", "--out", "pairs")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "of 1 messages (Maildir (mail))" in err
+
+
+def test_a_table_is_read_by_its_column_of_texts(call):
+    rows = b'id,text\n7,"Hi, Ann."\n8,How old are you?\n'
+    assert call("index", "-", "--out", "named", stdin=rows)[2] == "named: 2 texts\n"
+    other = rows.replace(b"text", b"body") + b"9,See you.\n"
+    columns = ("--columns", "text=body,id=id")
+    assert call("index", "-", "--out", "given", *columns, stdin=other)[2] == "given: 3 texts\n"
+    status, _, err = call("index", "-", "--out", "lines", stdin=other)
+    assert (status, err.splitlines()[1:]) == (0, ["lines: 4 texts"])
+    assert "--columns text=body" in err
+    assert call("encode", "-", stdin=other)[2].splitlines()[0] == err.splitlines()[0]
+    pairs = ("--columns", "message=id,reply=body", "--rules", "none", "--out", "pairs", "--json")
+    status, out, _ = call("extract", "-", *pairs, stdin=other)
+    assert (status, json.loads(out)["counts"]["pairs"]) == (0, 3)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")

@@ -26,9 +26,10 @@ def test_every_format_is_asked(name, tmp_path):
 
 
 def test_tables_of_trackers_are_asked(tmp_path):
-    (tmp_path / "jira.csv").write_text("Summary,Issue key,Reporter\nIt is broken,A-1,Ann\n")
-    [entry] = entries_of(tmp_path / "jira.csv")
-    assert entry.text.startswith("It is broken")
+    for name in ("jira.csv", "jira"):
+        (tmp_path / name).write_text("Summary,Issue key,Reporter\nIt is broken,A-1,Ann\n")
+        [entry] = entries_of(tmp_path / name)
+        assert entry.text.startswith("It is broken")
     (tmp_path / "a.csv").write_text("Summary,Issue key,text\na,b,c\n")
     [entry] = entries_of(tmp_path / "a.csv", "text=text")
     assert entry.text == "c"

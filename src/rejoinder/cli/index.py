@@ -104,7 +104,8 @@ def index(
     if (texts is None) != (change in ("--compact", "--check")):
         missing = "a file of texts is needed" if texts is None else f"{change} takes no file"
         raise InputError(f"{missing}.")
-    if columns is not None and change not in (None, "--add", "--update"):
+    added = change in (None, "--add", "--update")
+    if columns is not None and not added:
         raise InputError(f"--columns is for texts to add, and {change} adds none.")
     wrong = [option for option, value in for_new.items() if value and change is not None]
     if wrong:
@@ -112,7 +113,8 @@ def index(
     from rejoinder.index.indexing import Index
 
     encoder = given_model(model, model_sha256)
-    with as_files([texts or ""]) as [file], encoding_bar() as progress:
+    are_texts = added and columns is None
+    with as_files([texts or ""], are_texts=are_texts) as [file], encoding_bar() as progress:
         if change is None:
             made = Index.create(
                 out, Path(file), encoder, columns=columns,
@@ -134,7 +136,7 @@ def index(
         typer.echo(json.dumps({"index": str(out), "texts": len(made), **left_out}))
     else:
         status_line(f"{out}: {len(made):,} texts")
-    _note(made, added=change in (None, "--add", "--update"))
+    _note(made, added=added)
 
 
 def _write_table(

@@ -3,6 +3,7 @@
 import os
 import re
 import select
+import shlex
 import stat
 import sys
 from collections import Counter
@@ -13,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.cli.exits import exit_if_signalled
-from rejoinder.cli.output import note_left_out
+from rejoinder.cli.output import note, note_left_out
 from rejoinder.corpus.texts import Entry, entries_of, looks_exported
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.io.files.places import scratch_folder
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.io.formats.text_lines import file_lines, text_lines
-from rejoinder.io.formats.texts import texts_of
+from rejoinder.io.formats.texts import table_columns, texts_of
 
 _READ_BYTES = 1 << 20
 _STDIN = "standard input"
@@ -63,7 +64,19 @@ def _entries_of_stdin(columns: str | None) -> Iterator[Entry]:
                     out.writelines(pieces)
                 yield from stream_entries(str(file))
                 return
+    if columns is None:
+        _note_table(head)
     yield from (Entry(*text) for text in texts_of(chain([head], pieces), _STDIN, columns))
+
+
+def _note_table(head: bytes) -> None:
+    """Notes that standard input, which begins with `head`, is lines, if it seems to be a table."""
+    names = table_columns(head)
+    if names and "text" not in names and head.count(b"\n") > 2 and not looks_exported(head):
+        note(
+            f"{_STDIN} is read as lines of text. If it is a table, name its column of texts, such "
+            f"as --columns text={shlex.quote(names[-1])}"
+        )
 
 
 def _is_export(file: Path) -> bool:
@@ -73,10 +86,11 @@ def _is_export(file: Path) -> bool:
 
 
 @contextmanager
-def as_files(paths: Sequence[str]) -> Iterator[list[str]]:
+def as_files(paths: Sequence[str], *, are_texts: bool = False) -> Iterator[list[str]]:
     """Yields paths, with temporary files for standard input (`-`) and for pipes.
 
-    Exports are read more than once, and archives not from the beginning to the end.
+    Exports are read more than once, and archives not from the beginning to the end. With
+    `are_texts`, a table on standard input that will be read as lines is noted.
 
     Raises:
         InputError: standard input is closed, or named twice.
@@ -93,8 +107,11 @@ def as_files(paths: Sequence[str]) -> Iterator[list[str]]:
         for one in piped:
             files[one] = folder / (_STDIN if one == "-" else Path(one).name)
             pieces = _stdin() if one == "-" else _pieces(Path(one))
+            head = next(pieces, b"")
             with storage_errors(folder), files[one].open("wb") as out:
-                out.writelines(pieces)
+                out.writelines(chain([head], pieces))
+            if are_texts and one == "-":
+                _note_table(head)
         yield [str(files.get(one, one)) for one in paths]
 
 

@@ -1,12 +1,14 @@
 """The manifest of an extraction, from its outcome; or why there is no pair."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rejoinder.corpus.carry import Carry
 from rejoinder.corpus.engines import Outcome
+from rejoinder.corpus.exports import FORMATS
 from rejoinder.corpus.exports.convert import Converted
-from rejoinder.corpus.manifest import SPLITS, Carried, Counts, Manifest, WordsFile
+from rejoinder.corpus.manifest import SPLITS, Carried, Counts, ExportCounts, Manifest, WordsFile
 from rejoinder.corpus.options import ExtractOptions
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import size_of
@@ -36,7 +38,7 @@ def summary(
     counts = _counts(options, outcome)
     # pairs may come with later dumps, if there are comments at all
     if not written.rows and not (carry and counts.comments):
-        raise InputError(_no_pairs(counts, outcome))
+        raise InputError(_no_pairs(counts, outcome, converted))
     carried = None
     if carry:
         carried = Carried(
@@ -105,15 +107,15 @@ def _counts(options: ExtractOptions, outcome: Outcome) -> Counts:
     )
 
 
-def _no_pairs(counts: Counts, outcome: Outcome) -> str:
+def _no_pairs(counts: Counts, outcome: Outcome, converted: Sequence[Converted]) -> str:
     """Returns a message with the fate of the comments and an example of ids that don't match."""
     report = outcome.report
     names = ", ".join(file.path.name for file in report.files[:_LISTED])
     names += " …" if len(report.files) > _LISTED else ""
-    if not counts.lines:
+    if not converted and not counts.lines:
         be = "it is" if len(report.files) == 1 else "they are"
         return f"no comments in {names}: {be} empty."
-    if not counts.comments:
+    if not converted and not counts.comments:
         first = "".join(
             f" {line.file} line {line.line}: {line.problem}." for line in report.malformed[:1]
         )
@@ -121,14 +123,39 @@ def _no_pairs(counts: Counts, outcome: Outcome) -> str:
             f"no comments in {names} ({counts.malformed} malformed lines).{first} Files are read "
             "as JSON lines, or by their endings .csv, .tsv and .parquet; see --columns."
         )
+    fates = (
+        f"the rules dropped {_sum(counts.dropped)}; of the rest {counts.without_parent} answer "
+        f"none, {counts.parent_not_found} one that is not there, {counts.parent_dropped} a dropped "
+        "one"
+    )
+    if converted:
+        return _no_pairs_of_exports(names, fates, [one.counts for one in converted])
     unmatched = ""
     if outcome.unmatched:
         reply, parent = outcome.unmatched
         unmatched = f" For example {reply!r} answers {parent!r}; ids are like {reply!r}."
-    dropped = ", ".join(f"{name} {count}" for name, count in counts.dropped.items() if count)
     return (
-        f"no pairs in {names}: of {counts.comments} comments the rules dropped "
-        f"{sum(counts.dropped.values())} ({dropped or 'none'}); of the rest "
-        f"{counts.without_parent} answer no comment, {counts.parent_not_found} a comment that is "
-        f"not there, {counts.parent_dropped} a dropped one.{unmatched} See --rules and --columns."
+        f"no pairs in {names}: of {counts.comments} comments {fates}.{unmatched} See --rules and "
+        "--columns."
     )
+
+
+def _no_pairs_of_exports(names: str, fates: str, exports: Sequence[ExportCounts]) -> str:
+    left_out: Counter[str] = Counter()
+    for export in exports:
+        left_out.update(export.dropped)
+    titles = ", ".join(dict.fromkeys(FORMATS[export.format].title for export in exports))
+    return (
+        f"no pairs in {names}: of {sum(export.messages for export in exports)} messages "
+        f"({titles}) {_sum(left_out)} are left out, {fates}. See --rules, --pair and --within."
+    )
+
+
+def _sum(numbers: Mapping[str, int]) -> str:
+    """Returns the sum of numbers, with what they count.
+
+    >>> _sum({"bot": 2, "empty": 0, "private": 1})
+    '3 (bot 2, private 1)'
+    """
+    parts = ", ".join(f"{name} {count}" for name, count in numbers.items() if count)
+    return f"{sum(numbers.values())} ({parts})" if parts else "0"

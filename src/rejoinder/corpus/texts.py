@@ -33,6 +33,8 @@ _MAIL = re.compile(
 """Matches the headers of a mail, and the line above it in a mailbox."""
 _CHAT = re.compile(rb"\W{0,20}\d.{4,40}?\d[:.]\d\d")
 """Matches a line that begins with a date and a clock."""
+_TABLE = re.compile(rb".*\b(?:Issue key|Summation column)\b")
+"""Matches the header of a table of Jira, or of Zendesk."""
 _LOG = re.compile(rb"\s*(?:[\[(*=<>-]|\d\d?:\d\d|\d{4}-\d\d-\d\d|[A-Z][a-z]{2} +\d|Session )")
 """Matches a line of a log: it begins with a clock, a date, or a mark of what is news."""
 
@@ -112,8 +114,6 @@ def may_be_export(path: Path) -> bool:
     """Tells whether to ask all formats of exports: importing them takes 0.1 seconds."""
     if not path.is_file():
         return path.is_dir()
-    if ".csv" in path.suffixes:
-        return True
     pieces = decompressed(path)
     head = next(pieces, b"")
     while len(head) < _HEAD and (more := next(pieces, b"")):
@@ -131,6 +131,8 @@ def looks_exported(head: bytes) -> bool:
     if head.startswith(b"PAR1"):  # Parquet
         return False
     if b"\0" in head or head.startswith(_MARKS) or _MAIL.match(head) or _CHAT.match(head):
+        return True
+    if _TABLE.match(head):
         return True
     lines = [line for line in islice(head.splitlines(), _LINES) if line.strip()]
     return sum(bool(_LOG.match(line)) for line in lines) > len(lines) / 2

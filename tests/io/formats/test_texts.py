@@ -50,6 +50,16 @@ def test_json_lines_are_known_by_their_name_or_their_first_line():
     assert of('{"body": "x", "n": "7"}\n', "", "text=body,id=n") == [("7", "x")]
 
 
+def test_tables_without_a_name_are_known_by_their_header():
+    table = 'id,text\n1,"one, two"\n'
+    assert of(table) == of(table, ".log", "text=text") == [("1", "one, two")]
+    assert of('id\ttext\n1\t"one\n') == [("1", '"one')]
+    for lines in ("text, she said\nnone\n", "id,body\n1,one\n", "text,id\n"):
+        assert of(lines) == [(None, line) for line in lines.splitlines()]
+    assert of(table, ".log") == [(None, line) for line in table.splitlines()]
+    assert of("subject|body\nx|y\n", "", "text=body") == [(None, "y")]
+
+
 @pytest.mark.parametrize(
     ("content", "suffix", "columns", "said"),
     [
@@ -61,7 +71,7 @@ def test_json_lines_are_known_by_their_name_or_their_first_line():
         ('{"a": "x", "b": 1}\n', ".jsonl", None, "fields with a string: a"),
         ('{"text": "x", "id": true}\n', ".jsonl", None, "line 1: the id"),
         ("[1]\n", ".jsonl", None, "line 1: .*list"),
-        ("a\nb\n", "", "text=body", "no columns"),
+        ("a\nb\n", "", "text=body", "without a column 'body'; its columns are 'a'"),
         ("a\nb\n", "", "body", "text=COLUMN"),
         ("a\nb\n", "", "text=a,text=b", "text=COLUMN"),
         ("a\nb\n", "", "text=a,when=b", "text=COLUMN"),

@@ -1,7 +1,7 @@
 """Slack: a folder for each channel, with a file for each day; or pages of messages from its API.
 
-Of pages, a file with the name of the only channel tells which one it is. `slackdump` writes a page
-for each channel, with the replies within the messages.
+A day alone is known by its content. Of pages, a file with the name of the only channel tells which
+one it is. `slackdump` writes a page for each channel, with the replies within the messages.
 """
 
 import html
@@ -39,18 +39,26 @@ def _recognises(files: Files) -> bool:
     days = [name for name in files.names if _DAY.fullmatch(name)]
     if days and b'"ts"' in files.head(days[0]):
         return True
-    return any(path_of(keys, _PAGE, *_PAGED) for keys in first_shapes(files))
+    return bool(_day_alone(files)) or any(
+        path_of(keys, _PAGE, *_PAGED) for keys in first_shapes(files)
+    )
+
+
+def _day_alone(files: Files) -> tuple[str, ...]:
+    """Returns the name of the only file, if it has a day of a channel, whatever it is called."""
+    is_day = len(files.names) == 1 and path_of(shape(files, files.names[0]), ("item",), *_PAGED)
+    return files.names if is_day else ()
 
 
 def _read(files: Files) -> Iterator[Item]:
     people = {user["id"]: _name_of(user) for user in _listed(files, _USERS)}
     channels = list(_listed(files, _PRIVATE))
     private = {str(channel.get(key)) for channel in channels for key in ("id", "name")}
-    for name in files.names:
-        if day := _DAY.fullmatch(name):
-            channel = day[1] or files.path.stem
-            yield from _day(files, name, channel, people, channel in private)
-    if not any(map(_DAY.fullmatch, files.names)):
+    days = [name for name in files.names if _DAY.fullmatch(name)] or _day_alone(files)
+    for name in days:
+        channel = name.rpartition("/")[0] or files.path.stem
+        yield from _day(files, name, channel, people, channel in private)
+    if not days:
         yield from by_time(_pages(files, people))
 
 

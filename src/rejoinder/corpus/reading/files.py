@@ -13,6 +13,7 @@ from rejoinder.io.files.places import Place, as_place, for_each
 from rejoinder.io.files.storage import read_errors
 from rejoinder.io.formats.compression import compression, decompressed
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
+from rejoinder.io.formats.texts import table_columns
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 """The suffixes of tables, and what usually separates their columns."""
@@ -65,7 +66,8 @@ def format_of(path: Place) -> Format:
             raise InputError(f"{path} is UTF-16; save it as UTF-8.")
     if ".parquet" in _suffixes(path):
         return "parquet"
-    return "table" if separator_of(path) else "json"
+    is_table = separator_of(path) or (not path.suffixes and table_columns(_head(path)))
+    return "table" if is_table else "json"
 
 
 def separator_of(path: Place) -> str | None:
@@ -121,11 +123,15 @@ def _is_dump(path: Place) -> bool:
     if set(_suffixes(path)) & {*_JSON, ".parquet", *SEPARATORS.keys() - {".txt"}}:
         return True
     try:
-        head = next(decompressed(path), b"").removeprefix(BYTE_ORDER_MARK)
+        head = _head(path).removeprefix(BYTE_ORDER_MARK)
     except InputError:
         return compression(path) is not None  # reading a damaged file reports it later
     line = head.lstrip().split(b"\n")[0]
     return line.startswith(b"{") and line.rstrip() != b"{"  # "{" alone: JSON over several lines
+
+
+def _head(path: Place) -> bytes:
+    return next(decompressed(path), b"")
 
 
 def _listed(paths: Sequence[Place]) -> str:

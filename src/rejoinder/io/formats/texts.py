@@ -1,13 +1,15 @@
 """Texts of a file: its lines, the rows of a table, or a field of JSON lines.
 
-The name says that a file is a table (`KINDS`); content that is none of these, such as a JSON
-document or a mailbox, is refused. A new kind is a function and a line in `KINDS`.
+The name says that a file is a table (`KINDS`), or the content where there is no name; content that
+is none of these, such as a JSON document or a mailbox, is refused. A new kind is a function and a
+line in `KINDS`.
 """
 
 import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -76,8 +78,8 @@ def texts_of(
 ) -> Iterator[Text]:
     """Yields the ids and texts of pieces of bytes, such as standard input.
 
-    The `suffix` of a name tells tables. JSON lines are also known by their
-    first line.
+    The `suffix` of a name tells tables. JSON lines are also known by their first line, and tables
+    by a header with the column, where there is no suffix or `columns` says that it is a table.
 
     Raises:
         InputError: see `read_texts`.
@@ -87,15 +89,36 @@ def texts_of(
     head = next((piece for piece in pieces if piece), b"")
     pieces = chain([head], pieces)
     kind = KINDS.get(suffix.lower()) or (_json_lines if _begins_with_object(head) else None)
-    if kind is not None:
+    if kind is None and (columns or (not suffix and "text" in table_columns(head))):
+        kind = _tsv if _likeliest(head.decode("utf-8", "replace")) == "\t" else _csv
+    if kind is None:
+        yield from ((None, line) for line in text_lines(pieces, name))
+    else:
         yield from kind(pieces, name, chosen)
-        return
-    if chosen != TextColumns():
-        raise InputError(
-            f"{name} is read as lines of text, which have no columns; --columns is for files "
-            f"called {', '.join(KINDS)}, and for JSON lines."
-        )
-    yield from ((None, line) for line in text_lines(pieces, name))
+
+
+def table_columns(head: bytes) -> list[str]:
+    r"""Returns the columns of what seems to be a table: rows as wide as its first line.
+
+    >>> table_columns(b'id,text\n1,"Hi, Ann"\n'), table_columns(b"Hi, Ann\nHow are you?\n")
+    (['id', 'text'], [])
+    """
+    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    delimiter, lines = _likeliest(text), io.StringIO(text, newline="")
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    if delimiter == "\t":
+        table = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    rows: list[list[str]] = []
+    with suppress(csv.Error):  # the head may end within quotes
+        rows.extend(row for row in table if row)
+    whole = rows if text.endswith("\n") else rows[:-1]
+    is_table = len(rows) > 1 and all(1 < len(row) == len(rows[0]) for row in whole)
+    return rows[0] if is_table else []
+
+
+def _likeliest(text: str) -> str:
+    """Returns what separates the columns of a table, by its first line."""
+    return max(_DELIMITERS, key=text.partition("\n")[0].count)
 
 
 def _begins_with_object(head: bytes) -> bool:
@@ -156,9 +179,8 @@ def _csv(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[T
     """Yields rows of a table with quotes; the delimiter is the likeliest of the first line."""
     lines = text_lines(pieces, name, any_content=True)
     first = next(lines)
-    delimiter = max(_DELIMITERS, key=first.count)
     lines = (f"{line}\n" for line in chain([first], lines))
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    table = csv.reader(lines, delimiter=_likeliest(first), strict=True)
     try:
         yield from _of_rows(((table.line_num, row) for row in table if row), name, columns)
     except csv.Error as error:
