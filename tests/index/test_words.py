@@ -137,7 +137,11 @@ def random_texts(count, seed=0):
 def test_frequent_words_are_left_out_without_a_trace(tmp_path, top_k):
     texts = random_texts(9_000)
     queries = [text for text in random_texts(30, seed=1).values() if text]
-    check(made(tmp_path, texts), texts, queries, top_k)
+    index = made(tmp_path, texts)
+    check(index, texts, queries, top_k)
+    hundreds_of_words = " ".join(random_texts(200, seed=2).values())
+    native, plain = both_ways(lambda: index.matching(hundreds_of_words, top_k))
+    assert native == plain
 
 
 def test_words_that_are_put_in_order_in_stretches_give_the_same_files(tmp_path, monkeypatch):

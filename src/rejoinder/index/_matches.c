@@ -1,9 +1,9 @@
 /* The best texts of a segment by BM25: rejoinder.index.matcher calls this, and says what it computes.
 
-   Texts are searched in ranges whose sums stay in the processor's cache, and with them what frequent
-   words add to each text, which all queries share. Words that can't bring a text of a range among the
-   best are looked up for the texts that are left. Searches without the
-   interpreter's lock. Rows that are out of range are refused, never followed. */
+   Texts are searched in ranges that stay in the processor's cache. The most that each word adds to a text
+   is a byte, of frequent words in columns that all queries share. Texts whose bytes add up to enough get
+   their scores. Searches without the interpreter's lock. Rows that are out of range are refused, never
+   followed. */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <stdint.h>
@@ -12,10 +12,10 @@
 
 #include "fast.h"
 
-enum { RANGE = 4096, BLOCK = 64, PART = 256 };
+enum { RANGE = 8192, BLOCK = 64, WORDS = 128, SHARE = 63, MORE = 3 };
 /* Words are looked up if they add at most this share of the least of the best scores: for more, too
    many texts would be left. */
-static const double LOOKED_UP = 0.15;
+static const double LOOKED_UP = 0.1;
 
 typedef struct {
     const uint32_t *rows; /* of each word's texts, ascending */
@@ -23,7 +23,8 @@ typedef struct {
     const float *slack; /* of each text: count / (count + slack) is its share */
     const int64_t *offsets;
     const uint8_t *absent; /* of each text: 1 if it is not found; NULL: all are */
-    const float *frequent; /* the shares of all texts for each frequent word */
+    const uint8_t *bytes;   /* of each word's texts: SHARE * the share, rounded up, and above it the count, at most MORE */
+    const uint8_t *columns; /* the same of each frequent word, for all texts */
     int64_t pairs, texts, count_bytes;
 } Segment;
 
@@ -39,9 +40,10 @@ typedef struct {
 } Best;
 
 typedef struct {
-    const int64_t *words, *slots; /* slots: places in `frequent`, -1 for rare words */
+    const int64_t *words, *slots; /* slots: numbers of `columns`, -1 for rare words */
     const double *weights, *rests; /* rests: the most that a word and those after it add */
     int64_t count;
+    double scale;    /* of weights, so that sums of bytes fit in 16 bits */
     int64_t *places; /* of each word: its next text */
 } Query;
 
@@ -71,11 +73,10 @@ static void push(Best *best, Hit hit) {
 /* The score that a text must exceed, or 0 if there are fewer hits than wanted. */
 static inline float least_of(const Best *best) { return best->size < best->most ? 0 : best->hits[0].score; }
 
-static float share(const Segment *segment, int64_t at, uint32_t row, float weight) {
-    float count = segment->count_bytes == 1   ? (float)((const uint8_t *)segment->counts)[at]
-                  : segment->count_bytes == 2 ? (float)((const uint16_t *)segment->counts)[at]
-                                              : (float)((const uint32_t *)segment->counts)[at];
-    return weight * (count / (count + segment->slack[row]));
+static float count_of(const Segment *segment, int64_t at) {
+    return segment->count_bytes == 1   ? (float)((const uint8_t *)segment->counts)[at]
+           : segment->count_bytes == 2 ? (float)((const uint16_t *)segment->counts)[at]
+                                       : (float)((const uint32_t *)segment->counts)[at];
 }
 
 /* The first place from `at` on whose row is at least `row`: steps that double, then halves. */
@@ -92,104 +93,68 @@ static int64_t gallop(const uint32_t *rows, int64_t at, int64_t end, uint32_t ro
     return high;
 }
 
-/* Returns whether the rows of `size` texts are all from `first` on and less than `first` + `length`. */
-FASTEST static int within(const uint32_t *restrict rows, int64_t size, uint32_t first, uint32_t length) {
-    uint32_t most = 0;
-    for (int64_t at = 0; at < size; at++) most = rows[at] - first > most ? rows[at] - first : most;
-    return most < length;
+/* Adds a word, whose texts begin at `at`, to the bounds of `size` texts from `first` on. */
+static void add_word(const Segment *segment, int64_t at, int64_t stop, uint16_t weight, uint32_t first, uint32_t size,
+                     uint16_t *restrict bounds) {
+    for (uint32_t text; at < stop && (text = segment->rows[at] - first) < size; at++)
+        bounds[text] = (uint16_t)(bounds[text] + (segment->bytes[at] & SHARE) * weight);
 }
 
-/* Computes the shares of texts, many at a time: one by one, a division each would take longer than all else. */
-#define SHARES(name, type)                                                                                         \
-    FASTEST static void name(const uint32_t *restrict rows, const type *restrict counts, const float *restrict slack, \
-                             float weight, float *restrict shares, int64_t size) {                                 \
-        for (int64_t at = 0; at < size; at++) {                                                                    \
-            float count = (float)counts[at];                                                                       \
-            shares[at] = weight * (count / (count + slack[rows[at]]));                                             \
-        }                                                                                                          \
-    }
-SHARES(shares_of_bytes, uint8_t)
-SHARES(shares_of_shorts, uint16_t)
-SHARES(shares_of_longs, uint32_t)
-
-/* Adds a word to the sums of the texts from `first` up to `end`, and returns the place of the next one. */
-static int64_t add_word(const Segment *segment, int64_t at, int64_t stop, float weight, uint32_t first, uint32_t end,
-                        float *restrict sums) {
-    const uint32_t *restrict rows = segment->rows;
-    float shares[PART];
-    at = gallop(rows, at, stop, first);
-    stop = gallop(rows, at, stop, end);
-    for (; at < stop; at += PART) {
-        int64_t size = stop - at < PART ? stop - at : PART;
-        if (!within(rows + at, size, first, end - first)) return stop; /* a file that was changed is not in order */
-        if (segment->count_bytes == 1)
-            shares_of_bytes(rows + at, (const uint8_t *)segment->counts + at, segment->slack, weight, shares, size);
-        else if (segment->count_bytes == 2)
-            shares_of_shorts(rows + at, (const uint16_t *)segment->counts + at, segment->slack, weight, shares, size);
-        else
-            shares_of_longs(rows + at, (const uint32_t *)segment->counts + at, segment->slack, weight, shares, size);
-        for (int64_t number = 0; number < size; number++) sums[rows[at + number] - first] += shares[number];
-    }
-    return stop;
+FASTEST static void add_column(const uint8_t *restrict column, uint16_t weight, uint16_t *restrict bounds, int64_t size) {
+    for (int64_t at = 0; at < size; at++) bounds[at] = (uint16_t)(bounds[at] + (column[at] & SHARE) * weight);
 }
 
-/* Adds a frequent word to the sums of `size` texts. Products are stored: the processor would round them otherwise. */
-FASTEST static void add_frequent(const float *restrict shares, float weight, float *restrict sums, int64_t size) {
-    float products[PART];
-    for (int64_t at = 0; at < size; at += PART) {
-        int64_t some = size - at < PART ? size - at : PART;
-        for (int64_t number = 0; number < some; number++) products[number] = weight * shares[at + number];
-        for (int64_t number = 0; number < some; number++) sums[at + number] += products[number];
-    }
+FASTEST static uint16_t most_of(const uint16_t *bounds) {
+    uint16_t most = 0;
+    for (int at = 0; at < BLOCK; at++) most = bounds[at] > most ? bounds[at] : most;
+    return most;
 }
 
-/* Returns whether one of BLOCK sums, none of which is negative, is at least a number that is not negative. */
-FASTEST static int reaches(const float *sums, float least) {
-    int32_t bits[BLOCK], wanted, most = 0;
-    memcpy(bits, sums, sizeof bits);
-    memcpy(&wanted, &least, sizeof wanted);
-    for (int at = 0; at < BLOCK; at++) most = bits[at] > most ? bits[at] : most;
-    return most >= wanted;
-}
-
-/* Looks words up for a text, and adds them to its score as long as it can be among the best. */
-static float look_up(const Segment *segment, const Query *query, int64_t done, uint32_t row, float score, float least) {
-    for (; done < query->count && score >= least - query->rests[done]; done++) {
-        if (query->slots[done] >= 0) {
-            score += (float)query->weights[done] * segment->frequent[query->slots[done] * segment->texts + row];
-            continue;
+/* Returns the score of a text, or 0 once it can't be among the best. */
+static float score_of(const Segment *segment, const Query *query, uint32_t row, double least) {
+    float score = 0;
+    for (int64_t word = 0; word < query->count; word++) {
+        if (score < least - query->rests[word]) return 0;
+        int64_t slot = query->slots[word], stop = segment->offsets[query->words[word] + 1], *at = query->places + word;
+        float count = slot < 0 ? MORE : (float)(segment->columns[slot * segment->texts + row] / (SHARE + 1));
+        if (count == MORE) {
+            *at = gallop(segment->rows, *at, stop, row);
+            if (*at == stop || segment->rows[*at] != row) continue;
+            count = (float)(segment->bytes[*at] / (SHARE + 1));
+            if (count == MORE) count = count_of(segment, *at);
         }
-        int64_t stop = segment->offsets[query->words[done] + 1];
-        int64_t at = query->places[done] = gallop(segment->rows, query->places[done], stop, row);
-        if (at < stop && segment->rows[at] == row) score += share(segment, at, row, (float)query->weights[done]);
+        if (count) score += (float)query->weights[word] * (count / (count + segment->slack[row]));
     }
-    return done < query->count ? 0 : score;
+    return score;
 }
 
-static void search_range(const Segment *segment, const Query *query, uint32_t first, uint32_t end, float *sums,
+static void search_range(const Segment *segment, const Query *query, uint32_t first, uint32_t size, uint16_t *bounds,
                          Best *best) {
+    double looked_up = LOOKED_UP * least_of(best);
     int64_t done = 0;
-    for (; done < query->count && query->rests[done] >= LOOKED_UP * least_of(best); done++) {
-        float weight = (float)query->weights[done];
-        if (query->slots[done] >= 0)
-            add_frequent(segment->frequent + query->slots[done] * segment->texts + first, weight, sums, end - first);
-        else
-            query->places[done] = add_word(segment, query->places[done], segment->offsets[query->words[done] + 1],
-                                           weight, first, end, sums);
+    for (; done < query->count && done < WORDS && query->rests[done] >= looked_up; done++) {
+        uint16_t weight = (uint16_t)(query->weights[done] * query->scale + 1);
+        int64_t slot = query->slots[done], *place = query->places + done, stop = segment->offsets[query->words[done] + 1];
+        if (slot >= 0) {
+            add_column(segment->columns + slot * segment->texts + first, weight, bounds, size);
+        } else {
+            *place = gallop(segment->rows, *place, stop, first);
+            add_word(segment, *place, stop, weight, first, size, bounds);
+        }
     }
     double rest = done < query->count ? query->rests[done] : 0;
-    for (uint32_t block = first; block < end; block += BLOCK) {
-        float least = least_of(best) * (1 - 1e-5f); /* less the rounding error of a score */
-        float limit = least > rest ? (float)(least - rest) : 0;
-        if (!reaches(sums + (block - first), limit)) continue;
-        for (uint32_t row = block; row < block + BLOCK && row < end; row++) {
-            float sum = sums[row - first];
-            if (sum == 0 || sum < limit || (segment->absent && segment->absent[row])) continue;
-            float score = look_up(segment, query, done, row, sum, least);
-            if (score > least_of(best)) push(best, (Hit){score, row});
+    for (uint32_t block = 0; block < size; block += BLOCK) {
+        double least = least_of(best) * (1 - 1e-5); /* less the rounding error of a score */
+        double needed = (least - rest) * SHARE * query->scale;
+        uint16_t limit = needed < 1 ? rest == 0 : needed < UINT16_MAX ? (uint16_t)needed : UINT16_MAX;
+        if (most_of(bounds + block) < limit) continue;
+        for (uint32_t at = block; at < block + BLOCK && at < size; at++) {
+            if (bounds[at] < limit || (segment->absent && segment->absent[first + at])) continue;
+            float score = score_of(segment, query, first + at, least);
+            if (score > least_of(best)) push(best, (Hit){score, first + at});
         }
     }
-    memset(sums, 0, RANGE * sizeof *sums);
+    memset(bounds, 0, RANGE * sizeof *bounds);
 }
 
 static int order(const void *first, const void *second) {
@@ -207,22 +172,25 @@ typedef struct {
 
 /* Returns whether there was memory. */
 static int search_all(const Segment *segment, const Queries *all) {
-    float *sums = calloc(RANGE, sizeof *sums);
+    uint16_t *bounds = calloc(RANGE, sizeof *bounds);
     Hit *hits = malloc((size_t)(all->queries * all->top_k + 1) * sizeof *hits);
     Best *best = malloc((size_t)(all->queries + 1) * sizeof *best);
     int64_t *places = malloc((size_t)(all->begins[all->queries] + 1) * sizeof *places);
-    int enough = sums && hits && best && places;
+    int enough = bounds && hits && best && places;
     for (int64_t word = 0; word < all->begins[all->queries] && enough; word++)
         places[word] = segment->offsets[all->words[word]];
     for (int64_t number = 0; number < all->queries && enough; number++)
         best[number] = (Best){hits + number * all->top_k, 0, all->top_k};
     for (int64_t first = 0; first < segment->texts && enough; first += RANGE) {
-        int64_t end = first + RANGE < segment->texts ? first + RANGE : segment->texts;
+        int64_t size = segment->texts - first < RANGE ? segment->texts - first : RANGE;
         for (int64_t number = 0; number < all->queries; number++) {
-            int64_t begin = all->begins[number];
-            Query query = {all->words + begin,    all->slots + begin, all->weights + begin,
-                           all->rests + begin,    all->begins[number + 1] - begin, places + begin};
-            if (query.count) search_range(segment, &query, (uint32_t)first, (uint32_t)end, sums, best + number);
+            int64_t begin = all->begins[number], count = all->begins[number + 1] - begin;
+            double weights = 0, most = count < WORDS ? (double)count : WORDS;
+            for (int64_t word = begin; word < begin + most; word++) weights += all->weights[word];
+            /* each weight is rounded up, and the sum of all times SHARE is below 2^16 */
+            Query query = {all->words + begin, all->slots + begin, all->weights + begin, all->rests + begin,
+                           count, (UINT16_MAX / SHARE - most) / weights, places + begin};
+            if (count) search_range(segment, &query, (uint32_t)first, (uint32_t)size, bounds, best + number);
         }
     }
     for (int64_t number = 0; number < all->queries && enough; number++) {
@@ -233,17 +201,17 @@ static int search_all(const Segment *segment, const Queries *all) {
             all->scores[number * all->top_k + place] = best[number].hits[place].score;
         }
     }
-    free(sums), free(hits), free(best), free(places);
+    free(bounds), free(hits), free(best), free(places);
     return enough;
 }
 
-static int belong_together(const Segment *segment, int64_t known, int64_t frequent, const Queries *all, int64_t words) {
+static int belong_together(const Segment *segment, int64_t known, int64_t columns, const Queries *all, int64_t words) {
     if (all->begins[0] != 0 || all->begins[all->queries] != words) return 0;
     for (int64_t query = 0; query < all->queries; query++)
         if (all->begins[query] > all->begins[query + 1]) return 0;
     for (int64_t at = 0; at < words; at++) {
         int64_t word = all->words[at];
-        if (word < 0 || word >= known || all->slots[at] < -1 || all->slots[at] >= frequent) return 0;
+        if (word < 0 || word >= known || all->slots[at] < -1 || all->slots[at] >= columns) return 0;
         int64_t begin = segment->offsets[word], end = segment->offsets[word + 1];
         if (begin < 0 || begin > end || end > segment->pairs) return 0;
     }
@@ -251,23 +219,24 @@ static int belong_together(const Segment *segment, int64_t known, int64_t freque
 }
 
 static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Py_buffer absent, rows, counts, slack, offsets, frequent, words, slots, begins, weights, rests, out_rows, out_scores,
+    Py_buffer absent, rows, counts, slack, offsets, bytes, columns, words, slots, begins, weights, rests, out_rows, out_scores,
         out_sizes;
     Py_ssize_t top_k;
-    if (!PyArg_ParseTuple(arguments, "nz*y*y*y*y*y*y*y*y*y*y*w*w*w*:best", &top_k, &absent, &rows, &counts, &slack, &offsets,
-                          &frequent, &words, &slots, &begins, &weights, &rests, &out_rows, &out_scores, &out_sizes))
+    if (!PyArg_ParseTuple(arguments, "nz*y*y*y*y*y*y*y*y*y*y*y*w*w*w*:best", &top_k, &absent, &rows, &counts, &slack, &offsets,
+                          &bytes, &columns, &words, &slots, &begins, &weights, &rests, &out_rows, &out_scores, &out_sizes))
         return NULL;
     int64_t pairs = rows.len / 4, texts = slack.len / 4, total = words.len / 8;
-    int64_t bytes = pairs ? counts.len / pairs : 1;
-    Segment segment = {rows.buf, counts.buf, slack.buf, offsets.buf, absent.buf, frequent.buf, pairs, texts, bytes};
+    int64_t count_bytes = pairs ? counts.len / pairs : 1;
+    Segment segment = {rows.buf, counts.buf, slack.buf, offsets.buf, absent.buf, bytes.buf, columns.buf, pairs, texts, count_bytes};
     Queries all = {words.buf, slots.buf, begins.buf, weights.buf, rests.buf, begins.len / 8 - 1, top_k, out_rows.buf,
                    out_scores.buf, out_sizes.buf};
     int64_t hits = top_k * all.queries;
-    int fits = top_k > 0 && (!absent.buf || absent.len == texts) && (bytes == 1 || bytes == 2 || bytes == 4) && counts.len == pairs * bytes &&
+    int fits = top_k > 0 && (!absent.buf || absent.len == texts) && (count_bytes == 1 || count_bytes == 2 || count_bytes == 4) &&
+               counts.len == pairs * count_bytes && bytes.len == pairs &&
                texts <= UINT32_MAX - RANGE && offsets.len >= 8 && all.queries >= 0 &&
-               frequent.len % (4 * (texts + !texts)) == 0 && slots.len == total * 8 && weights.len == total * 8 && rests.len == total * 8 && out_rows.len == hits * 4 &&
+               columns.len % (texts + !texts) == 0 && slots.len == total * 8 && weights.len == total * 8 && rests.len == total * 8 && out_rows.len == hits * 4 &&
                out_scores.len == hits * 4 && out_sizes.len == all.queries * 8 &&
-               belong_together(&segment, offsets.len / 8 - 1, frequent.len / (4 * (texts + !texts)), &all, total);
+               belong_together(&segment, offsets.len / 8 - 1, columns.len / (texts + !texts), &all, total);
     int enough = 1;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
@@ -275,7 +244,7 @@ static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&absent), PyBuffer_Release(&rows), PyBuffer_Release(&counts), PyBuffer_Release(&slack);
-    PyBuffer_Release(&offsets), PyBuffer_Release(&frequent), PyBuffer_Release(&slots), PyBuffer_Release(&words), PyBuffer_Release(&begins), PyBuffer_Release(&weights);
+    PyBuffer_Release(&offsets), PyBuffer_Release(&bytes), PyBuffer_Release(&columns), PyBuffer_Release(&slots), PyBuffer_Release(&words), PyBuffer_Release(&begins), PyBuffer_Release(&weights);
     PyBuffer_Release(&rests), PyBuffer_Release(&out_rows), PyBuffer_Release(&out_scores), PyBuffer_Release(&out_sizes);
     if (!enough) return PyErr_NoMemory();
     if (!fits) {
@@ -287,7 +256,7 @@ static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"best", best, METH_VARARGS,
-     "best(top_k, absent, rows, counts, slack, offsets, frequent, words, slots, begins, weights, rests, out_rows, out_scores, out_sizes)"},
+     "best(top_k, absent, rows, counts, slack, offsets, bytes, columns, words, slots, begins, weights, rests, out_rows, out_scores, out_sizes)"},
     {NULL, NULL, 0, NULL},
 };
 

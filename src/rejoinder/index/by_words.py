@@ -65,8 +65,8 @@ def _wanted(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
     """Returns the words of all queries, places in `distinct`, their weights, and where each begins.
 
-    The greatest weight of a query is first. All segments add them in this order, so that equal
-    texts have equal scores.
+    The rarest word of a query is first. All segments add them in this order, so that equal texts
+    have equal scores.
     """
     numbers = {word: number for number, word in enumerate(distinct)}
     begins = offsets_of(np.fromiter(map(len, queries), np.int64, len(queries)))
@@ -74,7 +74,6 @@ def _wanted(
     flat = chain.from_iterable(queries)
     words = np.fromiter(map(numbers.__getitem__, flat), np.int64, total)
     times = np.fromiter(chain.from_iterable(query.values() for query in queries), np.int64, total)
-    weights = idf[words] * times
     of_query = np.repeat(np.arange(len(queries)), np.diff(begins))
-    order = np.lexsort((keys[words], -weights, of_query))
-    return words[order], weights[order], begins
+    order = np.lexsort((keys[words], -idf[words], of_query))
+    return words[order], (idf[words] * times)[order], begins

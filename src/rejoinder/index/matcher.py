@@ -5,9 +5,9 @@ where tf is how often the text has the word, l its length over the mean length, 
 logarithm of 1 + (N - n + .5) / (n + .5) for a word of n of N texts (Kamphuis et al. 2020, "Lucene
 (accurate)"). N, n and the mean are those of the texts of all segments that are not deleted.
 
-A kernel in C (`_matches.c`) adds the words to the scores of a range of texts, rare ones first. What
-a frequent word adds to each text is computed once, and added as a column. The last words are looked
-up for those texts alone that they can bring among the best (MaxScore, Turtle and Flood 1995).
+A kernel in C (`_matches.c`) adds up bytes, which say how much each word adds to a text at most, and
+computes the scores of those texts alone that can be among the best. Words that add little are not
+even added (MaxScore, Turtle and Flood 1995).
 Without the kernel NumPy adds all words to the scores of all texts.
 """
 
@@ -26,11 +26,13 @@ from rejoinder.kernels import kernel
 K1, B = 1.5, 0.75
 _MARGIN = 1e-5
 """More than the rounding error of a share."""
-_SLICE = 16
-"""Queries that a thread searches at a time."""
+_SLICE = 64
+"""Most queries that a thread searches at a time, and that share each column in its cache."""
 _FREQUENT = 16
 """A word of at least one in so many texts is frequent: in a million messages 36 words are, which
-have seven of eight of the texts that the words of a query have. A column takes 4 bytes a text."""
+have seven of eight of the texts that the words of a query have. A column takes a byte a text."""
+_SHARE, _MORE = 63, 3
+"""The bound of a share of 1, and the greatest count that stands above it in a byte."""
 
 Scores = NDArray[np.float32]
 Rows = NDArray[np.uint32]
@@ -41,7 +43,7 @@ class WordQueries:
     """Words of queries. Those of query i are from `begins[i]` to `begins[i + 1]`."""
 
     words: NDArray[np.int64]
-    """(total,) int64: words of a segment; of each query the one with the greatest weight first."""
+    """(total,) int64: words of a segment; of each query the one with the greatest idf first."""
     weights: NDArray[np.float64]
     """(total,) float64: their idf, times their number in the query."""
     begins: NDArray[np.int64]
@@ -75,9 +77,10 @@ class Matcher:
         sizes = np.diff(words.offsets)
         self._frequent = np.flatnonzero(sizes * _FREQUENT >= max(len(words.lengths), 1))
         """(F,) int64: the frequent words, ascending."""
-        self._columns: Scores = np.empty((0, 0), np.float32)
-        """(F, rows) float32: what they add, if their weight is 1; not written until it is used."""
-        self._written: NDArray[np.bool_] = np.empty(0, np.bool_)
+        self._bytes: NDArray[np.uint8] = np.empty(0, np.uint8)
+        """(pairs,) uint8: the most that a word adds to a text, and its count; written when used."""
+        self._columns: NDArray[np.uint8] = np.empty((0, 0), np.uint8)
+        """(F, rows) uint8: the same of frequent words, for all texts."""
 
     def find(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns the (N,) int64 numbers of words and of texts that have them; -1 and 0 if none."""
@@ -111,23 +114,25 @@ class Matcher:
     def _by_kernel(
         self, native: Any, queries: WordQueries, top_k: int, absent: NDArray[np.bool_] | None
     ) -> list[tuple[Rows, Scores]]:
-        count, words, rests = len(queries), self._words, self._rests(queries)
+        count, words = len(queries), self._words
         slots = self._slots(queries.words)
+        rests = self._rests(queries)
+        step = min(_SLICE, -(-count // default_workers()))
         rows, scores = np.empty((count, top_k), np.uint32), np.empty((count, top_k), np.float32)
         sizes = np.zeros(count, np.int64)
 
         def search(begin: int) -> None:
-            end = min(begin + _SLICE, count)
+            end = min(begin + step, count)
             begins = queries.begins[begin : end + 1]
             part = slice(begins[0], begins[-1])
             native.best(
-                top_k, absent, words.rows, words.counts, self._slack, words.offsets, self._columns,
-                queries.words[part], slots[part], begins - begins[0], queries.weights[part],
-                rests[part],
+                top_k, absent, words.rows, words.counts, self._slack, words.offsets, self._bytes,
+                self._columns, queries.words[part], slots[part], begins - begins[0],
+                queries.weights[part], rests[part],
                 rows[begin:end], scores[begin:end], sizes[begin:end],
             )  # fmt: skip
 
-        _in_threads(search, range(0, count, _SLICE))
+        _in_threads(search, range(0, count, step or 1))
         found = zip(rows, scores, sizes.tolist(), strict=True)
         return [(of_query[:size], some[:size]) for of_query, some, size in found]
 
@@ -152,28 +157,33 @@ class Matcher:
 
     def _rests(self, queries: WordQueries) -> NDArray[np.float64]:
         """Returns (total,) float64: the most that a word and those after it add to a score."""
-        for word in np.unique(queries.words[np.isnan(self._bounds[queries.words])]).tolist():
-            self._bounds[word] = self._scores(word, 1.0)[1].max(initial=0) * (1 + _MARGIN)
         most = queries.weights * self._bounds[queries.words]
         sums = np.concatenate([[0.0], np.cumsum(most)])
         ends = np.repeat(sums[queries.begins[1:]], np.diff(queries.begins))
         return np.asarray(ends - sums[:-1])
 
     def _slots(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns (total,) int64: the columns of words, which are written now; -1 for rare ones."""
+        """Returns (total,) int64: the columns of words; -1 for rare ones. Writes what they need."""
         slots = np.searchsorted(self._frequent, words)
-        slots[slots == len(self._frequent)] = 0
-        found = (
-            self._frequent[slots] == words if len(self._frequent) else np.zeros_like(words, bool)
-        )
-        for slot in np.unique(slots[found]).tolist():
-            if not self._written[slot]:
-                column = np.zeros(self._columns.shape[1], np.float32)
-                rows, scores = self._scores(int(self._frequent[slot]), 1.0)
-                column[rows] = scores
-                self._columns[slot] = column  # at once: another thread may read it
-                self._written[slot] = True
-        return np.where(found, slots, -1)
+        slots[np.append(self._frequent, -1)[slots] != words] = -1
+        new, first = np.unique(words, return_index=True)
+        for word, slot in zip(new.tolist(), slots[first].tolist(), strict=True):
+            if np.isnan(self._bounds[word]):
+                self._write(word, slot)
+        return slots
+
+    def _write(self, word: int, slot: int) -> None:
+        """Writes the bytes of a word, and its column if it has one."""
+        rows, shares = self._scores(word, 1.0)
+        stretch = self._words.stretch(word)
+        counts = np.minimum(self._words.counts[stretch], _MORE)
+        self._bytes[stretch] = np.ceil(_SHARE * shares) + (_SHARE + 1) * counts
+        if slot >= 0:
+            column = np.zeros(self._columns.shape[1], np.uint8)
+            column[rows] = self._bytes[stretch]
+            self._columns[slot] = column  # at once: another thread may read it
+        # the last: a thread that sees it uses the others
+        self._bounds[word] = shares.max(initial=0) * (1 + _MARGIN)
 
     def _prepare(self, mean: float) -> None:
         if mean == self._mean:
@@ -181,8 +191,8 @@ class Matcher:
         slack = K1 * (1 - B + B / mean * self._words.lengths)
         self._slack, self._mean = slack.astype(np.float32), mean
         self._bounds = np.full(len(self._texts), np.nan)
-        self._columns = np.empty((len(self._frequent), len(slack)), np.float32)
-        self._written = np.zeros(len(self._frequent), np.bool_)
+        self._bytes = np.empty(len(self._words.rows), np.uint8)
+        self._columns = np.empty((len(self._frequent), len(slack)), np.uint8)
 
     def _scores(self, word: int, weight: float) -> tuple[Rows, Scores]:
         """Returns the texts with a word, and what it adds to their scores."""
