@@ -1,6 +1,6 @@
 """Writes the shipped list of hashes of evaluation sentences.
 
-python tools/evaluation_hashes.py ../shared/data evaluation_hashes.safetensors
+python tools/evaluation_hashes.py ../shared/data src/rejoinder/data
 """
 
 import re
@@ -23,8 +23,10 @@ from rejoinder.datasets.leaks.hashes import (
     sentence_hashes,
 )
 from rejoinder.datasets.sentence_pairs import read_mrpc
-from rejoinder.datasets.sts import ROWS, read_stsb
+from rejoinder.datasets.sts import ROWS, TRACKS, read_stsb
+from rejoinder.datasets.translations import read_translations
 from rejoinder.errors import InputError
+from rejoinder.evaluation.tasks.translation import LANGUAGES
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.text.columns import as_series
 
@@ -32,6 +34,8 @@ Pair = tuple[str, str]
 
 _YEARS = ("12", "13", "14", "15")
 _SPLITS = ("dev", "test")
+_SEVERAL = ("sts2017-languages", "flores200")
+"""Sets of several languages, in a file apart."""
 _PARTS = ("subject", "body", "both")
 """Parts of a question that are embedded for CQA; a training text may be any of them."""
 _SPLIT_WORDS = re.compile(
@@ -46,8 +50,9 @@ def build(data: Path) -> dict[str, EvaluationHashes]:
     """Returns the hashes of the evaluation sets below `data`, by the name of the set.
 
     The sets are the STS Benchmark (as published and as in SentEval), STS 2012 to 2015 and 2017,
-    SNLI, MRPC, CQA 2016, MR, CR, SUBJ, SST-2 and TREC. Of sets with published splits only dev and
-    test are in the list, and of the STS Benchmark train too.
+    SNLI, MRPC, CQA 2016, MR, CR, SUBJ, SST-2 and TREC; and of several languages all other tracks of
+    STS 2017 and the devtest of FLORES-200. Of sets with published splits only dev and test are in
+    the list, and of the STS Benchmark train too.
 
     Raises:
         InputError: a set is missing or damaged.
@@ -66,7 +71,9 @@ def _pairs(data: Path) -> dict[str, list[Pair]]:
     for year in _YEARS:
         folder = data / "senteval" / "downstream" / "STS" / f"STS{year}-en-test"
         pairs[f"sts{year}"] = _columns(sorted(folder.glob("STS.input.*.txt")))
-    pairs["sts2017"] = _columns([data / "sts2017" / "STS.input.track5.en-en.txt"])
+    tracks = {track: data / "sts2017" / f"STS.input.{stem}.txt" for track, stem in TRACKS.items()}
+    pairs["sts2017"] = _columns([tracks.pop("5")])
+    pairs["sts2017-languages"] = _columns(list(tracks.values()))
     for split in _SPLITS:
         snli = read_inference(data / "nli" / f"snli_1.0_{split}.jsonl")
         pairs[f"snli-{split}"] = list(zip(snli.premises, snli.hypotheses, strict=True))
@@ -80,7 +87,10 @@ def _sentences(data: Path) -> dict[str, list[str]]:
     texts = {name: read_binary(data, name.upper()).splits["all"] for name in ("mr", "cr", "subj")}
     texts |= {f"sst2-{split}": read_sst(data, classes=2).splits[split] for split in _SPLITS}
     texts["trec-test"] = read_trec(data).splits["test"]
-    return {name: split.sentences for name, split in texts.items()}
+    flores = read_translations(data, ("en", *LANGUAGES)).texts
+    return {name: split.sentences for name, split in texts.items()} | {
+        "flores200": [text for column in flores.values() for text in column]
+    }
 
 
 def _questions(queries: Iterable[RelatedQuestions]) -> list[Pair]:
@@ -134,4 +144,7 @@ def _tensors(sets: Mapping[str, EvaluationHashes]) -> dict[str, Hashes]:
 
 
 if __name__ == "__main__":
-    write_bytes(Path(sys.argv[2]), save(_tensors(build(Path(sys.argv[1])))))
+    sets, folder = build(Path(sys.argv[1])), Path(sys.argv[2])
+    several = {name: sets.pop(name) for name in _SEVERAL}
+    write_bytes(folder / "evaluation_hashes.safetensors", save(_tensors(sets)))
+    write_bytes(folder / "evaluation_hashes_languages.safetensors", save(_tensors(several)))

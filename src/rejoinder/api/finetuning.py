@@ -200,16 +200,21 @@ def _texts(pairs: Pairs) -> Iterator[pl.Series]:
 
 def _new_words(model: ModelContents, pairs: Pairs) -> list[str]:
     """Returns the words of the pairs that the model does not know, the most frequent first."""
-    if not isinstance(model.features, WordFeatures):
+    features = model.features
+    if not isinstance(features, WordFeatures):
         return []
     least = least_count(pairs.count("train"))
     try:
         learned, _ = learn_vocabulary(
-            _texts(pairs), max_words=_MOST_WORDS, min_count=least, allowed=pairs.words
+            _texts(pairs),
+            max_words=_MOST_WORDS,
+            min_count=least,
+            allowed=pairs.words,
+            fold=features.fold_marks,
         )
     except InputError:  # no word is frequent enough, or several people's
         return []
-    known = set(model.features.vocabulary.words)
+    known = set(features.vocabulary.words)
     return [word for word in learned.words if word not in known]
 
 

@@ -44,8 +44,8 @@ def leaks(
             show_default=False,
             help="Sets: stsb-train, stsb-dev, stsb-test, sts12 to sts15, sts2017, snli-dev, "
             "snli-test, mrpc-test, cqa2016-dev, cqa2016-test, mr, cr, subj, sst2-dev, sst2-test, "
-            "trec-test. A name without its split, such as stsb, means all its splits. Or files. "
-            "Default: all sets.",
+            "trec-test, sts2017-languages (tracks 1 to 4 and 6), flores200. A name without its "
+            "split, such as stsb, means all its splits. Or files. Default: all sets.",
         ),
     ] = None,
     show: Annotated[int, typer.Option(min=0, help="Number of sentences to show of each set.")] = 0,

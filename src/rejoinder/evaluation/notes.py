@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rejoinder.datasets.catalogue import official_rows
 
-_SET_NAMES = {"sts17": "sts2017"}
+_SET_NAMES = {"sts17": "sts2017", "translation": "flores200"}
 """Tasks whose evaluation set has another name in the list of leak sets."""
 _BY_SPLIT = ("stsb", "snli", "mrpc", "sst2", "trec")
 """Tasks whose splits are separate evaluation sets."""

@@ -1,6 +1,6 @@
 """The tokens that a model reads of a text, with their ids and where they are in the text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -41,7 +41,7 @@ def _words(features: WordFeatures, text: str) -> list[Token]:
     ids, index, found = (
         features([text])[0].tolist(),
         features.vocabulary.index,
-        located_tokens(text),
+        located_tokens(text, features.normalize),
     )
     read = [each for each in found if features.unknown_buckets or each[0] in index]
     if len(ids) > len(read):  # two known words next to each other make a bigram
@@ -57,31 +57,33 @@ def _words(features: WordFeatures, text: str) -> list[Token]:
 
 def _pieces(features: SubwordFeatures, text: str) -> list[Token]:
     plain = normalize_text(text)
-    places = _places(text, plain)
+    places = _places(text, plain, normalize_text)
     read = features.tokenizer.encode(plain, add_special_tokens=False)
     pairs = list(zip(read.ids, read.offsets, strict=True))[: features.max_tokens]
     return [Token(plain[low:high], row, *_span(places, low, high)) for row, (low, high) in pairs]
 
 
-def located_tokens(text: str) -> list[Located]:
+def located_tokens(text: str, normalize: Callable[[str], str] = normalize_text) -> list[Located]:
     """Returns the tokens of a text by text rules 1, known to a model or not, and their places.
+
+    `normalize` may be that of a model with other rules.
 
     >>> located_tokens("Don\u2019t  panic \ufb01ne!")
     [("don't", 0, 5), ('panic', 7, 12), ('fine', 13, 16), ('!', 16, 17)]
     """
-    plain = normalize_text(text)
-    places = _places(text, plain)
+    plain = normalize(text)
+    places = _places(text, plain, normalize)
     return [(match[0], *_span(places, *match.span())) for match in find_tokens(plain)]
 
 
-def _places(text: str, plain: str) -> list[int] | None:
+def _places(text: str, plain: str, normalize: Callable[[str], str]) -> list[int] | None:
     """Returns for each character of `plain` the index in `text` that it comes from.
 
     None if that can't be told: normalising joined or moved characters.
     """
     if text.isascii():
         return list(range(len(text)))
-    parts = [normalize_text(character) for character in text]
+    parts = [normalize(character) for character in text]
     # a capital sigma becomes another letter at the end of a word
     if "".join(parts).replace("ς", "σ") != plain.replace("ς", "σ"):
         return None

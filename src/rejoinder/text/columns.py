@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 import polars as pl
 
 from rejoinder.errors import InputError
+from rejoinder.text.marks import fold_all
 from rejoinder.text.normalize import PATTERN, QUOTES, as_strings
 from rejoinder.text.vocabulary import Vocabulary
 
@@ -63,10 +64,12 @@ def learn_vocabulary(
     max_words: int,
     min_count: int,
     allowed: Collection[str] | None = None,
+    fold: bool = False,
 ) -> tuple[Vocabulary, int]:
     """Learns the most frequent words of `texts`, ordered by count and then by code points.
 
-    Words seen less often than `min_count` are left out, and those that are not `allowed`. Memory is
+    Words seen less often than `min_count` are left out, and those that are not `allowed`. With
+    `fold`, letters are read without their marks. Memory is
     bounded: beyond five million distinct words the rarest so far are forgotten. This only affects
     words seen a handful of times in corpora of billions.
 
@@ -80,7 +83,10 @@ def learn_vocabulary(
     total = 0
     for text in texts:
         for start in range(0, len(text), _CHUNK):
-            words = tokenize(text.slice(start, _CHUNK)).explode().drop_nulls().alias("word")
+            part = text.slice(start, _CHUNK)
+            if fold:
+                part = pl.Series(fold_all(part), dtype=pl.String)
+            words = tokenize(part).explode().drop_nulls().alias("word")
             total += len(words)
             fresh = words.value_counts(name="count").with_columns(pl.col("count").cast(pl.Int64))
             counts = pl.concat([counts, fresh]).group_by("word").agg(pl.col("count").sum())

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rejoinder.errors import ModelError
 from rejoinder.io.formats.decoding import Count, decoded
 from rejoinder.text.buckets import bigram_buckets
-from rejoinder.text.normalize import RULES, as_strings, tokens_of
+from rejoinder.text.marks import fold_all, fold_marks
+from rejoinder.text.normalize import FOLDED, RULES, as_strings, normalize_text, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.subwords import SubwordFeatures
 from rejoinder.text.unicode_14 import UNICODE
@@ -38,6 +39,8 @@ class WordFeatures:
     unknown_buckets: int = 0
     """Number of buckets of unknown words, 0 to ignore them. Bucket b has the id
     `len(vocabulary) + b`."""
+    fold_marks: bool = False
+    """Whether letters are read without their marks."""
 
     @property
     def words(self) -> int:
@@ -51,7 +54,7 @@ class WordFeatures:
 
     def __call__(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence's words in order, then those of its bigrams."""
-        texts = as_strings(sentences)
+        texts = self.texts(sentences)
         if not self.buckets:
             return self.word_ids(texts)
         batch = self.word_ids(texts, keep_unknown=True)
@@ -63,6 +66,15 @@ class WordFeatures:
         counts = np.bincount(owner[:-1][pairs], minlength=len(batch))
         return _interleave(words, Ragged(hashed + np.int32(self.words), offsets_of(counts)))
 
+    def texts(self, sentences: Iterable[str]) -> list[str]:
+        """Returns sentences as they are read: strings, without marks if those are folded."""
+        texts = as_strings(sentences)
+        return fold_all(texts) if self.fold_marks else texts
+
+    def normalize(self, text: str) -> str:
+        """Returns a text in which its tokens are found."""
+        return normalize_text(fold_marks(text) if self.fold_marks else text)
+
     @cached_property
     def word_ids(self) -> WordIds:
         """The ids of words alone, and the way in which they are computed."""
@@ -70,7 +82,7 @@ class WordFeatures:
 
     def known(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence's words of the vocabulary."""
-        batch = self.word_ids(as_strings(sentences), keep_unknown=True)
+        batch = self.word_ids(self.texts(sentences), keep_unknown=True)
         return batch.only((batch.ids >= 0) & (batch.ids < len(self.vocabulary)))
 
     def unknown_share(self, sentences: Iterable[str]) -> NDArray[np.float64]:
@@ -82,7 +94,7 @@ class WordFeatures:
         array([0.67, 0.  ])
         """
         index, shares = self.vocabulary.index, []
-        for text in as_strings(sentences):
+        for text in self.texts(sentences):
             words = [token for token in tokens_of(text) if any(map(str.isalpha, token))]
             shares.append(sum(word not in index for word in words) / max(len(words), 1))
         return np.array(shares, np.float64)
@@ -95,7 +107,7 @@ class WordFeatures:
         """Returns the kind, the version of the text rules, their Unicode version, and sizes."""
         return {
             "kind": "words",
-            "rules": RULES,
+            "rules": FOLDED if self.fold_marks else RULES,
             "unicode": UNICODE,
             "words": len(self.vocabulary),
             "bigram_buckets": self.buckets,
@@ -115,7 +127,7 @@ class _Config(Struct, frozen=True):
     """What is read of `config()`; that of other kinds may lack some."""
 
     kind: Literal["words", "subwords"]
-    rules: Literal[1]
+    rules: Literal[1, 2]
     words: Count = 0
     bigram_buckets: Count = 0
     unknown_buckets: Count = 0
@@ -144,7 +156,9 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
             f"{folder} lists {len(vocabulary)} words where its config says {facts.words}; the "
             "folder is damaged."
         )
-    return WordFeatures(vocabulary, facts.bigram_buckets, facts.unknown_buckets)
+    return WordFeatures(
+        vocabulary, facts.bigram_buckets, facts.unknown_buckets, facts.rules == FOLDED
+    )
 
 
 def _interleave(first: Ragged, second: Ragged) -> Ragged:

@@ -15,6 +15,8 @@ from rejoinder.io.formats.surrogates import replace_surrogates
 from rejoinder.text.unicode_14 import DIGIT, LETTER, SPACE, runs
 
 RULES = 1
+FOLDED = 2
+"""The version of the rules with letters that lost their marks first (`text.marks`)."""
 
 PATTERN = r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*|\p{Nd}+|[^\s\p{L}\p{M}\p{Nd}]"
 """Matches a token of normalised text, for engines that know Unicode's categories. White space only

@@ -56,9 +56,7 @@ def widened(
     tensors = dequantized(model.tensors)
     table = np.asarray(tensors[name], np.float32)
     known = len(features.vocabulary)
-    wider = WordFeatures(
-        Vocabulary((*features.vocabulary.words, *words)), unknown_buckets=features.unknown_buckets
-    )
+    wider = replace(features, vocabulary=Vocabulary((*features.vocabulary.words, *words)))
     unit = _unit(table[:known])
     length = np.median(np.linalg.norm(table[known - known // 4 : known], axis=1))
     spelt, similarity = _by_spelling(words, features.vocabulary.words, unit)

@@ -55,6 +55,11 @@ def test_forms_of_one_sentence_are_one():
     assert one == other != 0
 
 
+def test_arabic_is_compared_without_what_may_be_left_out():
+    written, plain = sentence_hashes(pl.Series(["كِتَابٌ جــديد", "كتاب جديد"]))
+    assert written == plain != 0
+
+
 def test_unknown_sets_are_refused_and_none_contain_nothing():
     with pytest.raises(InputError, match="did you mean 'stsb-test'"):
         EvaluationHashes.load(["stsb-tets"])
@@ -123,6 +128,8 @@ DIGESTS = {
     "sst2-dev": "5ee6555c73d37e40",
     "sst2-test": "ab526cff65c02023",
     "trec-test": "8a89eb4337e6cd6d",
+    "sts2017-languages": "1e97a46d79e3ae0a",
+    "flores200": "a9bc7572af79c5e2",
 }
 """Of the sentences of each shipped set: models name these sets, so they never change."""
 SIZES = {
@@ -145,8 +152,10 @@ SIZES = {
     "sst2-dev": (940, 0),
     "sst2-test": (1_953, 0),
     "trec-test": (500, 0),
+    "sts2017-languages": (3_403, 1_709),
+    "flores200": (7_085, 0),
 }
-SINGLE = ("mr", "cr", "subj", "sst2-dev", "sst2-test", "trec-test")
+SINGLE = ("mr", "cr", "subj", "sst2-dev", "sst2-test", "trec-test", "flores200")
 """Sets of single sentences, which have no pairs."""
 
 

@@ -142,7 +142,7 @@ def test_the_tree_and_the_hash_are_those_of_other_versions():
         ("whitening", 0.0),
     ]
     assert config_hash(config) == (
-        "e034b4475dd84b4507d5844e9871b4633f9fbc779cde7c6b1237347ddcd34964"
+        "341508a17d6791e6d071c739e16b5c4e1622cc344405a65c9598cd2bede442e9"
     )
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file
 
-from rejoinder.training.rows.initial_rows import turn_rows
+from rejoinder.text.ragged import Ragged
+from rejoinder.training.data.examples import GroupText
+from rejoinder.training.rows.initial_rows import interleave, turn_rows
 from runs import MULTITASK, TRANSFORMER
 
 
@@ -24,3 +26,14 @@ def test_subwords_of_several_tasks_begin_with_the_same_rows_each_time(train, tmp
     rows = load_file(one)["rows"]
     assert rows.shape == (400, TRANSFORMER["encoder"]["hidden"])
     np.testing.assert_array_equal(rows, load_file(again)["rows"])
+
+
+def test_translations_are_read_as_one_text_word_by_word():
+    starts, members = np.array([0, 2, 5]), np.array([0, 1, 0, 1, 2])
+    groups = GroupText(["a b c d", "e f", "g"], "", 0, 0, starts, members)
+    ids = Ragged(np.arange(7, dtype=np.int32), np.array([0, 4, 6, 7]))
+    mixed = interleave(groups, ids)
+    assert mixed[0].tolist() == [0, 4, 1, 2, 5, 3]
+    assert mixed[1].tolist() == mixed[0].tolist()
+    assert mixed[2].tolist() == [4, 6, 5]
+    assert len(mixed) == 3

@@ -21,7 +21,9 @@ Indices = NDArray[np.int64]
 
 PAIRS = "pairs/"
 """Prefix of a set's name for the tensor of its pairs in the shipped list."""
-_FILE = "evaluation_hashes.safetensors"
+_FILES = ("evaluation_hashes.safetensors", "evaluation_hashes_languages.safetensors")
+_UNWRITTEN = "[\u0640\u064b-\u0652\u0670]"
+"""The tatweel and the vowel signs of Arabic."""
 _ROWS = 32_768
 """Number of sentences that are hashed at a time."""
 _LONGEST = 1_024
@@ -33,12 +35,14 @@ _POWERS = np.array([pow(GOLDEN_GAMMA, i, 2**64) for i in range(1, _LONGEST + 1)]
 def comparable(sentences: pl.Series) -> pl.Series:
     """Returns sentences in a form that all editions of a set share.
 
-    That is NFKC, lower case, and only letters and digits, with single spaces between words.
+    That is NFKC, lower case, and only letters and digits, with single spaces between words. The
+    vowel signs of Arabic, which may be left out, and its tatweel are.
 
     >>> comparable(pl.Series(["A man's  dog.", "a man 's dog ."])).to_list()
     ['a man s dog', 'a man s dog']
     """
-    return normalize(sentences).str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars(" ")
+    plain = normalize(sentences).str.replace_all(_UNWRITTEN, "")
+    return plain.str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars(" ")
 
 
 def sentence_hashes(sentences: pl.Series) -> Hashes:
@@ -150,7 +154,9 @@ class EvaluationHashes:
 
 def shipped() -> dict[str, EvaluationHashes]:
     """Returns the sets that come with the package, by name."""
-    tensors = load((files("rejoinder") / "data" / _FILE).read_bytes())
+    tensors: dict[str, Hashes] = {}
+    for name in _FILES:
+        tensors |= load((files("rejoinder") / "data" / name).read_bytes())
     return {
         name: EvaluationHashes(name, sentences, tensors[PAIRS + name])
         for name, sentences in tensors.items()

@@ -36,6 +36,8 @@ def obstacle(model: ModelContents) -> str | None:
         return f"is a {model.kind.name}, whose embedding is not a mean of word vectors"
     if model.encoder["layers"]:
         return f"has {len(model.encoder['layers'])} dense layers after the sum of word vectors"
+    if features.fold_marks:
+        return "reads letters without their marks, by a rule that other libraries lack"
     if features.buckets:
         return f"has {features.buckets:,} rows of pairs of neighbouring words"
     if features.unknown_buckets:

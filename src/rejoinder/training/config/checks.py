@@ -82,6 +82,7 @@ def _tasks(config: RunConfig) -> Iterator[tuple[str, str]]:
             yield f"tasks.{number}.power", "the task has a single file"
         if config.training.row_init == "random" and isinstance(task, ParaphraseTask):
             yield f"tasks.{number}.retrofit", 'training.row_init is "random"'
+            yield f"tasks.{number}.interleave", 'training.row_init is "random"'
 
 
 _RULES: Mapping[str, _Rules] = {

@@ -27,7 +27,8 @@ from rejoinder.training.objectives.responses import ResponsesTask
 
 _LEAK_SETS = ("stsb-dev", "stsb-test", "sts12", "sts13", "sts14", "sts15", "sts2017",
               "snli-dev", "snli-test", "mrpc-test", "cqa2016-dev", "cqa2016-test", "mr", "cr",
-              "subj", "sst2-dev", "sst2-test", "trec-test")  # fmt: skip
+              "subj", "sst2-dev", "sst2-test", "trec-test", "sts2017-languages",
+              "flores200")  # fmt: skip
 """All shipped sets but STS-B train, which is there to learn from."""
 
 
@@ -67,6 +68,8 @@ class WordsConfig(Settings):
     unknown_buckets: int = Field(default=0, ge=0, le=50_000_000)
     """Hash buckets for words outside the vocabulary; 0 ignores such words. Similar spellings share
     no bucket: a misspelt word is as far from the right one as any other."""
+    fold_marks: bool = False
+    """Read letters without their marks (accents, vowel signs, hamza), as in `cafe` for `café`."""
 
 
 class SubwordsConfig(Settings):

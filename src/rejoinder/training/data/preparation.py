@@ -264,6 +264,10 @@ def _features(
             texts, size=text.max_words, min_count=text.min_count, max_tokens=text.max_tokens
         )
     vocabulary, _ = learn_vocabulary(
-        texts, max_words=text.max_words, min_count=text.min_count, allowed=allowed
+        texts,
+        max_words=text.max_words,
+        min_count=text.min_count,
+        allowed=allowed,
+        fold=text.fold_marks,
     )
-    return WordFeatures(vocabulary, text.bigram_buckets, text.unknown_buckets)
+    return WordFeatures(vocabulary, text.bigram_buckets, text.unknown_buckets, text.fold_marks)

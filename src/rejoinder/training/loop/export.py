@@ -1,5 +1,6 @@
 """Model folders of training: exported at its end, and read where it starts from one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +88,7 @@ def _trained_rows(
     kept = np.flatnonzero(seen[: len(known)])
     rows = np.concatenate([table[kept], table[len(known) :]])
     vocabulary = Vocabulary(tuple(known[index] for index in kept))
-    return WordFeatures(vocabulary, unknown_buckets=features.unknown_buckets), rows, None
+    return replace(features, vocabulary=vocabulary), rows, None
 
 
 def _halved(array: NDArray[np.float32], *, half: bool) -> NDArray[np.generic]:

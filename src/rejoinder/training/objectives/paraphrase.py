@@ -15,6 +15,9 @@ class ParaphraseTask(LabelledTask):
     retrofit: bool = False
     """Move the initial rows of single words of these groups towards those of the other texts of
     their groups: of synonyms and definitions (Faruqui et al. 2015). Needs training.row_init."""
+    interleave: bool = False
+    """Learn the initial rows of these groups' words from each two texts as one, their words in
+    turns: translations stand next to each other then. Needs training.row_init."""
 
 
 PARAPHRASE = ObjectiveKind(

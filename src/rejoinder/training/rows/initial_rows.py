@@ -52,8 +52,18 @@ def learn_rows(
     words = len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows
     counts = Cooccurrences(words, _SEED, ranked=ranked)
     labelled = data.labelled(config)
-    for texts in _texts(config, data, labelled, prepared, progress):
+    interleaved = [
+        (task, files)
+        for task, files in labelled
+        if isinstance(task, ParaphraseTask) and task.interleave
+    ]
+    others = [(task, files) for task, files in labelled if (task, files) not in interleaved]
+    for texts in _texts(config, data, others, prepared, progress):
         counts.add(features(texts))
+    for _, files in interleaved:
+        for file in files:
+            assert isinstance(file.content, GroupText)  # noqa: S101 -- a task of groups
+            counts.add(interleave(file.content, features(file.content.texts)))
     rows = counts.rows(_width(config, features))
     function_words = counts.most_frequent(FUNCTION_WORDS)
     links = [
@@ -104,6 +114,25 @@ def _texts(
         yield pl.concat([frame["input"], frame["response"]])
         done += block.rows
         progress(done, total)
+
+
+def interleave(groups: GroupText, ids: Ragged) -> Ragged:
+    """Returns each two neighbouring texts of a group as one, their ids in turns by their place.
+
+    `ids` are those of `groups.texts`.
+    """
+    last = np.zeros(len(groups.members), bool)
+    last[groups.starts[1:] - 1] = True
+    left = np.flatnonzero(~last)
+    sides = [ids.take(groups.members[left]), ids.take(groups.members[left + 1])]
+    owners = [np.repeat(np.arange(len(side)), side.lengths) for side in sides]
+    places = [
+        (np.arange(len(side.ids)) - side.offsets[owner] + 0.5) / side.lengths[owner]
+        for side, owner in zip(sides, owners, strict=True)
+    ]
+    order = np.lexsort((np.concatenate(places), np.concatenate(owners)))
+    joined = np.concatenate([side.ids for side in sides])[order]
+    return Ragged(joined, sides[0].offsets + sides[1].offsets)
 
 
 def retrofitted(rows: Rows, links: sp.csr_matrix) -> Rows:
