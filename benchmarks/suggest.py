@@ -35,7 +35,6 @@ from rejoinder import Index, SentenceEncoder, Suggestions
 from rejoinder.api.collection import open_collection
 from rejoinder.api.past_replies import CHECK, FIT, HISTORY, PastReplies, past_replies
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.index.where import conditions_of
 from rejoinder.inference.search import nearest_rows
 from rejoinder.inference.suggestions import FLOOR, NEIGHBOURS, SIMILARITY, Voted
 
@@ -71,7 +70,7 @@ def main() -> None:
         if chosen.fit:
             print(json.dumps({"pairs": str(folder), **fitted(folder, encoder)}), flush=True)
             continue
-        past = past_replies(open_collection(folder, encoder), conditions_of({}))
+        past = past_replies(open_collection(folder, encoder))
         messages = past.held_out({"dev": FIT, "test": CHECK}[chosen.split], chosen.messages)
         for way, best in ranked(past, messages, ablate=chosen.ablate):
             row = {"pairs": str(folder), "split": chosen.split, "messages": len(messages)}

@@ -10,6 +10,7 @@ import pytest
 from export_samples import slack, write
 from rejoinder import Index, SentenceEncoder, Suggestions
 from rejoinder.api.collection import open_collection
+from rejoinder.api.kept_replies import FILE, read_kept
 from rejoinder.api.past_replies import CHECK, FIT, HISTORY, past_replies
 from rejoinder.api.suggester import Suggester
 from rejoinder.corpus.extract import extract
@@ -40,7 +41,7 @@ def desk():
 def messages(desk):
     """The same as messages of customers and of two people who answer."""
     found = []
-    for number, (question, answer) in enumerate(desk[:300]):
+    for number, (question, answer) in enumerate(desk[:600]):
         asked, desk_of = f"q{number}", ("ann", "bob")[number % 2]
         about = {"author": f"customer {number}", "thread": asked}
         found += [
@@ -123,7 +124,7 @@ def test_the_least_confidence_of_a_good_answer(pairs, encoder, of_pairs):
 def test_a_thread_is_held_out_as_a_whole(pairs, messages, encoder):
     for source in (pairs, messages):
         made = open_collection(source, encoder)
-        past = past_replies(made, conditions_of({}))
+        past = past_replies(made)
         threads = np.array(made.column("thread"))[past.replied]
         seen = [{*threads[past.parts == part]} for part in (HISTORY, FIT, CHECK)]
         assert all(seen)
@@ -131,7 +132,7 @@ def test_a_thread_is_held_out_as_a_whole(pairs, messages, encoder):
         assert not seen[0] & seen[2]
         assert not seen[1] & seen[2]
     held = {*open_pairs(pairs).frame("dev", ["thread_id"])["thread_id"]}
-    past = past_replies(made := open_collection(pairs, encoder), conditions_of({}))
+    past = past_replies(made := open_collection(pairs, encoder))
     assert {*np.array(made.column("thread"))[past.replied[past.parts == FIT]]} == held
 
 
@@ -141,7 +142,7 @@ def test_no_message_is_in_two_parts(messages, encoder):
     for number in range(0, 300, 3):
         about = {"author": "cy", "answers": f"q{number}", "thread": f"other {number}"}
         more.append(Entry(f"c{number}", "Is that right?", about))
-    past = past_replies(open_collection([*messages, *more], encoder), conditions_of({}))
+    past = past_replies(open_collection([*messages, *more], encoder))
     parts = {}
     for message, part in zip(past.asked.tolist(), past.parts.tolist(), strict=True):
         assert parts.setdefault(message, part) == part
@@ -172,20 +173,57 @@ def test_replies_of_an_author(messages, encoder):
 
 
 def test_what_was_kept_suggests_the_same(messages, encoder, tmp_path):
-    made = Index.create(tmp_path / "index", messages, "rejoinder-small")
-    opened = Suggestions.open(made.folder, encoder)
-    past = past_replies(open_collection(made.folder), conditions_of({}))
-    past.save(tmp_path / "replies")
-    kept = Suggester(made.folder, tmp_path / "replies", opened.fitted, threads=1)
+    folder = Index.create(tmp_path / "index", messages, "rejoinder-small").folder
+    first = Suggestions.open(folder, encoder)
+    past, tried = read_kept(folder, encoder)
+    np.testing.assert_array_equal(past.asked, past_replies(open_collection(folder)).asked)
+    again, suggester = Suggestions.open(folder, encoder, confidence=0.5), Suggester(folder, 1)
+    assert again.fitted == first.tried.fitted(0.5) == tried.fitted(0.5) != first.fitted
+    read = past_replies(open_collection(folder))
+    of_ann = read.only(read.collection.meeting(conditions_of({"author": "ann"})))
     for message in (ASKED, "opening hours?"):
-        assert kept(message, 5, None) == opened.suggest(message, 5)
-        of_ann = Suggestions.open(made.folder, encoder, where={"author": "ann"})
-        assert kept(message, 5, "Ann") == of_ann.suggest(message, 5)
+        found = first.suggest(message, 5)
+        assert suggester(message, 5, None) == found == Suggestions(read, None).suggest(message, 5)
+        assert again.suggest(message, 5).suggestions == found.suggestions
+        assert suggester(message, 5, "Ann") == Suggestions(of_ann, None).suggest(message, 5)
     with pytest.raises(InputError, match="nobody"):
-        kept(ASKED, 5, "nobody")
-    (tmp_path / "replies").write_bytes(b"")
-    with pytest.raises(InputError, match="damaged"):
-        Suggester(made.folder, tmp_path / "replies", None)
+        suggester(ASKED, 5, "nobody")
+    with pytest.raises(InputError, match="made with"):
+        Suggestions.open(folder, "rejoinder-base")
+
+
+def test_what_was_kept_of_another_state_is_not_used(messages, encoder, tmp_path):
+    made = Index.create(tmp_path / "index", messages, "rejoinder-small")
+    assert read_kept(made.folder) is None
+    Suggestions.open(made.folder, encoder)
+    content = (made.folder / FILE).read_bytes()
+    for damaged in (b"", content[:-9], content[:-9] + b"?" + content[-8:]):
+        (made.folder / FILE).write_bytes(damaged)
+        assert read_kept(made.folder) is None
+    (made.folder / FILE).write_bytes(content)
+    assert read_kept(made.folder) is not None
+    made.delete("q0")
+    assert read_kept(made.folder) is None
+    assert "a0" not in {
+        one.id for one in Suggestions.open(made.folder).suggest(ASKED, 9).suggestions
+    }
+    past, _ = read_kept(made.folder)
+    assert len(past) == 599
+
+
+def test_an_index_that_can_not_be_written_suggests(messages, encoder, tmp_path):
+    made = Index.create(tmp_path / "index", messages, "rejoinder-small")
+    (made.folder / FILE).mkdir()
+    assert Suggestions.open(made.folder, encoder).suggest(ASKED).suggestions
+
+
+def test_without_links_the_message_before_is_answered(encoder):
+    past = [
+        Entry("1", "Where is it?", {"author": "a", "time": 0.0}),
+        Entry("2", "Over there.", {"author": "b", "time": 60.0}),
+    ]
+    [one] = Suggestions.open(past, encoder).suggest("Where is it?").suggestions
+    assert one.reply == "Over there."
 
 
 def test_nobody_answers_themselves(encoder):

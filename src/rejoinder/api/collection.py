@@ -98,6 +98,10 @@ class Collection:
         found = nearest_rows(queries, self.embeddings, most, absent=~wanted)
         yield from zip(*found, strict=True)
 
+    def meeting(self, conditions: Conditions) -> NDArray[np.bool_]:
+        """Returns (N,) bool: which texts meet conditions."""
+        return np.fromiter(map(conditions.meets, self.about), np.bool_, len(self))
+
     @cached_property
     def replies(self) -> list[list[int]]:
         """The indices of the replies to each message."""

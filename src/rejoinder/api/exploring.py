@@ -17,6 +17,7 @@ from rejoinder.api.asked import asked_again
 from rejoinder.api.cluster import cluster
 from rejoinder.api.collection import Collection, messages_of_pairs, open_collection
 from rejoinder.api.dedupe import dedupe
+from rejoinder.api.kept_replies import keep, read_kept
 from rejoinder.api.past_replies import past_replies
 from rejoinder.api.suggest import Suggestions
 from rejoinder.api.topics import Topics
@@ -26,9 +27,7 @@ from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
-from rejoinder.index.where import conditions_of
 from rejoinder.inference.sentence_stream import EncodingProgress
-from rejoinder.inference.suggested import Fitted
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.hashed import (
     read_sealed,
@@ -45,14 +44,12 @@ from rejoinder.models.shipped import DEFAULT
 
 FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
 TOPICS, POINTS, FACTS = "topics.json", "points.bin", "facts.json"
-REPLIES = "replies.safetensors"
-"""In the folder if some messages answer others."""
 SUFFIX = ".explore"
 """What the folder is called, after the name of what it was made from."""
 _DIFFERENT = 0.02
 """Share of messages without a duplicate that may count as asked again. People read the result and
 drop what does not belong there, so that it may be higher than that of `dedupe`."""
-_FORMAT_VERSION = 5
+_FORMAT_VERSION = 6
 _REMEDY = "Remove the folder."
 
 
@@ -73,8 +70,8 @@ class Facts(Record, frozen=True):
     """Facts about the messages that were explored."""
 
     ids: list[str]
-    fitted: Fitted | None
-    """What confidences of suggested replies are worth; None: too few replies to tell."""
+    suggests: bool
+    """Whether some answer others, whose replies can be suggested."""
 
 
 @dataclass(frozen=True)
@@ -223,20 +220,18 @@ def _find(index: Path, out: Path, work: _Work) -> None:
     found = {"topics": topics.topics, "wider": topics.wider, "months": topics.months}
     (out / TOPICS).write_bytes(msgspec.json.encode(found))
     (out / POINTS).write_bytes(_points(topics))
-    facts = Facts(topics.ids, _keep_replies(collection, out))
+    facts = Facts(topics.ids, _keeps_replies(index, collection))
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
 
 
-def _keep_replies(collection: Collection, out: Path) -> Fitted | None:
-    """Writes which messages answer others, if any do; returns what suggestions are worth."""
-    try:
-        past = past_replies(collection, conditions_of({}))
-    except InputError:  # responses alone, or nobody answers others
-        return None
-    if not len(past):
-        return None
-    past.save(out / REPLIES)
-    return Suggestions(past, None).fitted
+def _keeps_replies(index: Path, collection: Collection) -> bool:
+    """Keeps what suggestions need of an index, and returns whether there is anything to suggest."""
+    if collection.of_responses:
+        return False
+    past = past_replies(collection)
+    if len(past) and read_kept(index) is None:
+        keep(index, past, Suggestions(past, None).tried)
+    return len(past) > 0
 
 
 def read_facts(folder: Path) -> Facts:

@@ -9,7 +9,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file, save_file
 
 from rejoinder.api.collection import Collection
 from rejoinder.corpus.core_text import core_of
@@ -21,7 +20,6 @@ from rejoinder.index.words import words_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.suggestions import Replies, denies, without_names
 from rejoinder.io.files.hashed import blake2b_number
-from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
@@ -34,6 +32,10 @@ _LEAST_PAIRS = 50
 
 class Messages(Protocol):
     """What suggestions need of N messages; a `Collection` has it."""
+
+    @property
+    def name(self) -> str:
+        """The path; empty for messages that a program gave."""
 
     @property
     def ids(self) -> Sequence[str]:
@@ -60,6 +62,9 @@ class Messages(Protocol):
         self, queries: Embeddings, most: int, wanted: NDArray[np.bool_]
     ) -> Iterator[tuple[Indices, Embeddings]]:
         """Yields for each query the nearest of the `wanted` messages, and the cosines."""
+
+    def meeting(self, conditions: Conditions) -> NDArray[np.bool_]:
+        """Returns (N,) bool: which messages meet conditions."""
 
 
 @dataclass(frozen=True)
@@ -108,29 +113,6 @@ class PastReplies:
             alike = np.repeat(cosines, np.diff(self._by_message[1])[messages])
             kept = slice(None) if known is None else known[pairs]
             yield pairs[kept][:most], alike[kept][:most]
-
-    def save(self, file: Path) -> None:
-        """Writes which message each reply answers, without texts."""
-        pairs = {"asked": self.asked, "replied": self.replied}
-        small = {name: rows.astype(np.int32) for name, rows in pairs.items()}
-        save_file({**small, "parts": self.parts}, file)
-
-    @classmethod
-    def load(cls, file: Path, collection: Messages) -> "PastReplies":
-        """Reads what `save` wrote of the messages of a collection.
-
-        Raises:
-            InputError: the file is damaged.
-        """
-        try:
-            found = load_file(file)
-            asked, replied = (found[name].astype(np.int64) for name in ("asked", "replied"))
-            parts = found["parts"].astype(np.int8)
-        except UNREADABLE as error:
-            raise InputError(f"{file} is damaged: {error}. Remove its folder.") from None
-        if max(asked.max(initial=0), replied.max(initial=0)) >= len(collection):
-            raise InputError(f"{file} is not of these messages. Remove its folder.")
-        return cls(collection, asked, replied, parts)
 
     def only(self, wanted: NDArray[np.bool_]) -> "PastReplies":
         """Returns the pairs whose replies are `wanted`, (N,) bool of the collection."""
@@ -218,13 +200,13 @@ def replies_of(made: Messages, rows: Indices) -> Replies:
     return Replies(found, denies(texts))
 
 
-def past_replies(made: Collection, conditions: Conditions) -> PastReplies:
-    """Returns the replies of a collection that meet conditions, with the messages they answer.
+def past_replies(made: Collection) -> PastReplies:
+    """Returns the replies of a collection with the messages they answer, if any do.
 
     Replies by the author of the message are left out.
 
     Raises:
-        InputError: there is none, or the collection is an index of responses.
+        InputError: the collection is an index of responses.
     """
     if made.of_responses:
         raise InputError(
@@ -232,20 +214,11 @@ def past_replies(made: Collection, conditions: Conditions) -> PastReplies:
             "build it without, or name the pairs or the export."
         )
     authors = made.column("author")
-    linked = np.flatnonzero(made.answered >= 0).tolist()
     kept = [
         row
-        for row in linked
-        if conditions.meets(made.about[row])
-        and (authors[row] is None or authors[row] != authors[made.answered[row]])
+        for row in np.flatnonzero(made.answered >= 0).tolist()
+        if authors[row] is None or authors[row] != authors[made.answered[row]]
     ]
-    if linked and not kept:
-        values = [f"{name}={one}" for name, some in conditions.values.items() for one in some]
-        raise InputError(
-            f"{made.name} has no reply with {', '.join(values)} to a message by somebody else."
-            if values
-            else f"{made.name}: no message answers one by another author in this time."
-        )
     replied = np.array(kept, np.int64)
     asked = made.answered[replied]
     return PastReplies(made, asked, replied, _parts(made, asked, replied))

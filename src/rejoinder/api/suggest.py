@@ -1,11 +1,14 @@
 """`Suggestions`: replies to a message, from past messages whose replies are known."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.api.adjacent import with_adjacent
 from rejoinder.api.collection import Collection, Given, Model, open_collection
+from rejoinder.api.kept_replies import keep, read_kept
 from rejoinder.api.past_replies import (
     CHECK,
     FIT,
@@ -15,17 +18,17 @@ from rejoinder.api.past_replies import (
     replies_of,
 )
 from rejoinder.errors import InputError
-from rejoinder.index.where import Where, conditions_of
+from rejoinder.index.manifest import FILE as INDEX
+from rejoinder.index.where import Conditions, Where, conditions_of
 from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import one_core_each
 from rejoinder.inference.sentence_stream import EncodingProgress
-from rejoinder.inference.suggested import Fitted, Suggested, Suggestion
+from rejoinder.inference.suggested import Suggested, Suggestion, Tried
 from rejoinder.inference.suggestions import (
     NEIGHBOURS,
     Voted,
     by_response,
     fit_confidence,
-    outcome,
     vote,
     vote_for,
     weights_of,
@@ -37,7 +40,6 @@ from rejoinder.text.normalize import as_strings
 _MOST_HELD_OUT = 1_000
 _LEAST_HELD_OUT = 40
 """Held-out messages without which nothing is fitted."""
-_LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 LEAST = 0.3
 """Confidence of a good answer. A true reply is one of several good ones, so that more are usable
 (docs/measurements/explore.md)."""
@@ -51,9 +53,9 @@ class Suggestions:
         past: PastReplies | None,
         answers: Collection | None,
         confidence: float = LEAST,
-        fitted: Fitted | None = None,
+        tried: Tried | None = None,
     ) -> None:
-        """Prepares suggestions, and fits confidences on threads that are held out unless `fitted`.
+        """Prepares suggestions, and fits confidences on threads that are held out unless `tried`.
 
         `open` reads what this takes.
         """
@@ -61,16 +63,19 @@ class Suggestions:
         made = answers if past is None else past.collection
         if made is None:
             raise InputError("past replies or answers are needed.")
-        self._encoder = made.encoder
+        self.encoder = made.encoder
+        """The model of the embeddings."""
         self.left_out = made.left_out if isinstance(made, Collection) else {}
         """Number of messages of an export that were left out, by the reason."""
         if answers is not None:
             self._canned = replies_of(answers, np.arange(len(answers)))
-            self._responses = self._encoder.encode_response(answers.texts)
-        self.fitted = fitted
-        """None: too few past messages to hold any out."""
-        if past is not None and fitted is None:
-            self.fitted = self._fit(past, confidence)
+            self._responses = self.encoder.encode_response(answers.texts)
+        if past is not None and tried is None:
+            tried = self._fit(past)
+        self.tried = tried
+        """How suggestions did on held-out threads; None: too few past messages to hold any out."""
+        self.fitted = None if tried is None else tried.fitted(confidence)
+        """What they are worth from the asked confidence on."""
 
     @classmethod
     def open(
@@ -111,27 +116,40 @@ class Suggestions:
         if not 0 <= confidence <= 1:
             raise InputError(f"confidence must be from 0 to 1; got {confidence}.")
         conditions = conditions_of(where or {})
-        made = open_collection(
-            source, encoder, columns=columns, threads=threads, progress=progress
-        )  # fmt: skip
-        if not any(made.about):
-            if answers is not None:
-                raise InputError(
-                    f"{made.name or 'what was given'} has texts without replies; past messages "
-                    "with replies are needed to choose among answers by them."
-                )
-            if where:
-                raise InputError("where: answers of a file have no authors, channels or times.")
-            return cls(None, made)
-        past = past_replies(made, conditions)
-        if not len(past):
-            raise InputError(
-                f"{made.name or 'what was given'}: no message is known to answer another. Extract "
-                "pairs first, with --pair adjacent if the export has no links between messages, "
-                "and name their folder."
+        index = Path(source) if isinstance(source, str | Path) else None
+        if index is None or columns is not None or not (index / INDEX).is_file():
+            index = None
+        kept = None if index is None else read_kept(index, encoder, threads)
+        past, tried = kept or (None, None)
+        if past is None:
+            made = open_collection(
+                source, encoder, columns=columns, threads=threads, progress=progress
             )
-        canned = None if answers is None else open_collection(answers, made.encoder)
-        return cls(past, canned, confidence)
+            if not any(made.about):
+                return cls._of_answers(made, where=bool(where), answers=answers is not None)
+            past = past_replies(with_adjacent(made))
+        name, whole = past.collection.name, past
+        if where:
+            past, tried = past.only(past.collection.meeting(conditions)), None
+        if not len(past):
+            raise _no_replies(name, conditions if len(whole) else None)
+        if answers is not None:
+            return cls(past, open_collection(answers, past.collection.encoder), confidence)
+        opened = cls(past, None, confidence, tried)
+        if index is not None and kept is None and not where:
+            keep(index, past, opened.tried)
+        return opened
+
+    @classmethod
+    def _of_answers(cls, made: Collection, *, where: bool, answers: bool) -> "Suggestions":
+        if answers:
+            raise InputError(
+                f"{made.name or 'what was given'} has texts without replies; past messages with "
+                "replies are needed to choose among answers by them."
+            )
+        if where:
+            raise InputError("where: answers of a file have no authors, channels or times.")
+        return cls(None, made)
 
     def suggest(self, message: str, top_k: int = 3) -> Suggested:
         """Returns the `top_k` best replies to a message, of those that say different things.
@@ -147,7 +165,7 @@ class Suggestions:
             raise InputError(f"message must be a string; got a {type(message).__name__}.")
         top_k = whole_number("top_k", top_k)
         [message] = as_strings([message])
-        query = self._encoder.encode([message])
+        query = self.encoder.encode([message])
         [(places, similarities, voted)] = self._voted(query, None)
         found = voted.folded(top_k)
         best = [int(group[0]) for group in found]
@@ -218,7 +236,7 @@ class Suggestions:
         """Returns the (C,) response scores of canned answers."""
         return np.asarray(self._responses @ query, np.float64)
 
-    def _fit(self, past: PastReplies, threshold: float) -> Fitted | None:
+    def _fit(self, past: PastReplies) -> Tried | None:
         """Fits confidences on one part of the past, and tries them on another.
 
         Both are answered from the rest. Returns None if there is too little of it.
@@ -228,12 +246,7 @@ class Suggestions:
             return None
         confidence = fit_confidence(scores, right)
         others, rightly, same_words = self._tried(past, CHECK)
-        chances = confidence(others)
-        return Fitted(
-            confidence, len(scores), threshold, outcome(chances, rightly, threshold),
-            int((same_words & (chances >= threshold)).sum()),
-            {level: outcome(chances, rightly, level) for level in _LEVELS},
-        )  # fmt: skip
+        return Tried(confidence, len(scores), confidence(others), rightly, same_words)
 
     def _tried(
         self, past: PastReplies, part: int
@@ -256,3 +269,18 @@ class Suggestions:
             return scores, *past.judged(messages, past.replies.at(best), past.texts(best))
         texts = [self._answers.texts[row] for row in best.tolist()]
         return scores, *past.judged(messages, self._canned.at(best), texts)
+
+
+def _no_replies(name: str, conditions: Conditions | None) -> InputError:
+    """Returns the error of a past without replies, or without one that meets conditions."""
+    if conditions is None:
+        return InputError(
+            f"{name or 'what was given'}: no message is known to answer another. Extract pairs "
+            "first (--pair adjacent, --within), and name their folder."
+        )
+    values = [f"{key}={one}" for key, some in conditions.values.items() for one in some]
+    return InputError(
+        f"{name} has no reply with {', '.join(values)} to a message by somebody else."
+        if values
+        else f"{name}: no message answers one by another author in this time."
+    )

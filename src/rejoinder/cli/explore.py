@@ -107,12 +107,11 @@ def explore(
 
 def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "Explored":
     """Returns what was found in the conversations with a name."""
-    from rejoinder.api.exploring import ASKED, POINTS, REPLIES, TOPICS, read_facts
+    from rejoinder.api.exploring import ASKED, POINTS, TOPICS, read_facts
     from rejoinder.api.suggester import Suggester
     from rejoinder.serve.explored import Explored
 
-    facts, replies = read_facts(ready.folder), ready.folder / REPLIES
-    suggest = Suggester(ready.index, replies, facts.fitted, threads) if replies.is_file() else None
+    facts = read_facts(ready.folder)
     return Explored(
         name,
         str(ready.index),
@@ -120,7 +119,7 @@ def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "
         topics=(ready.folder / TOPICS).read_bytes(),
         points=(ready.folder / POINTS).read_bytes(),
         ids=facts.ids,
-        suggest=suggest,
+        suggest=Suggester(ready.index, threads) if facts.suggests else None,
     )
 
 

@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rejoinder.inference.suggestions import Confidence, Outcome
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.inference.suggestions import Confidence, Outcome, outcome
+from rejoinder.measures import Floats
+
+_LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
 @dataclass(frozen=True)
@@ -86,3 +92,27 @@ class Fitted:
                 for least, one in self.at.items()
             ],
         }
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Confidences that were fitted on held-out threads, and how they did on N other messages."""
+
+    confidence: Confidence
+    fitted_on: int
+    """Number of messages that they were fitted on."""
+    chances: Floats
+    """(N,) float64, the confidences of the best suggestions to the other messages."""
+    right: NDArray[np.bool_]
+    """(N,) bool: whether those say nearly the same as a true reply."""
+    same_words: NDArray[np.bool_]
+    """(N,) bool: whether they also say it in the same words."""
+
+    def fitted(self, threshold: float) -> Fitted:
+        """Returns what suggestions of at least a confidence are worth."""
+        return Fitted(
+            self.confidence, self.fitted_on, threshold,
+            outcome(self.chances, self.right, threshold),
+            int((self.same_words & (self.chances >= threshold)).sum()),
+            {level: outcome(self.chances, self.right, level) for level in _LEVELS},
+        )  # fmt: skip
