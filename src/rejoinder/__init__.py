@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rejoinder.api.finetuning import finetune
     from rejoinder.api.scorer import fit_scorer
     from rejoinder.api.suggest import Suggestions
-    from rejoinder.api.topics import Topic, Topics
+    from rejoinder.api.topics import Topics
     from rejoinder.api.training import train
     from rejoinder.corpus.extract import extract
     from rejoinder.errors import (
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rejoinder.inference.scoring.opened import Scorer
     from rejoinder.inference.scoring.scorer import ScoredPair
     from rejoinder.inference.search import Hit
+    from rejoinder.inference.topic import Topic
     from rejoinder.interfaces.scikit_learn import SentenceEmbedder
 
 __all__ = [
@@ -96,7 +97,7 @@ _MODULES = {
     "Scorer": "inference.scoring.opened",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "inference.encoder",
-    "Topic": "api.topics",
+    "Topic": "inference.topic",
     "Topics": "api.topics",
     "Suggestions": "api.suggest",
     "adapt": "api.adaptation",

@@ -3,15 +3,14 @@
 import orjson
 import pytest
 from fastapi.routing import APIRoute
-from msgspec import to_builtins
 from pydantic import TypeAdapter
 
 from rejoinder import Index
-from rejoinder.api.topics import Topic
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.inference.asked import Asked, Reply
 from rejoinder.inference.suggested import Suggested, Suggestion
+from rejoinder.inference.topic import FoundTopics, Topic
 from rejoinder.serve.app import create_app
 from rejoinder.serve.explored import Explored
 from rejoinder.serve.routes import ROUTERS
@@ -73,7 +72,7 @@ def indexed(model, tmp_path_factory):
     [reply] = [Reply("2", "Ten.", None, 7.0, 1)]
     asked = Asked("1", TEXTS[0], 2, 2, 3.0, 4.0, ["Your age?"], ["1", "4"], [reply], 1, True)
     topic = Topic(0, "a, b", ("a", "b"), ("a b",), ("1",), 1, None, {"2024-01": 1})
-    topics = {"topics": [to_builtins(topic)], "wider": [], "months": {"2024-01": 1}}
+    topics = FoundTopics((topic,), (), {"2024-01": 1})
 
     def suggest(message, top_k, author):
         one = Suggestion("Ten.", 0.5, 1.0, top_k, "Your age?", 0.9, "2", {"author": author})

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-import msgspec
 import numpy as np
 
 from rejoinder.api.collection import Collection, Given, Model, open_collection
-from rejoinder.api.topics import ModelFacts, Topic, Topics, months_of
+from rejoinder.api.topics import ModelFacts, Topics, months_of
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.index.where import Where
 from rejoinder.inference.inputs import whole_number
+from rejoinder.inference.topic import Topic
 from rejoinder.inference.topic_map import map_of
 from rejoinder.inference.topic_words import TextWords, distinctive_words, words_of
 from rejoinder.inference.topics import TopicCentres, find_topics, typical_rows, wider_topics
@@ -216,7 +216,7 @@ def _topic(
 
 
 def _counted(topic: Topic, members: np.ndarray, times: Floats) -> Topic:
-    return msgspec.structs.replace(topic, size=int(members.sum()), months=months_of(times[members]))
+    return replace(topic, size=int(members.sum()), months=months_of(times[members]))
 
 
 def _children(topics: tuple[Topic, ...], parent: int) -> list[int]:

@@ -28,6 +28,7 @@ from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress
+from rejoinder.inference.topic import FoundTopics
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.hashed import (
     read_sealed,
@@ -217,7 +218,7 @@ def _find(index: Path, out: Path, work: _Work) -> None:
     asked = asked_again(collection, duplicates, linked=collection is opened)
     (out / ASKED).write_bytes(msgspec.json.encode(asked))
     topics = cluster(collection, threads=work.threads, progress=work.watch.stage)
-    found = {"topics": topics.topics, "wider": topics.wider, "months": topics.months}
+    found = FoundTopics(topics.topics, topics.wider, topics.months)
     (out / TOPICS).write_bytes(msgspec.json.encode(found))
     (out / POINTS).write_bytes(_points(topics))
     facts = Facts(topics.ids, _keeps_replies(index, collection))

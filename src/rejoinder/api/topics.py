@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
+from rejoinder.inference.topic import Topic
 from rejoinder.inference.topic_map import TopicMap
 from rejoinder.inference.topics import TopicCentres
 from rejoinder.io.files.atomic import new_folder
@@ -22,27 +23,6 @@ from rejoinder.protocols import Embeddings
 FILE, _MESSAGES, _CENTRES = "topics.json", "messages.jsonl", "centres.safetensors"
 _VERSION = 1
 _REMEDY = "Write it again with rejoinder cluster."
-
-
-class Topic(Record, frozen=True):
-    """A topic, or a wider one."""
-
-    id: Count
-    """Topics are numbered from 0 on, the largest first; wider ones follow."""
-    name: str
-    """Its three most distinctive words."""
-    words: tuple[str, ...]
-    """Distinctive words, the best first."""
-    typical: tuple[str, ...]
-    """Typical messages, the best first."""
-    typical_ids: tuple[str, ...]
-    """Their ids."""
-    size: Count
-    """Number of messages."""
-    parent: Count | None
-    """The id of its wider topic, if others are in that, too."""
-    months: dict[str, Count]
-    """Messages a month, such as `2024-01`, in UTC; of those whose time is known."""
 
 
 class ModelFacts(Record, frozen=True):

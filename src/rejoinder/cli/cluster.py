@@ -29,7 +29,8 @@ from rejoinder.cli.sources import SourceArgument, open_source, working_on
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.topics import Topic, Topics
+    from rejoinder.api.topics import Topics
+    from rejoinder.inference.topic import Topic
 
 EXAMPLES = epilog(
     "rejoinder cluster slack_export.zip",

@@ -3,12 +3,13 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from rejoinder.index.hits import IndexedText
 from rejoinder.inference.asked import Asked
 from rejoinder.inference.suggested import Suggested
+from rejoinder.inference.topic import FoundTopics
 from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.explored import Explored
 from rejoinder.serve.fields import RequestBody, TeiError, Text, TopK, failures
@@ -23,35 +24,7 @@ async def asked(request: Request) -> Response:
     return _answer(_explored(request).asked)
 
 
-class Topic(BaseModel):
-    """A topic, or a wider one that holds several."""
-
-    id: int
-    name: str
-    """Its three most distinctive words."""
-    words: list[str]
-    """Distinctive words, the best first."""
-    typical: list[str]
-    """Typical messages."""
-    typical_ids: list[str]
-    size: int
-    """Number of messages."""
-    parent: int | None
-    """Id of its wider topic."""
-    months: dict[str, int]
-    """Number of messages by month, such as `2024-01`."""
-
-
-class Topics(BaseModel):
-    """What messages are about."""
-
-    topics: list[Topic]
-    wider: list[Topic]
-    months: dict[str, int]
-    """Number of all messages by month."""
-
-
-@router.get("/topics", response_model=Topics)
+@router.get("/topics", response_model=FoundTopics)
 async def topics(request: Request) -> Response:
     """List what the messages are about."""
     return _answer(_explored(request).topics)
