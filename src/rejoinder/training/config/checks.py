@@ -80,9 +80,16 @@ def _tasks(config: RunConfig) -> Iterator[tuple[str, str]]:
     for number, task in enumerate(config.tasks):
         if len(task.data) == 1:
             yield f"tasks.{number}.power", "the task has a single file"
-        if config.training.row_init == "random" and isinstance(task, ParaphraseTask):
-            yield f"tasks.{number}.retrofit", 'training.row_init is "random"'
-            yield f"tasks.{number}.interleave", 'training.row_init is "random"'
+        if isinstance(task, ParaphraseTask):
+            yield from _initial_rows(config, f"tasks.{number}")
+
+
+def _initial_rows(config: RunConfig, task: str) -> Iterator[tuple[str, str]]:
+    if config.training.row_init == "random":
+        for key in ("retrofit", "interleave", "inflections"):
+            yield f"{task}.{key}", 'training.row_init is "random"'
+    elif config.text.kind != "words":
+        yield f"{task}.inflections", "text.kind is not words, and parts of words have no forms"
 
 
 _RULES: Mapping[str, _Rules] = {

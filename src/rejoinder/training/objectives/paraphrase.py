@@ -18,6 +18,9 @@ class ParaphraseTask(LabelledTask):
     interleave: bool = False
     """Learn the initial rows of these groups' words from each two texts as one, their words in
     turns: translations stand next to each other then. Needs training.row_init."""
+    inflections: bool = False
+    """Move the initial rows of single words of these groups and of their regular forms (-s, -ing,
+    -ed) towards each other. Needs training.row_init, and text of words."""
 
 
 PARAPHRASE = ObjectiveKind(

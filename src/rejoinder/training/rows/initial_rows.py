@@ -1,9 +1,10 @@
 """The rows that words start training with, learned from the text of a run before its first step.
 
-Synonyms and definitions can move them (Faruqui et al. 2015).
+Synonyms and definitions can move them (Faruqui et al. 2015), and regular forms of the same word.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -29,6 +30,7 @@ from rejoinder.training.data.preparation import (
 from rejoinder.training.data.stream import read_without
 from rejoinder.training.objectives.paraphrase import ParaphraseTask
 from rejoinder.training.rows.cooccurrence import Cooccurrences
+from rejoinder.training.rows.inflections import inflection_links
 
 _SEED = 0
 """Rows are learned from the data, as the vocabulary is: runs of several seeds share them."""
@@ -66,15 +68,27 @@ def learn_rows(
             counts.add(interleave(file.content, features(file.content.texts)))
     rows = counts.rows(_width(config, features))
     function_words = counts.most_frequent(FUNCTION_WORDS)
-    links = [
-        links_of(file.content, features(file.content.texts), len(rows), function_words)
+    groups = _groups(labelled, "retrofit")
+    if groups:
+        links = [links_of(each, features(each.texts), len(rows), function_words) for each in groups]
+        rows = retrofitted(rows, sum(links))
+    inflected = _groups(labelled, "inflections")
+    if inflected and isinstance(features, WordFeatures):
+        lemmas = chain.from_iterable(each.texts for each in inflected)
+        vocabulary = features.vocabulary.words
+        rows = retrofitted(rows, inflection_links(vocabulary, map(str.lower, lemmas), len(rows)))
+    return rows.astype(np.float16)
+
+
+def _groups(labelled: LabelledTasks, setting: str) -> list[GroupText]:
+    """Returns the files of paraphrase tasks that have a setting, which is off by default."""
+    return [
+        file.content
         for task, files in labelled
+        if isinstance(task, ParaphraseTask) and getattr(task, setting)
         for file in files
-        if isinstance(task, ParaphraseTask)
-        and task.retrofit
-        and isinstance(file.content, GroupText)
+        if isinstance(file.content, GroupText)
     ]
-    return (retrofitted(rows, sum(links)) if links else rows).astype(np.float16)
 
 
 @torch.no_grad()
