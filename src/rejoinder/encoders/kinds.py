@@ -31,11 +31,12 @@ class WordSizes(Struct, frozen=True):
     words: Size
     unknown_buckets: SizeOrNone
     bigram_buckets: SizeOrNone
+    letter_buckets: SizeOrNone = 0
 
     @property
     def rows(self) -> int:
-        """Number of rows of words: known ones, and buckets of the others."""
-        return self.words + self.unknown_buckets
+        """Number of rows of words: known ones, and buckets of the others and of their letters."""
+        return self.words + self.unknown_buckets + self.letter_buckets
 
 
 class SubwordSizes(Struct, frozen=True):

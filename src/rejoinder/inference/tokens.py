@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rejoinder.text.features import TextFeatures, WordFeatures
+from rejoinder.text.letters import letter_sequences
 from rejoinder.text.normalize import as_strings, find_tokens, normalize_text
 from rejoinder.text.subwords import SubwordFeatures
 
@@ -43,7 +44,14 @@ def _words(features: WordFeatures, text: str) -> list[Token]:
         features.vocabulary.index,
         located_tokens(text, features.normalize),
     )
-    read = [each for each in found if features.unknown_buckets or each[0] in index]
+    if features.letter_buckets:
+        found = [
+            (part, start, stop)
+            for word, start, stop in found
+            for part in ([word] if word in index else letter_sequences(word))
+        ]
+    every = features.unknown_buckets or features.letter_buckets
+    read = [each for each in found if every or each[0] in index]
     if len(ids) > len(read):  # two known words next to each other make a bigram
         read += [
             (f"{left[0]} {right[0]}", left[1], right[2])

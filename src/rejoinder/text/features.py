@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import ModelError
 from rejoinder.io.formats.decoding import Count, decoded
 from rejoinder.text.buckets import bigram_buckets
+from rejoinder.text.letters import with_letters
 from rejoinder.text.marks import fold_all, fold_marks
 from rejoinder.text.normalize import FOLDED, RULES, as_strings, normalize_text, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
@@ -41,11 +42,14 @@ class WordFeatures:
     `len(vocabulary) + b`."""
     fold_marks: bool = False
     """Whether letters are read without their marks."""
+    letter_buckets: int = 0
+    """Number of buckets of the letters of unknown words. Bucket b has the id
+    `len(vocabulary) + unknown_buckets + b`."""
 
     @property
     def words(self) -> int:
-        """Number of ids of words: known words and buckets of unknown ones."""
-        return len(self.vocabulary) + self.unknown_buckets
+        """Number of ids of words: known words, buckets of unknown ones and of their letters."""
+        return len(self.vocabulary) + self.unknown_buckets + self.letter_buckets
 
     @property
     def rows(self) -> int:
@@ -55,6 +59,9 @@ class WordFeatures:
     def __call__(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence's words in order, then those of its bigrams."""
         texts = self.texts(sentences)
+        if self.letter_buckets:
+            batch = self.word_ids(texts, keep_unknown=True)
+            return with_letters(batch, texts, len(self.vocabulary), self.letter_buckets)
         if not self.buckets:
             return self.word_ids(texts)
         batch = self.word_ids(texts, keep_unknown=True)
@@ -112,6 +119,7 @@ class WordFeatures:
             "words": len(self.vocabulary),
             "bigram_buckets": self.buckets,
             "unknown_buckets": self.unknown_buckets,
+            **({"letter_buckets": self.letter_buckets} if self.letter_buckets else {}),
         }
 
     def save(self, folder: Path) -> list[str]:
@@ -131,6 +139,7 @@ class _Config(Struct, frozen=True):
     words: Count = 0
     bigram_buckets: Count = 0
     unknown_buckets: Count = 0
+    letter_buckets: Count = 0
     subwords: Count = 0
     max_tokens: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
 
@@ -157,7 +166,11 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
             "folder is damaged."
         )
     return WordFeatures(
-        vocabulary, facts.bigram_buckets, facts.unknown_buckets, facts.rules == FOLDED
+        vocabulary,
+        facts.bigram_buckets,
+        facts.unknown_buckets,
+        facts.rules == FOLDED,
+        facts.letter_buckets,
     )
 
 

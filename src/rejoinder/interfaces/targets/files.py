@@ -38,6 +38,8 @@ def obstacle(model: ModelContents) -> str | None:
         return f"has {len(model.encoder['layers'])} dense layers after the sum of word vectors"
     if features.fold_marks:
         return "reads letters without their marks, by a rule that other libraries lack"
+    if features.letter_buckets:
+        return f"has {features.letter_buckets:,} rows of letters of unknown words"
     if features.buckets:
         return f"has {features.buckets:,} rows of pairs of neighbouring words"
     if features.unknown_buckets:
