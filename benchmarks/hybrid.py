@@ -36,6 +36,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rejoinder import Index, IndexHit, extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.corpus.texts import entries_of
@@ -139,9 +141,9 @@ def _found(name: str, index: Index, wanted: Sequence[Wanted]) -> list[dict[str, 
     numbers = {name: number for number, name in enumerate(names)}
     for weight in WEIGHTS:
         both = zip(lists["semantic"], lists["words"], strict=True)
-        places = ([[(0.0, 0, numbers[n]) for n in ids] for ids in pair] for pair in both)
+        places = ([np.array([numbers[n] for n in ids], np.int64) for ids in pair] for pair in both)
         fused = [fuse(first, second, weight, DEPTH) for first, second in places]
-        lists[f"hybrid {weight}"] = [[names[row] for _, _, row in found] for found in fused]
+        lists[f"hybrid {weight}"] = [[names[n] for n in found.places.tolist()] for found in fused]
     about = {"set": name, "texts": len(index), "queries": len(queries)}
     goods = [good for _, good in wanted]
     return [about | {"mode": mode} | _scores(ids, goods) for mode, ids in lists.items()]

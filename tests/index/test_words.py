@@ -264,23 +264,23 @@ def test_segments_that_are_released_are_searched_alike(tmp_path, monkeypatch):
     assert index.matching(queries) == before
 
 
-PLACES = [(-1.0, 0, row) for row in range(5)]
+MEANING, FOUND = np.arange(5), np.array([3, 1 << 32])
 
 
 def test_fusion_adds_shares_of_places():
-    words = [(-9.0, 0, 3), (-8.0, 1, 0)]
-    found = hybrid.fuse(PLACES, words, 0.25, 10)
-    scores = {(number, row): -score for score, number, row in found}
-    assert scores[0, 3] == pytest.approx(0.25 / 64 + 0.75 / 61)
-    assert scores[1, 0] == pytest.approx(0.75 / 62)
-    assert [place[1:] for place in found[:2]] == [(0, 3), (1, 0)]
-    assert hybrid.fuse(PLACES, words, 0.25, 1) == found[:1]
+    found = hybrid.fuse(MEANING, FOUND, 0.25, 10)
+    scores = dict(zip(found.places.tolist(), found.scores.tolist(), strict=True))
+    assert scores[3] == pytest.approx(0.25 / 64 + 0.75 / 61)
+    assert scores[1 << 32] == pytest.approx(0.75 / 62)
+    assert found.places.tolist() == [3, 1 << 32, 0, 1, 2, 4]
+    assert hybrid.fuse(MEANING, FOUND, 0.25, 1).places.tolist() == [3]
+    assert not len(hybrid.fuse(MEANING[:0], FOUND[:0], 0.25, 10).places)
 
 
-@pytest.mark.parametrize(("weight", "kept"), [(1, PLACES), (0, [(-9.0, 0, 3), (-8.0, 1, 0)])])
+@pytest.mark.parametrize(("weight", "kept"), [(1, MEANING), (0, FOUND)])
 def test_a_weight_of_all_gives_one_list(weight, kept):
-    found = hybrid.fuse(PLACES, [(-9.0, 0, 3), (-8.0, 1, 0)], weight, 10)
-    assert [place[1:] for place in found] == [place[1:] for place in kept]
+    found = hybrid.fuse(MEANING, FOUND, weight, 10)
+    assert found.places.tolist() == kept.tolist()
 
 
 TEXTS = ["How old are you?", "What is your age?", "I lost my XK-47 key.", "Where do you live?"]

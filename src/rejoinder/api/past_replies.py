@@ -90,6 +90,16 @@ class PastReplies:
         counts = np.bincount(self.asked, minlength=len(self.collection))
         return np.argsort(self.asked, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
 
+    @cached_property
+    def _answered(self) -> NDArray[np.bool_]:
+        """(N,) bool of the collection: the messages of the pairs."""
+        return self._messages_of(self.asked)
+
+    def _messages_of(self, asked: Indices) -> NDArray[np.bool_]:
+        found = np.zeros(len(self.collection), np.bool_)
+        found[asked] = True
+        return found
+
     def of(self, messages: Indices) -> Indices:
         """Returns the pairs of some messages, message by message."""
         order, begins = self._by_message
@@ -106,11 +116,11 @@ class PastReplies:
             most: Number of pairs.
             known: (P,) bool, pairs to find; None means all.
         """
-        wanted = np.zeros(len(self.collection), np.bool_)
-        wanted[self.asked if known is None else self.asked[known]] = True
+        wanted = self._answered if known is None else self._messages_of(self.asked[known])
+        _, begins = self._by_message
         for messages, cosines in self.collection.nearest(queries, most, wanted):
             pairs = self.of(messages)
-            alike = np.repeat(cosines, np.diff(self._by_message[1])[messages])
+            alike = np.repeat(cosines, begins[messages + 1] - begins[messages])
             kept = slice(None) if known is None else known[pairs]
             yield pairs[kept][:most], alike[kept][:most]
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.corpus.shards import Pairs
-from rejoinder.index.hits import Found, IndexHit
+from rejoinder.index.hits import IndexHit
 from rejoinder.index.hybrid import DEPTH, fuse
 from rejoinder.index.indexing import Index
 from rejoinder.inference.encoder import SentenceEncoder
@@ -15,7 +16,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 WEIGHTS = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)
 """The shares of meaning that are tried. Of equally good ones the first is taken."""
 _QUERIES = 1_000
-_Places = Sequence[int]
+_Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -55,26 +56,22 @@ def search_weight(encoder: SentenceEncoder, pairs: Pairs, folder: Path) -> Searc
 
 
 def _places(hits: Sequence[IndexHit]) -> _Places:
-    return [int(hit.id) for hit in hits]
+    return np.array([int(hit.id) for hit in hits], np.int64)
 
 
 def _fused(meaning: Sequence[_Places], words: Sequence[_Places], weight: float) -> list[_Places]:
-    both = zip(map(_as_found, meaning), map(_as_found, words), strict=True)
-    return [[row for *_, row in fuse(first, second, weight, DEPTH)] for first, second in both]
-
-
-def _as_found(places: _Places) -> Found:
-    return [(0.0, 0, place) for place in places]
+    both = zip(meaning, words, strict=True)
+    return [fuse(first, second, weight, DEPTH).places for first, second in both]
 
 
 def _mrr(found: Sequence[_Places], right: Sequence[int]) -> float:
     """Returns the mean of 1 / place of what is right.
 
-    >>> _mrr([[4, 7], [5]], [7, 6])
+    >>> _mrr([np.array([4, 7]), np.array([5])], [7, 6])
     0.25
     """
     ranks = [
-        1 / (1 + places.index(one)) if one in places else 0.0
+        sum(1 / (1 + place) for place in np.flatnonzero(places == one).tolist())
         for places, one in zip(found, right, strict=True)
     ]
     return float(np.mean(ranks))

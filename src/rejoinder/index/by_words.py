@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.index.hits import Found, placed
+from rejoinder.index.hits import Found, best_of, placed
 from rejoinder.index.keys import keys_of
 from rejoinder.index.matcher import WordQueries
 from rejoinder.index.segment import BY_WORDS, Absent, Segment
@@ -28,12 +28,12 @@ def search_by_words(
     """
     for segment in segments:
         segment.refuse_cut(BY_WORDS)
-    results: list[Found] = [[] for _ in queries]
+    results: list[list[Found]] = [[] for _ in queries]
     matchers = [segment.matcher for segment in segments]
     texts = sum(segment.entry.count for segment in segments)
     length = sum(matcher.length for matcher in matchers)
     if not length:
-        return results
+        return [best_of((), top_k) for _ in queries]
     words = [Counter(words_of(query)) for query in queries]
     distinct = list(dict.fromkeys(chain.from_iterable(words)))
     keys = keys_of(distinct)
@@ -48,13 +48,10 @@ def search_by_words(
         here = WordQueries(
             places[wanted[known]], weights[known], offsets_of(known.astype(np.int64))[begins]
         )
-        for result, hits in zip(
-            results, matcher.best(here, length / texts, top_k, hidden), strict=True
-        ):
-            result += placed(number, *hits)
-    if len(matchers) == 1:
-        return results
-    return [sorted(result)[:top_k] for result in results]
+        best = matcher.best(here, length / texts, top_k, hidden)
+        for parts, (rows, scores) in zip(results, best, strict=True):
+            parts.append(Found(placed(number, rows), scores))
+    return [best_of(parts, top_k) for parts in results]
 
 
 def _wanted(

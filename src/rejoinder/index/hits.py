@@ -10,13 +10,21 @@ from numpy.typing import NDArray
 from rejoinder.index.context import Conversations, Place
 from rejoinder.index.segment import Segment
 
-Found = list[tuple[float, int, int]]
-"""Negated scores, segments, and rows in them: sorted, the best come first."""
-
+_ROW_BITS = 32
 _RELEASED = 16
 """After the hits of so many queries, a large index is released from memory."""
 _KEPT_BYTES = 1 << 31
 """An index whose embeddings have at most so many bytes stays in memory once it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The K texts that were found for a query, the best first; of equally good ones the oldest."""
+
+    places: NDArray[np.int64]
+    """(K,) int64, see `placed`."""
+    scores: NDArray[np.floating]
+    """(K,)"""
 
 
 @dataclass(frozen=True)
@@ -46,11 +54,32 @@ class IndexHit:
     """Likewise the messages after it."""
 
 
-def placed(number: int, rows: NDArray[np.integer], scores: NDArray[np.float32]) -> Found:
-    """Returns the places of (N,) rows of the segment with a number."""
-    return [
-        (-score, number, row) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
-    ]
+def placed(number: int, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Returns the places of (N,) rows of the segment with a number, in the order of addition."""
+    return np.asarray((number << _ROW_BITS) + rows.astype(np.int64))
+
+
+def segments_and_rows(
+    places: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the numbers of the segments of (N,) places, and the rows in them."""
+    return places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
+
+
+def best_of(parts: Sequence[Found], top_k: int) -> Found:
+    """Returns the `top_k` best of what was found in different segments."""
+    if len(parts) == 1:
+        return Found(parts[0].places[:top_k], parts[0].scores[:top_k])
+    places = np.concatenate([np.empty(0, np.int64), *(part.places for part in parts)])
+    scores = np.concatenate([np.empty(0, np.float32), *(part.scores for part in parts)])
+    order = np.lexsort((places, -scores))[:top_k]
+    return Found(places[order], scores[order])
+
+
+def unscored(places: Sequence[Place]) -> Found:
+    """Returns texts at some places with the score 0."""
+    found = [(number << _ROW_BITS) + row for number, row in places]
+    return Found(np.array(found, np.int64), np.zeros(len(found)))
 
 
 def is_large(segments: Sequence[Segment]) -> bool:
@@ -69,16 +98,17 @@ def hits_of(
         segment, row = segments[place[0]], place[1]
         return IndexedText(segment.ids[row], segment.texts[row], segment.about(row))
 
-    def hit(negated: float, number: int, row: int) -> IndexHit:
+    def hit(number: int, row: int, score: float) -> IndexHit:
         segment = segments[number]
-        known = segment.ids[row], -negated, segment.texts[row], segment.about(row)
+        known = segment.ids[row], score, segment.texts[row], segment.about(row)
         if not context:
             return IndexHit(*known)
         before, after = conversations.around((number, row), context)
         return IndexHit(*known, [*map(text, before)], [*map(text, after)])
 
     for number, found in enumerate(results):
-        hits.append([hit(*place) for place in found])
+        numbers, rows = segments_and_rows(found.places)
+        hits.append(list(map(hit, numbers.tolist(), rows.tolist(), found.scores.tolist())))
         # for each place that is read, the system maps up to 2 MB of the file
         if large and (number % _RELEASED == 0 or number == len(results) - 1):
             for segment in segments:

@@ -4,8 +4,10 @@ A text in place r of a list gets a share of 1 / (60 + r) from it, and the sum of
 The scores of the lists do not matter, so cosines and BM25 need no common scale.
 """
 
-from collections import defaultdict
 from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.index.hits import Found
@@ -18,25 +20,25 @@ DEPTH = 100
 """Least number of texts that each list has, where the index has them."""
 
 
-def fuse(meaning: Found, words: Found, weight: float, top_k: int) -> Found:
+def fuse(meaning: NDArray[np.int64], words: NDArray[np.int64], weight: float, top_k: int) -> Found:
     """Returns the best `top_k` of two lists.
 
-    >>> fuse([(-0.9, 0, 5), (-0.8, 0, 7)], [(-12.0, 0, 7)], 0.5, 1) == [
-    ...     (-(0.5 / 62 + 0.5 / 61), 0, 7)
-    ... ]
-    True
+    >>> found = fuse(np.array([5, 7]), np.array([7]), 0.5, 1)
+    >>> found.places.tolist(), found.scores.tolist() == [0.5 / 62 + 0.5 / 61]
+    ([7], True)
 
     Args:
-        meaning: Texts by meaning, best first.
-        words: Texts by words, best first.
+        meaning: (N,) int64, places of texts by meaning, best first.
+        words: (M,) int64, places of texts by words, best first.
         weight: Share of `meaning`, from 0 to 1.
         top_k: Number of texts.
     """
-    scores: defaultdict[tuple[int, int], float] = defaultdict(float)
-    for found, share in ((meaning, weight), (words, 1 - weight)):
-        for place, (_, number, row) in enumerate(found if share else (), 1):
-            scores[number, row] += share / (K + place)
-    return sorted((-score, *place) for place, score in scores.items())[:top_k]
+    lists = [(found, share) for found, share in ((meaning, weight), (words, 1 - weight)) if share]
+    shares = [share / np.arange(K + 1.0, K + 1 + len(found)) for found, share in lists]
+    places, of = np.unique(np.concatenate([found for found, _ in lists]), return_inverse=True)
+    scores = np.asarray(np.bincount(of, np.concatenate(shares), len(places)), np.float64)
+    best = np.argsort(-scores, kind="stable")[:top_k]
+    return Found(places[best], scores[best])
 
 
 def check_mode(mode: str, weight: float | None) -> None:

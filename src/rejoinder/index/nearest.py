@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.index.hits import Found, is_large, placed
+from rejoinder.index.hits import Found, best_of, is_large, placed
 from rejoinder.index.lists import Lists
 from rejoinder.index.segment import Absent, Segment
 from rejoinder.protocols import Embeddings
@@ -42,20 +42,20 @@ def search_segments(
     """
     for segment in segments:
         segment.refuse_cut()
-    results: list[Found] = [[] for _ in queries]
+    results: list[list[Found]] = [[] for _ in queries]
     listed = {i: segment.lists for i, segment in enumerate(segments) if segment.lists and not exact}
     for number, segment in enumerate(segments):
         if number not in listed:
-            nearest = segment.nearest(queries, top_k, absent[number])
-            for found, *hits in zip(results, *nearest, strict=True):
-                found += placed(number, *hits)
+            rows, scores = segment.nearest(queries, top_k, absent[number])
+            for parts, *found in zip(results, placed(number, rows), scores, strict=True):
+                parts.append(Found(*found))
     large = is_large(segments)
     for begin in range(0, len(queries) if listed else 0, _QUERIES):
         block = queries[begin : begin + _QUERIES]
         rough = _candidates(segments, listed, block, top_k)
         for index, (query, places) in enumerate(zip(block, rough, strict=True)):
             results[begin + index] += _scored(segments, places, query, top_k, large=large)
-    return [sorted(found)[:top_k] for found in results]
+    return [best_of(parts, top_k) for parts in results]
 
 
 def _candidates(
@@ -107,12 +107,16 @@ def _scored(
     top_k: int,
     *,
     large: bool,
-) -> Found:
+) -> list[Found]:
+    """Returns the `top_k` best of candidates by their true scores, of each segment."""
     numbers, rows = places
-    found: Found = []
-    for number in np.unique(numbers).tolist():
+    found = []
+    for number in np.flatnonzero(np.bincount(numbers)).tolist():
         here = np.sort(rows[numbers == number])
         scores = segments[number].scores(here, query, map_file=not large)
-        best = np.lexsort((here, -scores))[:top_k]
-        found += placed(number, here[best], scores[best])
+        if top_k < len(scores):
+            kept = scores >= np.partition(scores, -top_k)[-top_k]
+            here, scores = here[kept], scores[kept]
+        best = np.argsort(-scores, kind="stable")[:top_k]
+        found.append(Found(placed(number, here[best]), scores[best]))
     return found

@@ -9,7 +9,7 @@ import numpy as np
 from rejoinder.errors import InputError
 from rejoinder.index.by_words import search_by_words
 from rejoinder.index.fields import refuse_unmet
-from rejoinder.index.hits import Found, IndexedText, IndexHit, hits_of
+from rejoinder.index.hits import Found, IndexedText, IndexHit, hits_of, unscored
 from rejoinder.index.hybrid import DEPTH, Mode, check_mode, fuse
 from rejoinder.index.manifest import FILE, REMEDY, read_manifest
 from rejoinder.index.nearest import search_segments
@@ -128,8 +128,7 @@ class IndexReader:
             InputError: no text has the id, or as in `nearest`.
         """
         self.reload()
-        [(part, row)] = self._known_places(name)
-        [[hit]] = self._hits([[(0.0, part, row)]], context)
+        [[hit]] = self._hits([unscored(self._known_places(name))], context)
         return hit
 
     def known(self, ids: list[str]) -> list[IndexedText]:
@@ -140,7 +139,7 @@ class IndexReader:
         """
         self.reload()
         places = [place for place in self._places(ids) if place is not None]
-        [hits] = self._hits([[(0.0, *place) for place in places]], 0)
+        [hits] = self._hits([unscored(places)], 0)
         return [IndexedText(hit.id, hit.text, hit.about) for hit in hits]
 
     def summary(self) -> Summary:
@@ -262,7 +261,8 @@ class IndexReader:
         words = search_by_words(self._segments, texts, depth, absent)
         share = self.manifest.weight if weight is None else weight
         both = zip(meaning, words, strict=True)
-        return self._hits([fuse(*lists, share, top_k) for lists in both], context)
+        found = [fuse(first.places, second.places, share, top_k) for first, second in both]
+        return self._hits(found, context)
 
     def _hits(self, found: Sequence[Found], context: int) -> list[list[IndexHit]]:
         """Returns what was found, with messages around it.

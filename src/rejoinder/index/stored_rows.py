@@ -41,10 +41,13 @@ class StoredRows:
             self._handle = os.open(self.path, os.O_RDONLY)
             weakref.finalize(self, os.close, self._handle)
         size = self.mapped.strides[0]
-        read = b"".join(os.pread(self._handle, size, row * size) for row in rows.tolist())
-        if len(read) != size * len(rows):
+        found = np.empty((len(rows), self.mapped.shape[1]), self.mapped.dtype)
+        into, read = found.view(np.uint8).reshape(-1).data, 0
+        for at, row in enumerate(rows.tolist()):
+            read += os.preadv(self._handle, [into[at * size : (at + 1) * size]], row * size)
+        if read != found.nbytes:
             raise InputError(f"{self.path} has lost its end. {REMEDY}")
-        return np.frombuffer(read, self.mapped.dtype).reshape(len(rows), -1)
+        return found
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Embeddings]]:
         """Yields so many rows at a time, after the number of the first; then it releases them."""

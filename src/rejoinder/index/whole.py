@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.index.hits import Found
+from rejoinder.index.hits import Found, segments_and_rows
 from rejoinder.index.nearest import search_segments
 from rejoinder.index.reader import IndexReader
 from rejoinder.index.segment import Segment
@@ -73,7 +73,7 @@ class WholeIndex:
             InputError: the index is damaged.
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
-        share = wanted.mean() if len(wanted) else 0.0
+        share = np.count_nonzero(wanted) / max(len(wanted), 1)
         if share >= _MANY and any(one.lists for one in self._segments):
             deleted = [one.absent() for one in self._segments]
             # of the nearest texts, as many are wanted as of all, or less
@@ -93,12 +93,13 @@ class WholeIndex:
 
     def _placed(self, found: Found) -> tuple[Indices, Embeddings]:
         """Returns the places of what was found, and the scores."""
-        places = [
-            self._begins[number] + np.searchsorted(self._rows[number], row)
-            for _, number, row in found
-        ]
-        scores = np.array([-negated for negated, _, _ in found], np.float32)
-        return np.array(places, np.int64), scores
+        numbers, rows = segments_and_rows(found.places)
+        places = np.empty(len(rows), np.int64)
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            known = np.searchsorted(self._rows[number], rows[here])
+            places[here] = self._begins[number] + known
+        return places, np.asarray(found.scores, np.float32)
 
     def meeting(self, conditions: Conditions) -> NDArray[np.bool_]:
         """Returns (N,) bool: which texts meet conditions.
