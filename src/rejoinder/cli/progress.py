@@ -156,6 +156,8 @@ def encoding_bar() -> Iterator[Callable[[int, int, int | None], None]]:
 
         def show(done: int, read: int, size: int | None) -> None:
             if next(calls) >= 2:
-                bar.show("encoding", read if size else done, size, "bytes" if size else None)
+                # of an export, nobody counts the bytes that are read
+                total = size if read else None
+                bar.show("encoding", read or done, total, "bytes" if read else None)
 
         yield show
