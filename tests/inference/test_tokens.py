@@ -1,5 +1,7 @@
 """Tokens by name are those that the model reads."""
 
+from dataclasses import replace
+
 import pytest
 
 from rejoinder.inference.tokens import read_tokens
@@ -37,6 +39,15 @@ def test_bigrams_are_named_after_both_words_and_unknown_words_are_left_out():
     [tokens] = read_tokens(dan_model().features, ["how old zyxxyq are you"])
     assert [token.text for token in tokens] == ["how", "old", "are", "you", "how old", "are you"]
     assert (tokens[4].start, tokens[4].stop) == (0, 7)
+
+
+def test_misspelt_words_have_the_ids_of_the_right_ones():
+    features = replace(dan_model().features, spelling=True)
+    wrong, right = read_tokens(features, ["waht zyxxyq is", "what zyxxyq is"])
+    assert [token.id for token in wrong] == [token.id for token in right]
+    assert [token.text for token in wrong] == ["waht", "is"]
+    pairs = [[token.text for token in read_tokens(features, [t])[0]] for t in ("waht is", "waht")]
+    assert pairs == [["waht", "is", "waht is"], ["waht"]]
 
 
 def test_offsets_are_those_of_the_text_as_given_or_none():

@@ -10,6 +10,7 @@ from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.config import read_config
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.text.buckets import word_buckets
@@ -87,6 +88,21 @@ def test_the_first_buckets_are_kept(buckets):
     assert none.unknown(word).tolist() == [True]
 
 
+@pytest.mark.parametrize("model", [dan_model(unknown_buckets=8), dan_model(), bilstm_model()])
+def test_misspelt_words_are_read_as_known_ones(model, tmp_path):
+    spelt = made(model, spelling=True)
+    write_model(tmp_path / "spelt", spelt)
+    one, other = SentenceEncoder(model), SentenceEncoder.load(tmp_path / "spelt")
+    np.testing.assert_allclose(other.encode("waht is"), one.encode("what is"), atol=1e-6)
+    np.testing.assert_allclose(other.encode(KNOWN), one.encode(KNOWN), atol=1e-6)
+    assert read_config(tmp_path / "spelt")["export"]["spelling"] is True
+    card = (tmp_path / "spelt/MODEL_CARD.md").read_text()
+    assert "badly misspelt words" in card
+    assert "misspelt words read as known ones" in card
+    again = SentenceEncoder(made(spelt, spelling=False))
+    np.testing.assert_allclose(again.encode("waht is"), one.encode("waht is"), atol=1e-6)
+
+
 def test_a_model_of_nested_dimensions_keeps_both_sides():
     model = nested(dan_model(**LINEAR, head_residual=True), 3, 4)
     few = made(model, dim=3)
@@ -144,7 +160,7 @@ def test_an_adaptation_goes_along():
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        (dan_model(), {}, "dtype, dim, max_words or unknown_buckets"),
+        (dan_model(), {}, "dtype, dim, max_words, unknown_buckets or spelling"),
         (dan_model(), {"dtype": "int4"}, "'int4'.*float32, float16, int8"),
         (dan_model(head=(), layers=(), dtype=np.float16), {"dtype": "float16"}, "float16 already"),
         (dan_model(), {"max_words": len(WORDS)}, r"max_words .*1 to 5\d"),
@@ -156,6 +172,8 @@ def test_an_adaptation_goes_along():
         (bilstm_model(), {"dim": 3}, "by a bilstm, of which every unit"),
         (transformer_model(), {"dim": 3}, "dim .*transformer"),
         (transformer_model(), {"max_words": 9}, r"max_words .*words"),
+        (transformer_model(), {"spelling": True}, "reads subwords"),
+        (dan_model(), {"spelling": False}, "does not read misspelt words as known ones already"),
         (transformer_model(), {"dtype": "int8"}, "int8 .*float16"),
         (dan_model(**LINEAR), {"dim": 6}, "dim must be from 1 to 5; got 6"),
         (dan_model(**LINEAR), {"dim": 3}, "6.*nested_dims.*--any-dim"),

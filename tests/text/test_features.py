@@ -108,6 +108,21 @@ def test_saved_features_come_back(tmp_path):
         load_features(tmp_path, {**older, "unknown_buckets": -1})
 
 
+@pytest.mark.parametrize(("fold_marks", "rules"), [(False, 3), (True, 4)])
+def test_misspelt_words_are_read_as_known_ones(tmp_path, fold_marks, rules):
+    words = Vocabulary(("where", "weather"))
+    features = WordFeatures(words, 13, 7, fold_marks, spelling=True)
+    features.save(tmp_path)
+    assert features.config()["rules"] == rules
+    assert load_features(tmp_path, features.config()) == features
+    wrong, right = features(["Wehre WETHER zyx"])[0], features(["where weather zyx"])[0]
+    assert wrong.tolist() == right.tolist()
+    assert features.known(["wether", "zyx"]).lengths.tolist() == [1, 0]
+    assert features.unknown_share(["wether where"]).tolist() == [0.5]
+    with pytest.raises(ModelError, match="text rules 3"):
+        load_features(tmp_path, {"kind": "subwords", "rules": 3, "max_tokens": 9})
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

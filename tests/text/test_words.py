@@ -13,8 +13,10 @@ from rejoinder import kernels
 from rejoinder.cli.main import app
 from rejoinder.kernels import kernel
 from rejoinder.text.buckets import word_buckets
+from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import as_strings, tokens_of
 from rejoinder.text.unicode_14 import UNICODE
+from rejoinder.text.unknown_words import UnknownWords
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.text.words import NumberedWords, WordIds
 
@@ -43,7 +45,8 @@ def way(request):
 def word_ids(way: str, words: tuple[str, ...], buckets: int) -> WordIds:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "LEFT_OUT", way != "native")
-        made = WordIds(Vocabulary(words), buckets)
+        vocabulary = Vocabulary(words)
+        made = WordIds(vocabulary, UnknownWords(vocabulary, buckets))
     assert made.way == way
     return made
 
@@ -59,8 +62,8 @@ def slow_ids(words: WordIds, text: str, keep_unknown: bool) -> list[int]:
     for token in tokens_of(text):
         if token in words.vocabulary.words:
             ids.append(words.vocabulary.words.index(token))
-        elif words.unknown_buckets:
-            bucket = word_buckets([token], words.unknown_buckets)[0]
+        elif words.unknown.buckets:
+            bucket = word_buckets([token], words.unknown.buckets)[0]
             ids.append(len(words.vocabulary) + int(bucket))
         elif keep_unknown:
             ids.append(-1)
@@ -114,7 +117,7 @@ def test_a_large_vocabulary_is_found_word_by_word():
     names = tuple(
         a + b + c + d for a in letters for b in letters for c in letters for d in letters[:5]
     )
-    ids = WordIds(Vocabulary(names), 0)([" ".join(names)]).ids
+    ids = WordFeatures(Vocabulary(names)).word_ids([" ".join(names)]).ids
     assert np.array_equal(ids, np.arange(len(names)))
 
 
@@ -140,14 +143,12 @@ class TestKernel:
         filled = table(b"a\n", bytes(0x110000))
         with pytest.raises(RuntimeError, match="once"):
             filled.__init__(b"a\n", bytes(0x110000))
-        with pytest.raises(ValueError, match="buckets"):
-            filled.ids(("a",), -1, False)
         with pytest.raises(TypeError):
-            filled.ids(["a"], 0, False)
+            filled.ids(["a"], False)
         with pytest.raises(TypeError):
-            filled.ids((1,), 0, False)
+            filled.ids((1,), False)
         with pytest.raises(UnicodeEncodeError):
-            filled.ids(("\ud800",), 0, False)
+            filled.ids(("\ud800",), False)
 
 
 def test_words_get_numbers_as_they_come(way, monkeypatch):

@@ -38,6 +38,14 @@ def test_new_words_point_to_their_neighbours_and_to_words_spelt_alike(model):
     assert widened(model, [], []) is model
 
 
+def test_new_words_leave_the_way_in_which_misspelt_ones_are_read(model):
+    spelt = replace(model, features=replace(model.features, spelling=True))
+    wider = widened(spelt, ["restaurantt"], [])
+    assert wider.features.spelling
+    one = SentenceEncoder(wider)
+    assert one.similarity(["netwrok"], ["network"])[0, 0] > 0.99
+
+
 def test_the_config_takes_the_shape_of_the_model(model):
     config = recipe(model, "folder", "mine", 3_000, seed=5)
     assert (config.name, config.training.seed, config.training.init_from) == ("mine", 5, "folder")

@@ -61,6 +61,7 @@ def export(
     dim: int | None = None,
     max_words: int | None = None,
     unknown_buckets: int | None = None,
+    spelling: bool | None = None,
     any_dim: bool = False,
     name: str | None = None,
     data: str | Path | None = None,
@@ -81,6 +82,8 @@ def export(
             then unknown to the model.
         unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
             None keeps all. With a divisor of the model's number, more words keep their row.
+        spelling: read misspelt words of at least four letters, with one dropped, added, wrong or
+            swapped, as the known words that they stand for. False undoes it. None keeps the way.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         data: folder of data sets. If it holds the STS Benchmark, both models are scored on dev.
@@ -100,7 +103,11 @@ def export(
         MissingExtraError: scores need a package that is not installed.
     """
     options = ExportOptions(
-        dtype=dtype, dim=dim, max_words=max_words, unknown_buckets=unknown_buckets
+        dtype=dtype,
+        dim=dim,
+        max_words=max_words,
+        unknown_buckets=unknown_buckets,
+        spelling=spelling,
     )
     folder, path = find_model(model), Path(out)
     with claim_output(path, overwrite=overwrite, inputs=[folder, data, pairs]):

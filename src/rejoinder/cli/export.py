@@ -20,6 +20,7 @@ EXAMPLES = epilog(
     "rejoinder export runs/dan/model --dtype int8 --out small/",
     "rejoinder export runs/dan/model --dtype int8 --out small/ --data data",
     "rejoinder export rejoinder-base --max-words 20000 --out small/",
+    "rejoinder export rejoinder-base --spelling --out base/",
     "rejoinder export rejoinder-base --unknown-buckets 0 --to model2vec --out m2v/",
     "rejoinder export rejoinder-base --to sentence-transformers --out base-st/",
     "rejoinder export runs/transformer/model --to onnx --out transformer-onnx/",
@@ -54,6 +55,13 @@ def export(
         int | None,
         "Keep that many buckets of unknown words; 0: none.",
     ] = None,
+    spelling: Annotated[
+        bool | None,
+        typer.Option(
+            "--spelling/--no-spelling",
+            help="Read misspelt words as the known words that they stand for. Default: as it does.",
+        ),
+    ] = None,
     name: Annotated[str | None, "Name of the new model. Default: as it is."] = None,
     data: DataOption = None,
     pairs: PairsOption = None,
@@ -66,7 +74,8 @@ def export(
     """
     options: dict[str, Any] = {
         "dtype": dtype, "dim": dim, "any_dim": any_dim, "max_words": max_words,
-        "unknown_buckets": unknown_buckets, "name": name, "overwrite": overwrite,
+        "unknown_buckets": unknown_buckets, "spelling": spelling, "name": name,
+        "overwrite": overwrite,
     }  # fmt: skip
     if to is not None:
         if data is not None or pairs is not None:

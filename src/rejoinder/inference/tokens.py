@@ -17,7 +17,8 @@ class Token:
     text: str
     """Normalised, as the model reads it. A bigram is two words with a space between."""
     id: int
-    """From 0 to `features.rows` - 1. Words that share a bucket share an id."""
+    """From 0 to `features.rows` - 1. Words that share a bucket share an id, and so does a
+    misspelt word with the right one if the model reads it so."""
     start: int | None
     """Index of its first character in the text as given; None if normalising moved characters."""
     stop: int | None
@@ -39,24 +40,21 @@ def read_tokens(features: TextFeatures, texts: Sequence[str]) -> list[list[Token
 
 
 def _words(features: WordFeatures, text: str) -> list[Token]:
-    ids, index, found = (
-        features([text])[0].tolist(),
-        features.vocabulary.index,
-        located_tokens(text, features.normalize),
-    )
-    if features.letter_buckets:
-        found = [
-            (part, start, stop)
-            for word, start, stop in found
-            for part in ([word] if word in index else letter_sequences(word))
-        ]
-    every = features.unknown_buckets or features.letter_buckets
-    read = [each for each in found if every or each[0] in index]
+    found = located_tokens(text, features.normalize)
+    rows = features.word_ids(features.texts([text]), keep_unknown=True).ids.tolist()
+    known = len(features.vocabulary)
+    parted = letter_sequences if features.letter_buckets else lambda _word: []
+    read = [
+        (part, start, stop)
+        for (word, start, stop), row in zip(found, rows, strict=True)
+        for part in ([word] if row >= 0 else parted(word))
+    ]
+    ids = features([text])[0].tolist()
     if len(ids) > len(read):  # two known words next to each other make a bigram
         read += [
             (f"{left[0]} {right[0]}", left[1], right[2])
-            for left, right in pairwise(found)
-            if left[0] in index and right[0] in index
+            for (left, one), (right, other) in pairwise(zip(found, rows, strict=True))
+            if 0 <= one < known and 0 <= other < known
         ]
     return [
         Token(word, row, start, stop) for (word, start, stop), row in zip(read, ids, strict=True)

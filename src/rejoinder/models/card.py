@@ -14,6 +14,7 @@ from rejoinder.io.formats.yaml import yaml_text
 from rejoinder.models.adaptation.linear import source_of
 from rejoinder.models.shipped import shipped_models
 from rejoinder.models.terms import Terms, languages_of, terms_of, training_rows
+from rejoinder.text.features import SPELT_RULES
 
 FILE = "MODEL_CARD.md"
 _TEXT = Path(__file__).parent.parent / "data" / "model_card.toml"
@@ -80,7 +81,10 @@ def model_card(
         "\n".join(_leaks(training)) + "\n",
         "## Results\n",
         measured.results.strip() + "\n" if measured.results else text["no_results"],
-        text["limits"].format(order=text["no_order" if _blind(config) else "order"].rstrip()),
+        text["limits"].format(
+            order=text["no_order" if _blind(config) else "order"].rstrip(),
+            misspelt="badly misspelt" if config["text"]["rules"] in SPELT_RULES else "misspelt",
+        ),
         "## Licence\n",
         text["licences"][terms.id],
         *_attribution(terms.rows),
@@ -154,6 +158,10 @@ def _exported(facts: Mapping[str, Any]) -> str:
     kept = {"dtype": "weights", "dim": "dimensions", "max_words": "words",
             "unknown_buckets": "buckets of unknown words"}  # fmt: skip
     options = [f"{facts[key]} {what}" for key, what in kept.items() if facts.get(key) is not None]
+    if facts.get("spelling") is not None:
+        options.append(
+            "misspelt words read as known ones" if facts["spelling"] else "spelling as it is"
+        )
     dropped = [f"without the head of {head}" for head in facts["dropped"]]
     source = facts["from"]
     return ", ".join([source["name"], f"SHA-256 {source['sha256'][:12]}", *options, *dropped])

@@ -31,6 +31,8 @@ class ExportOptions:
     """Number of words kept, the most frequent ones."""
     unknown_buckets: int | None = None
     """Number of buckets of unknown words kept, the first ones; 0 ignores unknown words."""
+    spelling: bool | None = None
+    """Whether misspelt words are read as the known words that they stand for."""
 
 
 def smaller(
@@ -46,7 +48,9 @@ def smaller(
         ModelError: a weight is beyond the largest float16.
     """
     if options == ExportOptions():
-        raise InputError("no option is given; give dtype, dim, max_words or unknown_buckets.")
+        raise InputError(
+            "no option is given; give dtype, dim, max_words, unknown_buckets or spelling."
+        )
     if options.dtype not in (None, *DTYPES):
         raise InputError(f"dtype is {options.dtype!r}; one of {', '.join(DTYPES)} is needed.")
     made = replace(model, tensors=dequantized(model.tensors))
@@ -54,11 +58,18 @@ def smaller(
         made = _with_dim(made, options.dim, any_dim=any_dim)
     if options.unknown_buckets is not None or options.max_words is not None:
         made = _with_rows(made, options)
+    if options.spelling is not None:
+        made = _with_spelling(made, spelling=options.spelling)
     made = replace(made, tensors=_stored(model, made, options.dtype))
     again = options == ExportOptions(dtype="int8") and model.weight_type == "int8"
-    same = made.tensors.keys() == model.tensors.keys() and all(
-        tensor.dtype == model.tensors[name].dtype and np.array_equal(tensor, model.tensors[name])
-        for name, tensor in made.tensors.items()
+    same = (
+        made.features == model.features
+        and made.tensors.keys() == model.tensors.keys()
+        and all(
+            tensor.dtype == model.tensors[name].dtype
+            and np.array_equal(tensor, model.tensors[name])
+            for name, tensor in made.tensors.items()
+        )
     )
     if again or same:
         raise InputError(
@@ -167,6 +178,20 @@ def _with_rows(model: ModelContents, options: ExportOptions) -> ModelContents:
     vocabulary = Vocabulary(features.vocabulary.words[:words])
     kept = replace(features, vocabulary=vocabulary, unknown_buckets=buckets)
     return replace(model, features=kept, tensors=tensors)
+
+
+def _with_spelling(model: ModelContents, *, spelling: bool) -> ModelContents:
+    """Returns a model that reads misspelt words as known ones, or no longer does."""
+    features = model.features
+    if not isinstance(features, WordFeatures):
+        raise InputError(
+            f"spelling is for models that read words; the {model.kind.name} {model.name} reads "
+            "subwords, of which every word is made."
+        )
+    if features.spelling == spelling:
+        does = "reads" if spelling else "does not read"
+        raise InputError(f"{model.name} {does} misspelt words as known ones already.")
+    return replace(model, features=replace(features, spelling=spelling))
 
 
 def _stored(source: ModelContents, made: ModelContents, dtype: str | None) -> Tensors:

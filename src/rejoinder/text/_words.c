@@ -2,6 +2,7 @@
 
    Sentences are normalised before they come here, except that ASCII letters may be upper case.
    Ids are worked out without the interpreter's lock, unless words are added. */
+#define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <stdint.h>
@@ -11,7 +12,6 @@
 #define CODE_POINTS 0x110000
 
 enum { OTHER, LETTER, DIGIT, SPACE };
-enum { LEFT_OUT, KEPT, ADDED }; /* what becomes of unknown words */
 
 typedef struct {
     PyObject_HEAD
@@ -24,23 +24,6 @@ typedef struct {
     size_t mask;          /* number of slots - 1 */
     int32_t words;
 } Table;
-
-static uint32_t crc_table[256];
-
-static void make_crc_table(void) {
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        uint32_t value = byte;
-        for (int bit = 0; bit < 8; bit++) value = value & 1 ? 0xEDB88320u ^ (value >> 1) : value >> 1;
-        crc_table[byte] = value;
-    }
-}
-
-static uint32_t crc32_of(const uint8_t *text, size_t size) {
-    uint32_t value = 0xFFFFFFFFu;
-    for (size_t index = 0; index < size; index++)
-        value = crc_table[(value ^ text[index]) & 0xFF] ^ (value >> 8);
-    return value ^ 0xFFFFFFFFu;
-}
 
 static uint64_t hash_of(const uint8_t *text, size_t size) {
     uint64_t hash = 0x9E3779B97F4A7C15u ^ size, part;
@@ -135,8 +118,9 @@ static const uint8_t *past(const uint8_t *at, const uint8_t *end, const uint8_t 
 }
 
 /* Writes the ids of a sentence, at most one for each byte, and returns the place after them.
-   An unknown word has a bucket, or becomes what `unknown` says; returns NULL if there was no memory to add it. */
-static int32_t *add_sentence(Table *table, const uint8_t *at, const uint8_t *end, int32_t buckets, int unknown,
+   An unknown word has the id -1 and is written to `rest` with a line feed, or if `adding` is added: NULL means that
+   there was no memory. */
+static int32_t *add_sentence(Table *table, const uint8_t *at, const uint8_t *end, int adding, uint8_t **rest,
                              int32_t *ids) {
     const uint8_t *classes = (const uint8_t *)PyBytes_AsString(table->classes);
     while (at < end) {
@@ -156,13 +140,12 @@ static int32_t *add_sentence(Table *table, const uint8_t *at, const uint8_t *end
         }
         size_t size = (size_t)(at - start);
         int32_t id = find(table, start, size);
-        if (id < 0) {
-            if (buckets > 0)
-                id = table->words + (int32_t)(crc32_of(start, size) % (uint32_t)buckets);
-            else if (unknown == LEFT_OUT)
-                continue;
-            else if (unknown == ADDED && (id = add(table, start, size)) < 0)
-                return NULL;
+        if (id < 0 && adding) {
+            if ((id = add(table, start, size)) < 0) return NULL;
+        } else if (id < 0) {
+            memcpy(*rest, start, size);
+            *rest += size;
+            *(*rest)++ = '\n';
         }
         *ids++ = id;
     }
@@ -172,18 +155,14 @@ static int32_t *add_sentence(Table *table, const uint8_t *at, const uint8_t *end
 static PyObject *table_ids(PyObject *self, PyObject *arguments) {
     Table *table = (Table *)self;
     PyObject *sentences, *result = NULL, *ids_array = NULL, *offsets_array = NULL;
-    int buckets, unknown;
-    if (!PyArg_ParseTuple(arguments, "O!ii:ids", &PyTuple_Type, &sentences, &buckets, &unknown)) return NULL;
-    if (buckets < 0 || buckets > INT32_MAX - table->words) {
-        PyErr_SetString(PyExc_ValueError, "ids: the number of buckets is out of range");
-        return NULL;
-    }
+    int adding;
+    if (!PyArg_ParseTuple(arguments, "O!p:ids", &PyTuple_Type, &sentences, &adding)) return NULL;
     Py_ssize_t count = PyTuple_Size(sentences);
     size_t total = 0, longest = 0;
     const char **texts = malloc((size_t)(count + 1) * sizeof *texts);
     int64_t *offsets = malloc((size_t)(count + 1) * sizeof *offsets);
     int32_t *ids = NULL;
-    uint8_t *lower = NULL;
+    uint8_t *lower = NULL, *rest = NULL;
     if (!texts || !offsets) goto no_memory;
     for (Py_ssize_t index = 0; index < count; index++) {
         Py_ssize_t size;
@@ -196,30 +175,33 @@ static PyObject *table_ids(PyObject *self, PyObject *arguments) {
     }
     ids = malloc((total + 1) * sizeof *ids);
     lower = malloc(longest + 8);
-    if (!ids || !lower) goto no_memory;
+    rest = malloc(2 * total + 1); /* the shortest word is a byte and a line feed */
+    if (!ids || !lower || !rest) goto no_memory;
     int32_t *end = ids;
-    PyThreadState *state = unknown == ADDED ? NULL : PyEval_SaveThread(); /* threads may share a table that stays */
+    uint8_t *end_of_rest = rest;
+    PyThreadState *state = adding ? NULL : PyEval_SaveThread(); /* threads may share a table that stays */
     offsets[0] = 0;
     for (Py_ssize_t index = 0; index < count && end; index++) {
         const uint8_t *text = (const uint8_t *)texts[index];
         size_t size = (size_t)offsets[index + 1];
         for (size_t at = 0; at < size; at++)
             lower[at] = (uint8_t)(text[at] + ((uint8_t)(text[at] - 'A') < 26 ? 32 : 0));
-        end = add_sentence(table, lower, lower + size, buckets, unknown, end);
+        end = add_sentence(table, lower, lower + size, adding, &end_of_rest, end);
         offsets[index + 1] = end - ids;
     }
     if (state) PyEval_RestoreThread(state);
     if (!end) goto no_memory;
     ids_array = PyByteArray_FromStringAndSize((char *)ids, (Py_ssize_t)(offsets[count] * 4));
     offsets_array = PyByteArray_FromStringAndSize((char *)offsets, (count + 1) * 8);
-    if (ids_array && offsets_array) result = PyTuple_Pack(2, ids_array, offsets_array);
+    if (ids_array && offsets_array)
+        result = Py_BuildValue("OOy#", ids_array, offsets_array, (char *)rest, (Py_ssize_t)(end_of_rest - rest));
     goto done;
 no_memory:
     PyErr_NoMemory();
 done:
     Py_XDECREF(ids_array);
     Py_XDECREF(offsets_array);
-    free(texts), free(offsets), free(ids), free(lower);
+    free(texts), free(offsets), free(ids), free(lower), free(rest);
     return result;
 }
 
@@ -278,7 +260,7 @@ static void table_dealloc(PyObject *self) {
 }
 
 static PyMethodDef table_methods[] = {
-    {"ids", table_ids, METH_VARARGS, "ids(sentences, buckets, unknown) -> (ids, offsets); unknown words are left out (0), -1 (1) or added (2)"},
+    {"ids", table_ids, METH_VARARGS, "ids(sentences, adding) -> (ids, offsets, unknown words, each followed by a line feed); their ids are -1"},
     {"since", table_since, METH_O, "since(id) -> the words from an id on, each followed by a line feed"},
     {NULL, NULL, 0, NULL},
 };
@@ -300,7 +282,6 @@ static struct PyModuleDef module = {
 };
 
 PyMODINIT_FUNC PyInit__words(void) {
-    make_crc_table();
     PyObject *made = PyModule_Create(&module);
     PyObject *type = made ? PyType_FromSpec(&table_spec) : NULL;
     if (!type || PyModule_AddObjectRef(made, "Table", type)) {

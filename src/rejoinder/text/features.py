@@ -19,8 +19,13 @@ from rejoinder.text.normalize import FOLDED, RULES, as_strings, normalize_text, 
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.subwords import SubwordFeatures
 from rejoinder.text.unicode_14 import UNICODE
+from rejoinder.text.unknown_words import UnknownWords
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.text.words import WordIds
+
+_SPELT = 2
+"""Added to the version of the text rules if misspelt words are read as known ones."""
+SPELT_RULES = (RULES + _SPELT, FOLDED + _SPELT)
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,8 @@ class WordFeatures:
     letter_buckets: int = 0
     """Number of buckets of the letters of unknown words. Bucket b has the id
     `len(vocabulary) + unknown_buckets + b`."""
+    spelling: bool = False
+    """Whether misspelt words have the ids of the words that they stand for."""
 
     @property
     def words(self) -> int:
@@ -85,7 +92,8 @@ class WordFeatures:
     @cached_property
     def word_ids(self) -> WordIds:
         """The ids of words alone, and the way in which they are computed."""
-        return WordIds(self.vocabulary, self.unknown_buckets)
+        unknown = UnknownWords(self.vocabulary, self.unknown_buckets, spelling=self.spelling)
+        return WordIds(self.vocabulary, unknown)
 
     def known(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence's words of the vocabulary."""
@@ -114,7 +122,7 @@ class WordFeatures:
         """Returns the kind, the version of the text rules, their Unicode version, and sizes."""
         return {
             "kind": "words",
-            "rules": FOLDED if self.fold_marks else RULES,
+            "rules": (FOLDED if self.fold_marks else RULES) + (_SPELT if self.spelling else 0),
             "unicode": UNICODE,
             "words": len(self.vocabulary),
             "bigram_buckets": self.buckets,
@@ -135,7 +143,7 @@ class _Config(Struct, frozen=True):
     """What is read of `config()`; that of other kinds may lack some."""
 
     kind: Literal["words", "subwords"]
-    rules: Literal[1, 2]
+    rules: Literal[1, 2, 3, 4]
     words: Count = 0
     bigram_buckets: Count = 0
     unknown_buckets: Count = 0
@@ -156,6 +164,8 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
     except ValueError as error:
         raise ModelError(f"{folder} has text that this version can't read: {error}.") from None
     if facts.kind == "subwords":
+        if facts.rules != RULES:
+            raise ModelError(f"{folder} has text rules {facts.rules}, which are for words alone.")
         if facts.max_tokens is None:
             raise ModelError(f"{folder} has no max_tokens; the folder is damaged.")
         return SubwordFeatures.load(folder, facts.subwords, facts.max_tokens)
@@ -169,8 +179,9 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
         vocabulary,
         facts.bigram_buckets,
         facts.unknown_buckets,
-        facts.rules == FOLDED,
+        facts.rules in (FOLDED, FOLDED + _SPELT),
         facts.letter_buckets,
+        spelling=facts.rules in SPELT_RULES,
     )
 
 

@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 
 from rejoinder.kernels import kernel
-from rejoinder.text.buckets import word_buckets
 from rejoinder.text.normalize import normalize_text, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.unicode_14 import classes
+from rejoinder.text.unknown_words import UnknownWords
 from rejoinder.text.vocabulary import Vocabulary
 
 
 class WordIds:
     """Turns sentences into the ids of their words."""
 
-    def __init__(self, vocabulary: Vocabulary, unknown_buckets: int) -> None:
-        """Creates the ids of a vocabulary and `unknown_buckets` buckets of words not in it."""
-        self.vocabulary, self.unknown_buckets = vocabulary, unknown_buckets
+    def __init__(self, vocabulary: Vocabulary, unknown: UnknownWords) -> None:
+        """Creates the ids of a vocabulary, and of words not in it as `unknown` says."""
+        self.vocabulary, self.unknown = vocabulary, unknown
         self._native = kernel("text._words")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # the kernel's table can't be copied
-        return WordIds, (self.vocabulary, self.unknown_buckets)
+        return WordIds, (self.vocabulary, self.unknown)
 
     @property
     def way(self) -> str:
@@ -38,33 +38,37 @@ class WordIds:
     def __call__(self, sentences: Sequence[str], *, keep_unknown: bool = False) -> Ragged:
         """Returns the ids of each sentence's words in order.
 
-        A word that is not in the vocabulary has the id of its bucket. Without buckets it is left
+        A word that is not in the vocabulary has the id that `unknown` gives. Without one it is left
         out, or has the id -1 if `keep_unknown`.
         """
-        if self._native is None:
-            return self._by_sentence(sentences, keep_unknown)
-        return _by_kernel(self._table, sentences, self.unknown_buckets, int(keep_unknown))
+        find = self._by_sentence if self._native is None else self._by_kernel
+        batch, some_unknown = find(sentences)
+        if not some_unknown or keep_unknown or self.unknown.buckets:
+            return batch
+        return batch.only(batch.ids >= 0)
 
     @cached_property
     def _table(self) -> Any:
         """The kernel's table of words."""
         return self._native.Table(self.vocabulary.text.encode(), classes())
 
-    def _by_sentence(self, sentences: Sequence[str], keep_unknown: bool) -> Ragged:
+    def _by_kernel(self, sentences: Sequence[str]) -> tuple[Ragged, bool]:
+        """Returns ids, and whether words are unknown."""
+        batch, rest = _numbered(self._table, sentences, adding=False)
+        if rest:
+            words = rest.decode().split("\n")[:-1]
+            batch.ids[batch.ids < 0] = self.unknown(words)
+        return batch, bool(rest)
+
+    def _by_sentence(self, sentences: Sequence[str]) -> tuple[Ragged, bool]:
         index = self.vocabulary.index
         tokens = [tokens_of(text) for text in sentences]
         flat = [token for row in tokens for token in row]
         ids = np.fromiter((index.get(token, -1) for token in flat), np.int32, len(flat))
-        missing = ids < 0
-        if self.unknown_buckets:
-            unknown = [flat[at] for at in np.flatnonzero(missing)]
-            ids[missing] = word_buckets(unknown, self.unknown_buckets) + len(self.vocabulary)
+        places = np.flatnonzero(ids < 0)
+        ids[places] = self.unknown([flat[at] for at in places])
         batch = Ragged(ids, offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens))))
-        return batch if keep_unknown or self.unknown_buckets else batch.only(~missing)
-
-
-_ADDED = 2
-"""What becomes of a word that a kernel's table lacks: it is added."""
+        return batch, len(places) > 0
 
 
 class NumberedWords:
@@ -85,7 +89,7 @@ class NumberedWords:
     def __call__(self, sentences: Sequence[str]) -> Ragged:
         """Returns the numbers of each sentence's words in order."""
         if self._table is not None:
-            return _by_kernel(self._table, sentences, 0, _ADDED)
+            return _numbered(self._table, sentences, adding=True)[0]
         tokens, numbers = [tokens_of(text) for text in sentences], self._numbers
         flat = [numbers.setdefault(token, len(numbers)) for row in tokens for token in row]
         lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
@@ -98,7 +102,8 @@ class NumberedWords:
         return [word.decode() for word in self._table.since(number).split(b"\n")[:-1]]
 
 
-def _by_kernel(table: Any, sentences: Sequence[str], buckets: int, unknown: int) -> Ragged:
+def _numbered(table: Any, sentences: Sequence[str], *, adding: bool) -> tuple[Ragged, bytes]:
+    """Returns ids by a kernel's table, and the unknown words, whose ids are -1."""
     texts = tuple([text if text.isascii() else normalize_text(text) for text in sentences])
-    ids, offsets = table.ids(texts, buckets, unknown)
-    return Ragged(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64))
+    ids, offsets, rest = table.ids(texts, adding)
+    return Ragged(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64)), rest

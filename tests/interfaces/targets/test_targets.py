@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from gensim.models import KeyedVectors
 from safetensors.numpy import load_file
@@ -74,6 +75,15 @@ def test_other_models_are_copied_whole(folder):
     assert module["type"] == "rejoinder.interfaces.sentence_transformers.RejoinderModule"
 
 
+def test_a_model_that_reads_misspelt_words_is_copied_whole(folder):
+    written = export_to("linear", "out", "sentence-transformers", spelling=True)
+    assert "trust_remote_code=True" in written.python
+    copied = SentenceEncoder.load(folder / "out/0_RejoinderModule")
+    assert np.allclose(copied.encode("waht"), copied.encode("what"), atol=1e-6)
+    plain = export_to("out/0_RejoinderModule", "plain", "model2vec", spelling=False)
+    assert plain.dim == copied.dim
+
+
 def test_the_card_says_terms_and_how_the_library_loads_the_folder(folder):
     for target, library in (("model2vec", "StaticModel"), ("sentence-transformers", "SentenceT")):
         export_to("linear", "out", target, overwrite=True)
@@ -91,6 +101,8 @@ def test_model2vec_refuses_what_it_can_not_express_and_leaves_no_folder(folder):
     written = export_to("hashed", "out", "model2vec", unknown_buckets=0, max_words=20)
     assert load_file(folder / "out/model.safetensors")["embeddings"].shape == (21, 6)
     assert (written.target, written.dim) == ("model2vec", 6)
+    with pytest.raises(InputError, match=r"misspelt words .*--no-spelling"):
+        export_to("linear", "spelt", "model2vec", spelling=True)
 
 
 def test_an_occupied_folder_stays_as_it_is(folder):

@@ -73,6 +73,7 @@ def export_to(
     dim: int | None = None,
     max_words: int | None = None,
     unknown_buckets: int | None = None,
+    spelling: bool | None = None,
     any_dim: bool = False,
     name: str | None = None,
     overwrite: bool = False,
@@ -84,9 +85,10 @@ def export_to(
         out: the folder to write.
         target: name of the library's form, a key of `TARGETS`.
         dtype: type of the weights, one of those of the target. None means its first.
-        dim: number of dimensions to keep; see `rejoinder.export`, as for the other three.
+        dim: number of dimensions to keep; see `rejoinder.export`, as for the other four.
         max_words: number of words to keep.
         unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
+        spelling: read misspelt words as known ones; see `rejoinder.export`.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         overwrite: replace what `out` holds.
@@ -101,7 +103,9 @@ def export_to(
         BusyError: another command is writing `out`.
         StorageError: `out` can't be written.
     """
-    options = ExportOptions(dim=dim, max_words=max_words, unknown_buckets=unknown_buckets)
+    options = ExportOptions(
+        dim=dim, max_words=max_words, unknown_buckets=unknown_buckets, spelling=spelling
+    )
     if any_dim and dim is None:
         raise InputError("any_dim allows any dim; give a dim, too.")
     record, path = TARGETS[target], Path(out)

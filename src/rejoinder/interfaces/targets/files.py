@@ -47,6 +47,8 @@ def obstacle(model: ModelContents) -> str | None:
             f"has {features.unknown_buckets:,} buckets for unknown words, which a hash chooses; "
             "--unknown-buckets 0 leaves them out"
         )
+    if features.spelling:
+        return "reads misspelt words as known ones; --no-spelling leaves that out"
     return None
 
 

@@ -106,7 +106,7 @@ def _facts(model: ModelContents, dtype: str) -> Mapping[str, Any]:
     source: dict[str, Any] = {"name": model.name, "sha256": model.sha256}
     if model.export is not None:
         source["export"] = dict(model.export)
-    sizes = dict.fromkeys(("dim", "max_words", "unknown_buckets"))
+    sizes = dict.fromkeys(("dim", "max_words", "unknown_buckets", "spelling"))
     return {"from": source, "dtype": dtype, **sizes, "dropped": []}
 
 

@@ -67,7 +67,8 @@ class WordsConfig(Settings):
     """Hash buckets for bigrams of words; 0 means no bigrams."""
     unknown_buckets: int = Field(default=0, ge=0, le=50_000_000)
     """Hash buckets for words outside the vocabulary; 0 ignores such words. Similar spellings share
-    no bucket: a misspelt word is as far from the right one as any other."""
+    no bucket: a misspelt word is as far from the right one as any other, until
+    `rejoinder export --spelling`."""
     fold_marks: bool = False
     """Read letters without their marks (accents, vowel signs, hamza), as in `cafe` for `café`."""
 

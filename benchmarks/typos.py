@@ -1,0 +1,157 @@
+"""What one typing error does to the vector of a sentence.
+
+    python benchmarks/typos.py rejoinder-base spelt/ --data ../shared/data
+    python benchmarks/typos.py spelt/ --data ../shared/data --sentences file.txt --speed
+
+The longest word of a sentence, of at least five letters and in at least five of the sentences,
+gets one error, in turn: two neighbouring letters swapped, one dropped, doubled, or that of a
+neighbouring key. Prints the cosine of the sentence with and without it, and in how many cases the
+known word nearest to the misspelt one is the right one; an error that makes another known word
+counts as wrong. Sentences are those of STS-B dev by default. `--speed` encodes them in parts of
+4,096, and prints processor time per sentence and the share of unknown words.
+"""
+
+import argparse
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from rejoinder.corpus.texts import entries_of
+from rejoinder.datasets.sts import read_stsb
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.text.features import WordFeatures
+from rejoinder.text.normalize import tokens_of
+
+ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+KINDS = ("swapped", "dropped", "doubled", "key")
+_WORD = re.compile(r"(?<![\w'])[a-z]{5,}(?![\w'])")
+_OFTEN = 5
+_PART = 4_096
+
+
+class Typo(NamedTuple):
+    """A sentence with an error."""
+
+    kind: str
+    sentence: str
+    wrong: str
+    word: str
+    misspelt: str
+
+
+def keys_next_to(letter: str) -> list[str]:
+    """Returns the letters of the keys around that of a letter, on an American keyboard."""
+    at = {key: (row, column) for row, keys in enumerate(ROWS) for column, key in enumerate(keys)}
+    row, column = at[letter]
+    steps = ((0, -1), (0, 1), (1, -1), (1, 0), (-1, 0), (-1, 1))
+    near = {(row + down, column + right) for down, right in steps}
+    return sorted(key for key, place in at.items() if place in near)
+
+
+def misspell(word: str, kind: str, draw: random.Random) -> str:
+    """Returns a word with an error of a kind, different from the word."""
+    wrong = word
+    while wrong == word:
+        at = draw.randrange(len(word) - (kind == "swapped"))
+        before, letter, after = word[:at], word[at], word[at + 1 :]
+        near = {
+            "swapped": after[:1] + letter + after[1:],
+            "dropped": after,
+            "doubled": 2 * letter + after,
+            "key": draw.choice(keys_next_to(letter)) + after,
+        }
+        wrong = before + near[kind]
+    return wrong
+
+
+def typos(sentences: Sequence[str], count: int, seed: int) -> list[Typo]:
+    """Returns `count` sentences with an error, or as many as there are."""
+    draw, made = random.Random(seed), list[Typo]()  # noqa: S311
+    often = Counter(word for text in sentences for word in set(tokens_of(text)))
+    for text in draw.sample(sentences, len(sentences)):
+        words = [word for word in _WORD.findall(text) if often[word] >= _OFTEN]
+        if not words or len(made) == count:
+            continue
+        word, kind = max(words, key=len), KINDS[len(made) % len(KINDS)]
+        misspelt = misspell(word, kind, draw)
+        wrong = re.sub(rf"(?<![\w']){word}(?![\w'])", misspelt, text, count=1)
+        made.append(Typo(kind, text, wrong, word, misspelt))
+    return made
+
+
+def report(encoder: SentenceEncoder, made: Sequence[Typo]) -> dict[str, float]:
+    """Returns the figures of an encoder."""
+    one, other = (
+        encoder.encode(list(side))
+        for side in zip(*((t.sentence, t.wrong) for t in made), strict=True)
+    )
+    cosines = encoder.similarity_pairwise(one, other)
+    features = encoder._model.features
+    found = {"median cosine": np.median(cosines), "10th percentile": np.quantile(cosines, 0.1)}
+    if isinstance(features, WordFeatures):
+        words = features.vocabulary.words
+        hits = encoder.search([t.misspelt for t in made], list(words), top_k=1)
+        right = np.array([words[hit.index] == t.word for [hit], t in zip(hits, made, strict=True)])
+        kinds = np.array([t.kind for t in made])
+        found["nearest is right"] = right.mean()
+        found |= {f"... {kind}": right[kinds == kind].mean() for kind in KINDS}
+        found["makes a known word"] = np.mean(
+            [t.misspelt in features.vocabulary.index for t in made]
+        )
+    return {name: float(value) for name, value in found.items()}
+
+
+def speed(encoder: SentenceEncoder, sentences: Sequence[str]) -> dict[str, float]:
+    """Returns the processor time of the first and a second time through the sentences."""
+    parts = [list(sentences[low : low + _PART]) for low in range(0, len(sentences), _PART)]
+    encoder.encode(parts[0])
+    found = {}
+    for name in ("first time", "again"):
+        begun = time.process_time()
+        for part in parts[1:]:
+            encoder.encode(part)
+        count = sum(map(len, parts[1:]))
+        found[f"µs per sentence, {name}"] = (time.process_time() - begun) / count * 1e6
+    features = encoder._model.features
+    if isinstance(features, WordFeatures):
+        words = [word for text in sentences for word in tokens_of(text)]
+        index = features.vocabulary.index
+        found["% unknown words"] = 100 * sum(word not in index for word in words) / len(words)
+    return found
+
+
+def main() -> None:
+    """Prints a table with a column per model."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("models", nargs="+", help="Names or folders of models.")
+    parser.add_argument("--data", type=Path, required=True, help="Folder of data sets.")
+    parser.add_argument("--sentences", type=Path, help="File of texts, as encode reads it.")
+    parser.add_argument("--columns", help="Of the file, as encode takes it.")
+    parser.add_argument("--most", type=int, default=80_000, help="Texts that are read of the file.")
+    parser.add_argument("--count", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--speed", action="store_true")
+    args = parser.parse_args()
+    if args.sentences is None:
+        pairs = read_stsb(args.data, "dev")
+        sentences = list(dict.fromkeys([*pairs.first, *pairs.second]))
+    else:
+        entries = islice(entries_of(args.sentences, args.columns), args.most)
+        sentences = [entry.text for entry in entries]
+    made = typos(sentences, args.count, args.seed)
+    print(f"n = {len(made)}, of {len(sentences):,} texts, seed {args.seed}")
+    for name in args.models:
+        encoder = SentenceEncoder.load(name, threads=1)
+        found = report(encoder, made) | (speed(encoder, sentences) if args.speed else {})
+        print(name, ", ".join(f"{key} {value:.3f}" for key, value in found.items()), sep=": ")
+
+
+if __name__ == "__main__":
+    main()
