@@ -185,7 +185,7 @@ def share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
     >>> share(np.array([1.0, 0.0]), np.array([2.0, 0.0])).tolist()
     [0.5, 0.0]
     """
-    return np.asarray(part / np.maximum(whole, _LEAST_WHOLE), np.float32)
+    return np.divide(part, np.maximum(whole, _LEAST_WHOLE), dtype=np.float32)
 
 
 def lower_and_higher(first: Array, second: Array) -> list[Array]:

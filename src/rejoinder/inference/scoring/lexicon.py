@@ -99,10 +99,9 @@ def relations(words: Sequence[str]) -> tuple[NDArray[np.int32], Kinds]:
         (V, 2) int32 numbers of lemmas among the K of these words, K where there is none; and
         (K + 1, K + 1) uint8 their `KINDS`, 0 for those that are none.
     """
-    found = np.array([lemmas_of(word) for word in words], np.int64).reshape(-1, 2)
-    numbers, places = np.unique(found, return_inverse=True)
-    missing = int(len(numbers) > 0 and numbers[0] < 0)
-    numbers, places = numbers[missing:], places.reshape(found.shape) - missing
+    found = [number for word in words for number in lemmas_of(word)]
+    numbers = [*dict.fromkeys(number for number in found if number >= 0)]
     kinds = np.zeros((len(numbers) + 1, len(numbers) + 1), np.uint8)
-    kinds[:-1, :-1] = lexicon().among(numbers)
-    return np.where(places < 0, len(numbers), places).astype(np.int32), kinds
+    kinds[:-1, :-1] = lexicon().among(np.array(numbers, np.int64))
+    places = {number: place for place, number in enumerate([*numbers, -1])}
+    return np.array([places[number] for number in found], np.int32).reshape(-1, 2), kinds

@@ -121,7 +121,7 @@ class Regression:
         while True:
             above = values.take(begins + compared.take(nodes)) > self.thresholds.take(nodes)
             reached = children.take(nodes) + above
-            if np.array_equal(reached, nodes):
+            if (reached == nodes).all():
                 return
             yield nodes, reached
             nodes = reached
