@@ -53,6 +53,7 @@ def encoder():
 def quick():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees, "TREES", 9)
+        patch.setattr(trees, "BOOSTS", 9)
         yield
 
 

@@ -26,6 +26,7 @@ def place(tmp_path_factory):
     (folder / "pairs.jsonl").write_text("".join(lines), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees, "TREES", 9)
+        patch.setattr(trees, "BOOSTS", 9)
         done = call("fit-scorer", "--sets", folder / "pairs.jsonl", "--model", "rejoinder-small",
                     "--out", folder / "scorer", "--json")  # fmt: skip
     return folder, json.loads(done.stdout)

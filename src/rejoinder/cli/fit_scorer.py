@@ -30,7 +30,7 @@ def fit_scorer(
     data: DataOption = None,
     sets: Annotated[
         str,
-        "Pairs to fit on: stsb (its train split, counted four times), sts (STS 2012 to 2015), "
+        "Pairs to fit on: stsb (its train split, counted eight times), sts (STS 2012 to 2015), "
         "contrasts (sentences with another number, name, word, negation or order), "
         "files of JSON lines with "
         "sentence1, sentence2 and score (0 to 5), or the same separated by tabs.",

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import GradientBoostingRegressor
 
-from rejoinder.api.trees import fitted_regression, forest_of
+from rejoinder.api.trees import fitted_regression, trees_of
 from rejoinder.errors import ModelError
 
 COUNT = 600
@@ -27,10 +27,10 @@ def regression(data):
 
 def test_trees_give_what_scikit_learn_predicts(data, regression):
     features, gold = data
-    learner = ExtraTreesRegressor(20, min_samples_leaf=3, random_state=0).fit(features, gold)
-    alone = replace(
-        regression, linear=0 * regression.linear, bias=np.zeros(1, np.float32), **forest_of(learner)
-    )
+    learner = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(features, gold)
+    bias = np.asarray(learner.init_.constant_[0], np.float32)
+    trees = trees_of([(each, learner.learning_rate) for each in learner.estimators_[:, 0]])
+    alone = replace(regression, linear=0 * regression.linear, bias=bias, **trees)
     assert np.allclose(alone(features), learner.predict(features), atol=1e-4)
 
 

@@ -185,7 +185,8 @@ def share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
     >>> share(np.array([1.0, 0.0]), np.array([2.0, 0.0])).tolist()
     [0.5, 0.0]
     """
-    return np.divide(part, np.maximum(whole, _LEAST_WHOLE), dtype=np.float32)
+    found: Array = np.divide(part, np.maximum(whole, _LEAST_WHOLE), dtype=np.float32)
+    return found
 
 
 def lower_and_higher(first: Array, second: Array) -> list[Array]:
