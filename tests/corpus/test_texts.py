@@ -1,5 +1,6 @@
 """Texts of a path: which are asked for an export, and what is read of each."""
 
+import re
 from collections import Counter
 from importlib import import_module
 
@@ -89,3 +90,10 @@ def test_json_lines_of_texts_need_no_parser_of_documents(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ijson", None)
     (tmp_path / "a.jsonl").write_text('{"text": "one", "id": 1, "more": {"x": [{}]}}\n')
     assert [entry[:2] for entry in entries_of(tmp_path / "a.jsonl")] == [("1", "one")]
+
+
+def test_a_folder_of_explore_names_its_index(tmp_path):
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "index.json").write_text("{}")
+    with pytest.raises(InputError, match=re.escape(str(tmp_path / "index"))):
+        entries_of(tmp_path)

@@ -151,6 +151,11 @@ class Suggestions:
             raise InputError("where: answers of a file have no authors, channels or times.")
         return cls(None, made)
 
+    @property
+    def has_past(self) -> bool:
+        """Whether there are past messages with replies, and not answers alone."""
+        return self._past is not None
+
     def suggest(self, message: str, top_k: int = 3) -> Suggested:
         """Returns the `top_k` best replies to a message, of those that say different things.
 

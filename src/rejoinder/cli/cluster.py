@@ -20,6 +20,7 @@ from rejoinder.cli.output import (
     asked_for,
     excerpt,
     form_of_output,
+    note,
     print_json,
     print_rows,
     print_table,
@@ -100,6 +101,8 @@ def cluster(
     if out is not None:
         found.save(out, overwrite=overwrite or add, inputs=[] if add else [source])
     _print(found)
+    if not found.topics:
+        note("no topic was found: too few messages are alike. A lower --least finds smaller topics")
     if out is not None:
         status_line(f"wrote {out}: {len(found)} topics of {len(found.ids):,} messages")
 

@@ -111,7 +111,10 @@ def dedupe(
     if floor is not None and out is None:
         raise InputError("--floor is for what --out writes, whose threshold can be changed.")
     from rejoinder.api.duplicates import FILE
+    from rejoinder.io.files.outputs import refuse_occupied
 
+    if out is not None:
+        refuse_occupied(out, overwrite=overwrite)
     if (Path(source) / FILE).is_file():
         given = {
             "--examples": examples, "--false-positives": false_positives, "--floor": floor,

@@ -114,7 +114,7 @@ def _print(opened: "Suggestions", found: "list[Suggested]") -> None:
     else:
         for one in found:
             _print_one(one)
-    _summarise(opened.fitted)
+    _summarise(opened.fitted, past=opened.has_past)
 
 
 def _tree(found: "Suggested") -> dict[str, Any]:
@@ -165,13 +165,15 @@ def _no_good(found: "Suggested") -> str:
     )
 
 
-def _summarise(fitted: "Fitted | None") -> None:
+def _summarise(fitted: "Fitted | None", *, past: bool) -> None:
     """Prints how far suggestions can be trusted, on standard error."""
     if fitted is None:
-        note(
-            "there are too few past messages with replies to tell how often suggestions are right; "
-            "the scores only order them"
+        cause = (
+            "there are too few past messages with replies"
+            if past
+            else "without the messages that these answered, there is nothing"
         )
+        note(f"{cause} to tell how often suggestions are right; the scores only order them")
         return
     told = fitted.outcome
     rest = (

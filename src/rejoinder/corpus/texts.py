@@ -23,6 +23,8 @@ _QUESTION = re.compile(r"""[?؟]['")\]]*(?=\s|$)|？""")
 """Matches the mark of a question, and not that of an address."""
 _PAIRS = "manifest.json"
 """A file that every folder of pairs has."""
+_EXPLORED = "index/index.json"
+"""What a folder of `rejoinder explore` has."""
 _HEAD = 1 << 14
 _LINES = 500
 _MARKS = b"PK", b"[", b"{", b"<"
@@ -104,8 +106,10 @@ def entries_of(
         if (export := format_of_export(path, most)) is not None:
             return _messages(path, export, on_left_out, most)
     if path.is_dir():
+        inside = path / _EXPLORED
         raise InputError(
-            f"{path} is neither a folder of pairs nor an export that is known here; name a file."
+            f"{path} is neither a folder of pairs nor an export that is known here; name "
+            f"{f'its index, {inside.parent}' if inside.is_file() else 'a file'}."
         )
     return (Entry(*text) for text in read_texts(path, columns, on_read))
 
