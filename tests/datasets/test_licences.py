@@ -31,6 +31,10 @@ OPEN = [
     "BSD-3-Clause",
     "CDLA-Sharing-1.0",
     "Apache-2.0",
+    "ISC",
+    "MPL-2.0",
+    "PSF-2.0",
+    "Unicode-3.0",
 ]
 CLOSED = [
     "CC-BY-NC-4.0",

@@ -8,7 +8,9 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 _FILE = Path(__file__).parent.parent / "data" / "licences.toml"
-_OPEN = re.compile(r"CC0-.*|CC-BY-(SA-)?\d.*|MIT|BSD-.*|CDLA-.*|Apache-.*")
+_OPEN = re.compile(
+    r"CC0-.*|CC-BY-(SA-)?\d.*|MIT|ISC|BSD-.*|CDLA-.*|Apache-.*|MPL-.*|PSF-.*|Unicode-\d.*"
+)
 """Open licences by SPDX identifier. Those with NC or ND are not among them."""
 
 
@@ -60,7 +62,9 @@ class DataRow:
 
 
 def is_open(licence: str) -> bool:
-    """Returns whether each of the licences is CC0, CC BY, CC BY-SA, MIT, BSD, CDLA or Apache.
+    """Returns whether all of the licences are open.
+
+    CC0, CC BY, CC BY-SA, MIT, ISC, BSD, CDLA, Apache, MPL, PSF and Unicode are.
 
     >>> [is_open(licence) for licence in ("CC-BY-SA-4.0 AND MIT", "CC-BY-NC-4.0", "none stated")]
     [True, False, False]

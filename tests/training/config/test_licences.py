@@ -76,5 +76,6 @@ def test_the_data_of_every_shipped_config_is_in_the_table(name):
     assert ("the pairs of --pairs" in [row.name for row in rows]) == unnamed
 
 
-def test_rejoinder_open_is_trained_on_open_data_only():
-    assert not_open(load_config("rejoinder-open")) == []
+@pytest.mark.parametrize("name", ["rejoinder-open", "rejoinder-multi"])
+def test_it_is_trained_on_open_data_only(name):
+    assert not_open(load_config(name)) == []

@@ -10,7 +10,7 @@ from rejoinder.text.letters import letter_buckets
 
 _FREQUENT = 500
 """So many most frequent words are left out: what they mean is not in their letters."""
-_PENALTY = 10.0
+_PENALTY = 3.0
 _ITERATIONS = 12
 
 Rows = NDArray[np.float32]
