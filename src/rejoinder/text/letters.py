@@ -35,7 +35,7 @@ def letter_buckets(word: str, buckets: int) -> NDArray[np.int32]:
     """Returns (N,) int32, the bucket of each sequence: CRC-32 of its UTF-8, modulo `buckets`.
 
     >>> letter_buckets("a", 1000).tolist()
-    [829]
+    [515]
     """
     found = [crc32(part.encode()) % buckets for part in letter_sequences(word)]
     return np.array(found, np.int32)
