@@ -1,6 +1,6 @@
 """Measures the shipped scorer: correlations, intervals, contrasts, speed; and what families add.
 
-python benchmarks/scorer.py --data DATA [--ablation] [--years] [--sources] [--difficult]
+python benchmarks/scorer.py --data DATA [--folds] [--ablation] [--years] [--sources] [--difficult]
 """
 
 import argparse
@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rejoinder.api.contrast_pairs import contrast_pairs
+from rejoinder.api.scorer import WEIGHTS
 from rejoinder.api.trees import fitted_regression
 from rejoinder.datasets.files import read_bytes
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
@@ -34,11 +36,19 @@ DIFFICULT = (
     ("The kids are at the theater watching a movie.", "it is picture day for the boys", 0.2),
 )  # fmt: skip
 """Pairs and what people gave."""
+LEFT_OUT = ("deft-forum", "belief", "answers-students", "tweet-news", "deft-news")
+"""The source that each fold leaves out."""
+LIKE_TEST = {
+    "MSRpar": 250, "headlines": 250, "MSRvid": 250, "images": 250, "track5.en-en": 125,
+    "answers-forums": 85, "deft-forum": 85, "belief": 84,
+}  # fmt: skip
+"""How much the pairs of a source count together: as many pairs as the like of it has in test."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--folds", action="store_true")
     parser.add_argument("--ablation", action="store_true")
     parser.add_argument("--years", action="store_true")
     parser.add_argument("--sources", action="store_true")
@@ -49,6 +59,8 @@ def main() -> None:
     correlations(scorer, arguments.data)
     contrasts(scorer)
     speed(scorer, read_stsb(arguments.data, "train"))
+    if arguments.folds:
+        folds(scorer, arguments.data)
     if arguments.ablation:
         ablation(scorer, arguments.data)
     if arguments.years:
@@ -133,6 +145,58 @@ def ablation(scorer: Scorer, data: Path) -> None:
         print(f"{family.name}: without {without:.4f}, alone {alone:.4f}", flush=True)
 
 
+def folds(scorer: Scorer, data: Path) -> None:
+    """Scores STS-B train and dev by fits on four fifths that also leave a source out."""
+    sets = [("stsb", read_stsb(data, "train")), ("dev", read_stsb(data, "dev"))]
+    names = [name for split in ("train", "dev") for name in stsb_sources(data, split)]
+    for year in YEARS:
+        sets.append(("sts", read_sts_year(data, year)))
+        names += [genre.removeprefix("surprise.") for genre in sets[-1][1].genres]
+    sets.append(("contrasts", contrast_pairs(data)))
+    names += sets[-1][1].genres
+    owner = np.array([name for name, pairs in sets for _ in range(len(pairs))])
+    first, second = ([text for _, each in sets for text in getattr(each, side)] for side in
+                     ("first", "second"))  # fmt: skip
+    gold, source = np.concatenate([each.gold for _, each in sets]), np.array(names)
+    held = [EvaluationHashes.load((name,)).contains_pairs(pl.Series(first), pl.Series(second))
+            for name in ("stsb-test", "stsb-dev", "sts2017")]  # fmt: skip
+    kept = np.zeros(len(gold), np.bool_)
+    kept[np.unique(pair_keys(first, second), return_index=True)[1]] = True
+    in_dev = owner == "dev"
+    kept = kept & ~np.any(held, axis=0) | in_dev
+    starts = [min(pair) for pair in zip(first, second, strict=True)]
+    distinct, groups = np.unique(starts, return_inverse=True)
+    fold = (np.random.default_rng(0).permutation(len(distinct)) % len(LEFT_OUT))[groups]
+    for number, name in enumerate(LEFT_OUT):
+        fold[source == name] = number
+    features = PairFeatures(scorer.encoder, FAMILIES.values())(first, second)
+    weights = np.array([WEIGHTS.get(name, 1) for name in owner])
+    scores = np.zeros(len(gold))
+    for number in range(len(LEFT_OUT)):
+        rows = kept & ~in_dev & (fold != number)
+        fitted = fitted_regression(
+            features[rows], gold[rows], weights[rows], constructed=owner[rows] == "contrasts"
+        )
+        inside = kept & (fold == number)
+        scores[inside] = fitted(features[inside])
+    shares = np.zeros(len(gold))
+    for name, share in LIKE_TEST.items():
+        rows = kept & (source == name) & ((owner != "sts") | (name == "belief"))
+        shares[rows] = share / rows.sum()
+    for name, values in (("scorer", scores), ("cosine", features[:, 0].astype(float))):
+        together = np.cov(values, gold, aweights=shares)
+        found = together[0, 1] / np.sqrt(together[0, 0] * together[1, 1])
+        forums = in_dev & (source == "answers-forums")
+        parts = [pearson_correlation(values[rows], gold[rows]) for rows in (in_dev, forums)]
+        print(f"folds, {name}: {found:.4f}, dev {parts[0]:.4f}, its forums {parts[1]:.4f}")
+
+
+def stsb_sources(data: Path, split: str) -> list[str]:
+    """Returns the source of each pair of a split."""
+    rows = read_bytes(data / "raw" / "STSBenchmark" / f"sts-{split}.csv").decode().splitlines()
+    return [row.split("\t")[1] for row in rows]
+
+
 def difficult(scorer: Scorer) -> None:
     """Scores the difficult pairs of STS 2017, track 5, that Cer et al. (2017, table 13) name."""
     for first, second, gold in DIFFICULT:
@@ -147,9 +211,7 @@ def sources(scorer: Scorer, data: Path) -> None:
 
     Also scores STS-B dev and test by a fit without STS-B train.
     """
-    rows = read_bytes(data / "raw" / "STSBenchmark" / "sts-train.csv").decode().splitlines()
-    named = [row.split("\t") for row in rows]
-    names = [row[1] for row in named]
+    names = stsb_sources(data, "train")
     sets = [read_stsb(data, "train"), *(read_sts_year(data, year) for year in YEARS)]
     for pairs in sets[1:]:
         names += [genre.removeprefix("surprise.") for genre in pairs.genres]

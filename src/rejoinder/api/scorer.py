@@ -44,7 +44,7 @@ _FOLDS = 5
 _BINS = 10
 """Groups of pairs of like scores, whose residuals give the intervals."""
 _CONTRASTS = "contrasts"
-_WEIGHTS = {"stsb": 8, _CONTRASTS: 2}
+WEIGHTS = {"stsb": 8, _CONTRASTS: 2}
 """How often a pair of a set counts, where not once; chosen with sources of STS held out."""
 
 
@@ -179,7 +179,7 @@ def _training(data: Path | None, sets: Sequence[str]) -> _Training:
             f"{', '.join(sets)}: {len(first):,} pairs are left without repetitions and those of "
             f"evaluation sets; at least {_LEAST} are needed."
         )
-    weights = np.array([_WEIGHTS.get(name, 1) for name in owners])
+    weights = np.array([WEIGHTS.get(name, 1) for name in owners])
     return _Training(
         first, second, np.array(gold), weights, np.array(owners) == _CONTRASTS,
         np.array(sorted(keys), np.uint64), counts, total - len(first),

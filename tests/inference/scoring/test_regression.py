@@ -34,6 +34,22 @@ def test_trees_give_what_scikit_learn_predicts(data, regression):
     assert np.allclose(alone(features), learner.predict(features), atol=1e-4)
 
 
+def test_the_line_leaves_constructed_pairs_to_the_trees(data, regression):
+    features, gold = data
+    features = np.concatenate([features, features[:100] + np.float32(2)])
+    gold, constructed = np.append(gold, np.zeros(100)), np.arange(COUNT + 100) >= COUNT
+    found = fitted_regression(features, gold, np.ones(len(gold)), constructed=constructed)
+    assert np.array_equal(found.linear, regression.linear)
+    low = found(features[constructed]), regression(features[constructed])
+    assert low[0].mean() < low[1].mean() - 1
+
+
+def test_constructed_pairs_alone_are_fitted(data, regression):
+    every = np.ones(COUNT, np.bool_)
+    found = fitted_regression(*data, np.ones(COUNT, np.int64), constructed=every)
+    assert np.array_equal(found(data[0]), regression(data[0]))
+
+
 def test_it_learns(data, regression):
     features, gold = data
     assert np.corrcoef(regression(features), gold)[0, 1] > 0.9
