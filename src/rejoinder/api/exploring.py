@@ -221,17 +221,17 @@ def _find(index: Path, out: Path, work: _Work) -> None:
     found = FoundTopics(topics.topics, topics.wider, topics.months)
     (out / TOPICS).write_bytes(msgspec.json.encode(found))
     (out / POINTS).write_bytes(_points(topics))
-    facts = Facts(topics.ids, _keeps_replies(index, collection))
+    facts = Facts(topics.ids, _keeps_replies(index, collection, work.watch.stage))
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
 
 
-def _keeps_replies(index: Path, collection: Collection) -> bool:
+def _keeps_replies(index: Path, collection: Collection, stage: ExtractProgress) -> bool:
     """Keeps what suggestions need of an index, and returns whether there is anything to suggest."""
     if collection.of_responses:
         return False
     past = past_replies(collection)
     if len(past) and read_kept(index) is None:
-        keep(index, past, Suggestions(past, None).tried)
+        keep(index, past, Suggestions(past, None, stage=stage).tried)
     return len(past) > 0
 
 

@@ -17,6 +17,7 @@ from rejoinder.api.past_replies import (
     past_replies,
     replies_of,
 )
+from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.index.where import Conditions, Where, conditions_of
@@ -38,6 +39,8 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
 
 _MOST_HELD_OUT = 1_000
+_LONG, _STEP = 20_000, 50
+"""Replies of a past that takes a while; messages after which progress is told."""
 _LEAST_HELD_OUT = 40
 """Held-out messages without which nothing is fitted."""
 LEAST = 0.3
@@ -54,12 +57,14 @@ class Suggestions:
         answers: Collection | None,
         confidence: float = LEAST,
         tried: Tried | None = None,
+        *,
+        stage: ExtractProgress = lambda _stage, _done, _all: None,
     ) -> None:
         """Prepares suggestions, and fits confidences on threads that are held out unless `tried`.
 
         `open` reads what this takes.
         """
-        self._past, self._answers = past, answers
+        self._past, self._answers, self._stage = past, answers, stage
         made = answers if past is None else past.collection
         if made is None:
             raise InputError("past replies or answers are needed.")
@@ -89,6 +94,7 @@ class Suggestions:
         confidence: float = LEAST,
         threads: int | None = None,
         progress: EncodingProgress = lambda _done, _read, _all: None,
+        stage: ExtractProgress = lambda _stage, _done, _all: None,
     ) -> "Suggestions":
         """Reads past messages and their replies, or canned answers.
 
@@ -103,7 +109,9 @@ class Suggestions:
                 see `Index.search`.
             confidence: The least confidence of a good answer, from 0 to 1.
             threads: Number of CPU cores; None means all that the process may use.
-            progress: Called with how far the work is.
+            progress: Called with how far encoding is.
+            stage: Called as confidences are fitted on a long past: with the name of what is done,
+                the messages done and all.
 
         Raises:
             InputError: an argument is not valid, the source can't be read, or none of its messages
@@ -134,8 +142,9 @@ class Suggestions:
         if not len(past):
             raise _no_replies(name, conditions if len(whole) else None)
         if answers is not None:
-            return cls(past, open_collection(answers, past.collection.encoder), confidence)
-        opened = cls(past, None, confidence, tried)
+            canned = open_collection(answers, past.collection.encoder)
+            return cls(past, canned, confidence, stage=stage)
+        opened = cls(past, None, confidence, tried, stage=stage)
         if index is not None and kept is None and not where:
             keep(index, past, opened.tried)
         return opened
@@ -263,12 +272,17 @@ class Suggestions:
             as one of the true replies, and (N,) bool whether in the same words.
         """
         messages = past.held_out(part, _MOST_HELD_OUT)
+        doing = "fitting" if part == FIT else "trying"
+        stage = self._stage if len(past) > _LONG else (lambda _stage, _done, _all: None)
+        stage(doing, 0, len(messages))
         found = self._voted(past.collection.rows(messages), past.parts == HISTORY)
         scores = np.zeros(len(messages))
         best = np.zeros(len(messages), np.int64)
         for at, (pairs, _, voted) in enumerate(found):
             place = int(voted.folded(1)[0][0])
             scores[at] = voted.scores[place]
+            if not (at + 1) % _STEP:
+                stage(doing, at + 1, len(messages))
             best[at] = place if self._answers is not None else pairs[place]
         if self._answers is None:
             return scores, *past.judged(messages, past.replies.at(best), past.texts(best))

@@ -81,13 +81,13 @@ def suggest(
     if not wanted:
         raise InputError("a message is needed, as an argument or by --messages FILE.")
     from rejoinder.api.suggest import Suggestions
-    from rejoinder.cli.progress import encoding_bar
+    from rejoinder.cli.progress import Bar, encoding_bar
 
-    with encoding_bar() as encoding:
+    with encoding_bar() as encoding, Bar("messages") as bar:
         opened = Suggestions.open(
             source, given_model(model, model_sha256), answers=answers,
             columns=columns, where=where_conditions(where or []), confidence=confidence,
-            threads=threads, progress=encoding,
+            threads=threads, progress=encoding, stage=bar.show,
         )  # fmt: skip
     note_left_out(opened.left_out)
     _print(opened, [opened.suggest(one, top_k) for one in wanted])
