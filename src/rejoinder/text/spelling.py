@@ -24,6 +24,7 @@ _BASE = np.uint64(GOLDEN_GAMMA)
 _INVERSE = np.uint64(pow(GOLDEN_GAMMA, -1, 2**64))
 _POWERS = np.cumprod(np.full(_MOST, _BASE))
 _FILTER_BITS = 22
+_FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
 
 _OTHER, _FIRST = -3.0, -1.0
 """Logarithms of how much rarer errors are than a dropped, doubled or swapped letter or that of a
@@ -39,10 +40,10 @@ class _Words(NamedTuple):
 
     letters: NDArray[np.uint32]
     """Code points of all words, with one 0 before each word and after the last one."""
-    starts: NDArray[np.int64]
-    """Where the letters of each word begin, (N,); 0 for words that are not looked up."""
     owners: NDArray[np.int32]
     """The word of each hash, (H,), ascending."""
+    places: NDArray[np.int64]
+    """Where the letter that is left out is among the letters, that of a 0 for a whole word."""
     left_out: NDArray[np.int8]
     """Number of the letter of each hash that is left out, or `_WHOLE`."""
     hashes: NDArray[np.uint64]
@@ -60,49 +61,52 @@ class Spelling:
         """Hashes known words, the most frequent first: 40,000 in 60 ms."""
         made = _hashed(words)
         order = np.argsort(made.hashes)
-        self._known = made._replace(
-            owners=made.owners[order], left_out=made.left_out[order], hashes=made.hashes[order]
-        )
-        self._rarity = np.log(np.arange(len(words)) + _RANK)
+        self._hashes = made.hashes[order]
+        # what is known of a hash lies together, since memory takes most of the time of a look-up
+        letters = made.letters[made.places[order]].astype(np.int64)
+        left_out = made.left_out[order].astype(np.int64) - _WHOLE
+        self._known = made.owners[order].astype(np.int64) << 32 | letters << 8 | left_out
         # most hashes are not among the known ones, which this tells faster than a search
-        self._filter = np.zeros(2**_FILTER_BITS, np.bool_)
-        self._filter[_filter_places(made.hashes)] = True
+        bits = np.zeros(2**_FILTER_BITS, np.bool_)
+        bits[made.hashes >> _FILTER_SHIFT] = True
+        self._filter = np.packbits(bits, bitorder="little")
         self._near = _near_keys()
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Returns the number of the known word for each of `words`, (N,) int32; -1 for none."""
         found = np.full(len(words), -1, np.int32)
-        asked, known = _hashed(words), self._known
-        likely = np.flatnonzero(self._filter[_filter_places(asked.hashes)])
-        hashes = asked.hashes[likely]
-        first = np.searchsorted(known.hashes, hashes)
-        counts = np.searchsorted(known.hashes, hashes, "right") - first
-        ask = np.repeat(likely, counts)
+        asked = _hashed(words)
+        ask, known = self._equal(asked.hashes)
         if not len(ask):
             return found
-        hit = np.arange(len(ask)) + np.repeat(first - np.cumsum(counts) + counts, counts)
-        scores = self._scores(asked, ask, hit)
-        owners = asked.owners[ask]
-        groups = np.flatnonzero(np.diff(owners, prepend=-1))
-        most = np.maximum.reduceat(scores, groups)
-        best = np.flatnonzero(scores == np.repeat(most, np.diff(groups, append=len(owners))))
+        scores = self._scores(asked, ask, known)
+        owners, order = asked.owners[ask], np.lexsort((-scores, asked.owners[ask]))
+        best = order[np.flatnonzero(np.diff(owners[order], prepend=-1))]
         best = best[scores[best] > -np.inf]
-        found[owners[best]] = known.owners[hit[best]]
+        found[owners[best]] = known[best] >> 32
         return found
 
+    def _equal(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns (P,) indices of hashes, and what is known of each equal hash of known words."""
+        places = hashes >> _FILTER_SHIFT
+        bits = self._filter[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8)
+        likely = np.flatnonzero(bits & 1)
+        likely = likely[np.argsort(hashes[likely])]
+        first = np.searchsorted(self._hashes, hashes[likely])
+        counts = np.searchsorted(self._hashes, hashes[likely], "right") - first
+        hits = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        return np.repeat(likely, counts), self._known[hits]
+
     def _scores(
-        self, asked: _Words, ask: NDArray[np.int64], hit: NDArray[np.int64]
+        self, asked: _Words, ask: NDArray[np.int64], known: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Returns (P,) logarithms of how likely a word is written for a known one.
 
-        They are given by `ask`, of the hashes of `asked`, and `hit`, of those of the known words;
-        -inf stands for two errors.
+        `ask` are indices of the hashes of `asked`; -inf stands for two errors.
         """
-        known = self._known
-        left, right = asked.left_out[ask], known.left_out[hit]
-        places = asked.starts[asked.owners[ask]] + left
+        left, right = asked.left_out[ask], (known & 0xFF) + _WHOLE
+        places, meant = asked.places[ask], known >> 8 & 0xFFFFFF
         wrong = asked.letters[places]
-        meant = known.letters[known.starts[known.owners[hit]] + right]
         added, dropped = right == _WHOLE, left == _WHOLE
         doubled = (asked.letters[places - 1] == wrong) | (asked.letters[places + 1] == wrong)
         near = self._near[np.minimum(wrong, _ASCII - 1), np.minimum(meant, _ASCII - 1)]
@@ -113,7 +117,7 @@ class Spelling:
             -np.inf,
         )
         scores += np.where(np.where(dropped, right, left) == 0, _FIRST, 0.0)
-        scores -= self._rarity[known.owners[hit]]
+        scores -= np.log((known >> 32) + _RANK)
         return scores
 
 
@@ -128,8 +132,7 @@ def _hashed(words: Sequence[str]) -> _Words:
     taken = [word for word, fit in zip(words, fits.tolist(), strict=True) if fit]
     text = "\0".join(["", *taken, ""]).encode("utf-32-le")
     letters, lengths = np.frombuffer(text, np.uint32), lengths[fits] + 1
-    starts = np.zeros(len(words), np.int64)
-    starts[fits] = begins = np.cumsum(lengths) - lengths + 1
+    begins = np.cumsum(lengths) - lengths + 1
     # a word's place before its first letter stands for the whole word
     numbers = np.arange(lengths.sum()) - np.repeat(begins, lengths)
     here = letters[: len(numbers)]
@@ -141,12 +144,8 @@ def _hashed(words: Sequence[str]) -> _Words:
     hashes[begins - 1] = before[begins + lengths - 2]
     owners = np.repeat(np.flatnonzero(fits).astype(np.int32), lengths)
     of_letters = np.frombuffer(classes(), np.uint8)[letters[begins]] == LETTER
-    kept = np.repeat(of_letters, lengths)
-    return _Words(letters, starts, owners[kept], numbers[kept].astype(np.int8), hashes[kept])
-
-
-def _filter_places(hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    return (hashes >> np.uint64(64 - _FILTER_BITS)).astype(np.int64)
+    kept = np.flatnonzero(np.repeat(of_letters, lengths))
+    return _Words(letters, owners[kept], kept, numbers[kept].astype(np.int8), hashes[kept])
 
 
 def _near_keys() -> NDArray[np.bool_]:
