@@ -8,7 +8,7 @@ from rejoinder.errors import ForeignTextWarning
 from rejoinder.models.config import read_config
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.shipped import shipped_models
-from rejoinder.models.terms import languages_of
+from rejoinder.models.terms import LANGUAGE_NAMES, languages_of
 
 _SAMPLE = 32
 _MOST_CHARS = 1_000
@@ -18,11 +18,6 @@ _SHARE = 0.4
 0.3 % have it (2.2 % of computing's), of French ones 81 %, of samples of them all and none."""
 _FEWEST = 3
 """Least number of unknown words: fewer may be names."""
-_NAMES = {
-    "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fr": "French",
-    "hi": "Hindi", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
-    "pl": "Polish", "pt": "Portuguese", "ru": "Russian", "tr": "Turkish", "zh": "Chinese",
-}  # fmt: skip
 
 _told = False
 """Whether this process has warned."""
@@ -77,7 +72,7 @@ def _about(model: ModelContents, text: str) -> str:
 
 
 def _listed(codes: Sequence[str]) -> str:
-    return ", ".join(_NAMES.get(code, code) for code in codes)
+    return ", ".join(LANGUAGE_NAMES.get(code, code) for code in codes)
 
 
 def _outside() -> int:

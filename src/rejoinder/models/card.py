@@ -13,7 +13,7 @@ from rejoinder.datasets.licences import DataRow
 from rejoinder.io.formats.yaml import yaml_text
 from rejoinder.models.adaptation.linear import source_of
 from rejoinder.models.shipped import shipped_models
-from rejoinder.models.terms import Terms, languages_of, terms_of, training_rows
+from rejoinder.models.terms import LANGUAGE_NAMES, Terms, languages_of, terms_of, training_rows
 from rejoinder.text.features import SPELT_RULES
 
 FILE = "MODEL_CARD.md"
@@ -70,7 +70,7 @@ def model_card(
             name=_cell(config["name"]),
             python=use.python,
             version=config["rejoinder_version"],
-            language="English" if known else "the language of its training data",
+            language=_names(known) if known else "the language of its training data",
             terms=f"{terms.title}: {terms.reason}",
         ),
         "## What it is\n",
@@ -100,13 +100,19 @@ def _text() -> Mapping[str, Any]:
     return tomllib.loads(_TEXT.read_text("utf-8"))
 
 
+def _names(languages: Sequence[str]) -> str:
+    """Returns the names of languages: `English`, or `English, Spanish and Turkish`."""
+    names = [LANGUAGE_NAMES.get(code, code) for code in languages]
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def _front_matter(
     config: Mapping[str, Any], terms: Terms, measured: Measured, use: Use
 ) -> dict[str, Any]:
     """Returns the keys that model hubs read."""
     matter: dict[str, Any] = {}
     if languages := languages_of(config.get("training") or {}):
-        matter["language"] = languages[0]
+        matter["language"] = languages[0] if len(languages) == 1 else languages
     if terms.id == "cc-by-sa-4.0":
         matter["license"] = terms.id
     else:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from rejoinder.datasets.licences import (
     NOT_STATED,
     DataRow,
@@ -13,12 +15,32 @@ from rejoinder.datasets.licences import (
     licence_of_file,
     licence_of_source,
 )
+from rejoinder.io.formats.decoding import decoded
 from rejoinder.models.adaptation.linear import source_of
 
 _CARD = "MODEL_CARD.md"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
 _STATED = re.compile(r"""^(\w+): *["']?(.*?)["']? *$""", re.MULTILINE)
 _OTHER_MODEL = Licence("see that model")
+LANGUAGE_NAMES = {
+    "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fr": "French",
+    "hi": "Hindi", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
+    "pl": "Polish", "pt": "Portuguese", "ru": "Russian", "tr": "Turkish", "zh": "Chinese",
+}  # fmt: skip
+
+
+class _File(Struct, frozen=True):
+    where: dict[str, str] = {}
+
+
+class _Task(Struct, frozen=True):
+    data: list[_File] = []
+
+
+class _Tasks(Struct, frozen=True):
+    """What is read of a run's config: the languages of the rows that its tasks choose."""
+
+    tasks: list[_Task] = []
 
 
 @dataclass(frozen=True)
@@ -116,10 +138,23 @@ def terms_of(rows: Sequence[DataRow]) -> Terms:
 def languages_of(training: Mapping[str, Any]) -> list[str]:
     """Returns the ISO 639 codes of the languages that a model was trained on.
 
-    `training` is the table of `config.json`. Empty if its data are not known here.
+    `training` is the table of `config.json`. Empty if its data are not known here. Of data in two
+    languages, the config chooses rows by their `lang`, such as `en-tr`; all others are English.
+
+    >>> files = [{"path": "parallel/tldr.jsonl.zst", "where": {"lang": "en-tr"}}]
+    >>> labelled = {"parallel/tldr.jsonl.zst": {"rows": {"turkish": 9}}}
+    >>> languages_of({"labelled": labelled, "config": {"tasks": [{"data": files}]}})
+    ['en', 'tr']
     """
-    rows = training_rows(training, None)
-    return ["en"] if any(row.licence.known for row in rows) else []  # of all data in the table
+    if not any(row.licence.known for row in training_rows(training, None)):
+        return []
+    try:
+        tasks = decoded(_Tasks, training.get("config", {})).tasks
+    except ValueError:  # of an encoder that this version does not know
+        return ["en"]
+    files = (file for task in tasks for file in task.data)
+    codes = {code for file in files for code in file.where.get("lang", "en").split("-")}
+    return ["en", *sorted(codes - {"en"})]
 
 
 def licence_of(folder: Path) -> str | None:
