@@ -105,6 +105,8 @@ class TextIndex(IndexReader):
                     )
                 old += found
             added.append(segment)
+            for one in added:  # otherwise what was read of all ids stays in memory
+                one.release()
         return about, old
 
     def _segments_of(self, parts: Iterable[EncodedTexts], about: Manifest) -> Iterator[Manifest]:

@@ -21,7 +21,7 @@ from rejoinder.index.lists import Lists
 from rejoinder.index.manifest import REMEDY, Manifest, SegmentFacts
 from rejoinder.index.matcher import Matcher
 from rejoinder.index.stored_rows import StoredRows
-from rejoinder.index.string_table import StringTable, mapped
+from rejoinder.index.string_table import StringTable, mapped, release
 from rejoinder.index.where import Conditions
 from rejoinder.index.words import Words
 from rejoinder.inference.search import NotFiniteError, dots, nearest_rows
@@ -203,6 +203,8 @@ class Segment:
         self.ids.release()
         if self.fields is not None:
             self.fields.release()
+        release(self._keys)
+        release(self._rows)
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Returns the (N,) int64 rows of ids; -1 for an id that the segment lacks.
