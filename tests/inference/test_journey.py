@@ -28,7 +28,8 @@ FILES = {
 
 def test_a_text_passes_few_files():
     encoder = SentenceEncoder(shipped_model())
-    encoder.encode("Déjà vu?")
+    for _ in range(2):  # the calls 1, 2, 4, 8 ... also look at the language
+        encoder.encode("Déjà vu?")
     root, passed = Path(rejoinder.__file__).parent, set()
 
     def note(frame, event, _argument):

@@ -1,6 +1,7 @@
 """Ids of words: one contract for the kernel in C and for Python."""
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from unicodedata import unidata_version
 
 import numpy as np
@@ -16,9 +17,8 @@ from rejoinder.text.buckets import word_buckets
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import as_strings, tokens_of
 from rejoinder.text.unicode_14 import UNICODE
-from rejoinder.text.unknown_words import UnknownWords
 from rejoinder.text.vocabulary import Vocabulary
-from rejoinder.text.words import NumberedWords, WordIds
+from rejoinder.text.words import NumberedWords, UnknownWords, WordIds
 
 SENTENCES = [
     "How old are you?",
@@ -165,3 +165,41 @@ def test_words_get_numbers_as_they_come(way, monkeypatch):
         assert words.since(before) == list(known)[before:]
     assert words.since(0) == list(known)
     assert words.since(len(known)) == []
+
+
+KNOWN = Vocabulary(("password", "the", "weather"))
+UNKNOWN = ["pasword", "kerrville", "wether", "pasword", "a" * 100]
+
+
+def bucket(word: str) -> int:
+    return len(KNOWN) + int(word_buckets([word], 7)[0])
+
+
+def test_a_misspelt_word_has_the_id_of_the_right_one_and_others_their_buckets():
+    unknown = UnknownWords(KNOWN, 7, spelling=True)
+    expected = [0, bucket("kerrville"), 2, 0, bucket("a" * 100)]
+    assert unknown(UNKNOWN).tolist() == expected
+    assert unknown(UNKNOWN[::-1]).tolist() == expected[::-1]
+    assert UnknownWords(KNOWN, spelling=True)(UNKNOWN).tolist() == [0, -1, 2, 0, -1]
+    assert UnknownWords(KNOWN)(UNKNOWN).tolist() == [-1] * 5
+    assert UnknownWords(KNOWN, 7)(UNKNOWN).tolist() == [bucket(word) for word in UNKNOWN]
+
+
+def test_ids_do_not_depend_on_what_is_kept(monkeypatch):
+    monkeypatch.setattr("rejoinder.text.words._KEPT", 2)
+    unknown = UnknownWords(KNOWN, 7, spelling=True)
+    expected = UnknownWords(KNOWN, 7, spelling=True)(UNKNOWN).tolist()
+    for _ in range(3):
+        assert unknown(UNKNOWN).tolist() == expected
+        assert len(unknown._ids) <= 2 + len(UNKNOWN)
+        unknown([f"word{number}" for number in range(5)])
+
+
+def test_a_copy_gives_the_same_ids():
+    unknown = UnknownWords(KNOWN, 7, spelling=True)
+    assert deepcopy(unknown)(UNKNOWN).tolist() == unknown(UNKNOWN).tolist()
+
+
+@pytest.mark.parametrize("spelling", [False, True])
+def test_no_words_have_no_ids(spelling):
+    assert UnknownWords(KNOWN, 7, spelling=spelling)([]).tolist() == []

@@ -23,35 +23,22 @@ _told = False
 """Whether this process has warned."""
 
 
-class ForeignCheck:
-    """Warns once in a process of texts whose words are mostly unknown to a model.
-
-    It looks at a sample of the texts of the calls number 1, 2, 4, 8 and so on, so that the many
-    calls of a loop cost nothing.
-    """
-
-    def __init__(self, model: ModelContents) -> None:
-        """Prepares to check the texts that `model` gets."""
-        self._model, self._calls = model, 0
-
-    def __call__(self, texts: Sequence[str]) -> None:
-        """Counts a call, and checks its texts if it is one of those that are checked."""
-        self._calls += 1
-        if self._calls & (self._calls - 1) == 0 and not _told:
-            self._check(texts[:: max(1, len(texts) // _SAMPLE)])
-
-    def _check(self, sample: Sequence[str]) -> None:
-        global _told
-        joined = " ".join(text[:_MOST_CHARS] for text in sample)
-        share = float(self._model.features.unknown_share([joined])[0])
-        if share >= _SHARE and share * len(joined.split()) >= _FEWEST:
-            _told = True
-            warnings.warn(
-                f"many words of these texts are unknown to {_about(self._model, joined)}. "
-                "Similarities mean little for a language that a model does not know.",
-                ForeignTextWarning,
-                stacklevel=_outside(),
-            )
+def warn_if_foreign(model: ModelContents, texts: Sequence[str]) -> None:
+    """Warns, once in a process, if the words of a sample of texts are mostly unknown to a model."""
+    global _told
+    if _told:
+        return
+    sample = texts[:: max(1, len(texts) // _SAMPLE)]
+    joined = " ".join(text[:_MOST_CHARS] for text in sample)
+    share = float(model.features.unknown_share([joined])[0])
+    if share >= _SHARE and share * len(joined.split()) >= _FEWEST:
+        _told = True
+        warnings.warn(
+            f"many words of these texts are unknown to {_about(model, joined)}. "
+            "Similarities mean little for a language that a model does not know.",
+            ForeignTextWarning,
+            stacklevel=_outside(),
+        )
 
 
 def _about(model: ModelContents, text: str) -> str:

@@ -19,9 +19,8 @@ from rejoinder.text.normalize import FOLDED, RULES, as_strings, normalize_text, 
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.subwords import SubwordFeatures
 from rejoinder.text.unicode_14 import UNICODE
-from rejoinder.text.unknown_words import UnknownWords
 from rejoinder.text.vocabulary import Vocabulary
-from rejoinder.text.words import WordIds
+from rejoinder.text.words import UnknownWords, WordIds
 
 _SPELT = 2
 """Added to the version of the text rules if misspelt words are read as known ones."""
