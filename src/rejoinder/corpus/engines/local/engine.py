@@ -132,6 +132,7 @@ class LocalEngine(DuckDBEngine):
         # the strings of carried comments are not kept in memory
         files = PairsInFiles(spill) if store.spilled or carried else None
         parts = self._join(store, ids, doubles, carried, classifier, files, carry)
+        del ids  # 8 bytes a comment, which writing does not need
         pairs = files or PairsInMemory(parts, store.blocks)
         store.drop_files()
         progress("sorting", 0, None)
