@@ -67,7 +67,8 @@ class WordFeatures:
         texts = self.texts(sentences)
         if self.letter_buckets:
             batch = self.word_ids(texts, keep_unknown=True)
-            return with_letters(batch, texts, len(self.vocabulary), self.letter_buckets)
+            first = len(self.vocabulary) + self.unknown_buckets
+            return with_letters(batch, texts, first, self.letter_buckets)
         if not self.buckets:
             return self.word_ids(texts)
         batch = self.word_ids(texts, keep_unknown=True)
