@@ -4,7 +4,7 @@ The kernel encodes sentences in 60 % of the time; `docs/decisions/kernels.md` ha
 """
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -37,7 +37,8 @@ class UnknownWords:
         self._ids: dict[str, int] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.vocabulary, self.buckets, self.spelling)
+        made = partial(UnknownWords, self.vocabulary, self.buckets, spelling=self.spelling)
+        return made, ()
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Returns the id of each word, (N,) int32; -1 where there is none."""
@@ -64,10 +65,6 @@ class UnknownWords:
     @cached_property
     def _known(self) -> Spelling:
         return Spelling(self.vocabulary.words)
-
-
-def _rebuilt(vocabulary: Vocabulary, buckets: int, spelling: bool) -> UnknownWords:
-    return UnknownWords(vocabulary, buckets, spelling=spelling)
 
 
 class WordIds:
