@@ -317,8 +317,9 @@ class SentenceEncoder(Mining):
     def unknown_share(self, sentences: Sentences) -> NDArray[np.float64]:
         """Returns the share of each sentence's words that the vocabulary lacks, (N,) from 0 to 1.
 
-        It is 0 for a sentence without words. Similarities mean little for texts in a language that
-        the model was not trained on; a share above a half is a sign of that.
+        It is 0 for a sentence without words. Misspelt words that the model reads as known ones are
+        known. Similarities mean little for texts in a language that the model was not trained on; a
+        share above a half is a sign of that.
 
         Raises:
             InputError: an element is not a string. The message names its index.

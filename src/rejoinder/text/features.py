@@ -100,19 +100,28 @@ class WordFeatures:
         batch = self.word_ids(self.texts(sentences), keep_unknown=True)
         return batch.only((batch.ids >= 0) & (batch.ids < len(self.vocabulary)))
 
-    def unknown_share(self, sentences: Iterable[str]) -> NDArray[np.float64]:
+    def unknown_share(
+        self, sentences: Iterable[str], *, as_written: bool = False
+    ) -> NDArray[np.float64]:
         """Returns the share of each sentence's words that the vocabulary lacks, (N,) from 0 to 1.
 
-        Signs and numbers, which all languages share, are not counted.
+        Signs and numbers, which all languages share, are not counted. Misspelt words that are read
+        as known ones are known, unless `as_written`.
 
         >>> WordFeatures(Vocabulary(("how", "?"))).unknown_share(["How are you?", "?"]).round(2)
         array([0.67, 0.  ])
         """
-        index, shares = self.vocabulary.index, []
-        for text in self.texts(sentences):
-            words = [token for token in tokens_of(text) if any(map(str.isalpha, token))]
-            shares.append(sum(word not in index for word in words) / max(len(words), 1))
-        return np.array(shares, np.float64)
+        index = self.vocabulary.index
+        words = [
+            [token for token in tokens_of(text) if any(map(str.isalpha, token))]
+            for text in self.texts(sentences)
+        ]
+        counts = np.fromiter(map(len, words), np.int64, len(words))
+        if as_written:
+            known = np.array([sum(word in index for word in row) for row in words], np.int64)
+        else:
+            known = self.known(map(" ".join, words)).lengths
+        return (counts - known) / np.maximum(counts, 1)
 
     def whole(self, sentences: Iterable[str]) -> Ragged:
         """Returns what a call returns: an encoder of words cuts long sentences itself."""

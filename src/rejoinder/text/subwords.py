@@ -92,7 +92,12 @@ class SubwordFeatures:
         """Returns what a call returns: every text is made of known subwords."""
         return self(sentences)
 
-    def unknown_share(self, sentences: Iterable[str]) -> NDArray[np.float64]:
+    def unknown_share(
+        self,
+        sentences: Iterable[str],
+        *,
+        as_written: bool = False,  # noqa: ARG002
+    ) -> NDArray[np.float64]:
         """Returns zeros, (N,): no word is unknown."""
         return np.zeros(len(as_strings(sentences)))
 
