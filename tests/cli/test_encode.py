@@ -105,7 +105,6 @@ def test_json_sums_up_what_was_written(place, run):
         "unknown": 1,
         "too_long": 0,
         "resumed": 0,
-        "foreign": 0.5,
         "left_out": {},
     }
 

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from dumps import comment
 from dumps import lines as dumped
 from rejoinder.corpus.extract import extract
+from rejoinder.inference import foreign
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import write_model
 from tiny_models import bilstm_model, dan_model
@@ -252,19 +254,26 @@ def test_texts_that_are_too_long_are_told_or_refused(call, tmp_path, words, told
     assert "has 60 tokens, and the model reads 40" in err
 
 
-def test_encode_and_index_note_texts_of_mostly_unknown_words(call, model, tmp_path):
-    german, english = tmp_path / "german.txt", tmp_path / "english.txt"
+def test_a_command_says_once_that_texts_are_in_another_language(call, model, tmp_path, monkeypatch):
+    asked, german, english = "wo ist es nur ?", tmp_path / "german.txt", tmp_path / "english.txt"
     german.write_text("wo ist meine bestellung ?\n" * 50 + "how old are you ?\n" * 50, "utf-8")
     english.write_text("how old are you ?\n" * 99 + "wo ist es\n", "utf-8")
-    for path, is_noted in ((german, True), (english, False)):
-        options = ["--model", model, "--out"]
-        for command in (
-            ["encode", "--sentences", path, *options, path.with_suffix(".npy")],
-            ["encode", "--sentences", path, "--model", model],
-            ["index", path, *options, path.with_suffix("")],
-        ):
-            _, _, noted = call(*command)
-            assert ("% of the " in noted) == is_noted, (command, noted)
+    both = tmp_path / "pairs.tsv"
+    both.write_text(f"{asked}\thow are you\n", "utf-8")
+    warnings.simplefilter("always")  # a process runs one command, and warns once
+    for command, said in (
+        (["encode", "--sentences", german, "--out", tmp_path / "german.npy"], 1),
+        (["encode", "--sentences", english, "--out", tmp_path / "english.npy"], 0),
+        (["encode", "--sentences", german], 1),
+        (["index", german, "--out", tmp_path / "german"], 1),
+        (["index", english, "--out", tmp_path / "english"], 0),
+        (["similarity", "--pairs", both], 1),
+        (["search", asked, "--corpus", german], 1),
+        (["rank", asked, "--responses", german], 1),
+    ):
+        monkeypatch.setattr(foreign, "_told", False)
+        status, _, noted = call(*command, "--model", model)
+        assert (status, noted.count(" unknown to ")) == (0, said), (command, noted)
 
 
 def test_info_says_what_it_is(call, model):

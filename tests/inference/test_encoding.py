@@ -65,9 +65,7 @@ def test_a_resumed_run_gives_the_bytes_of_an_uninterrupted_one(
     again = encode_file(encoder, file, out, resume=True)
     assert out.read_bytes() == whole.read_bytes()
     resumed = min(-(-after[-1] // CHUNK) * CHUNK, len(LINES))
-    assert again == replace(
-        plain, path=out, resumed=resumed, seconds=again.seconds, foreign=again.foreign
-    )
+    assert again == replace(plain, path=out, resumed=resumed, seconds=again.seconds)
     assert (plain.n, plain.dim, plain.unknown, plain.too_long) == (100, 5, 40, 0)
     assert not unfinished_folder(out).exists()
 

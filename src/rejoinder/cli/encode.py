@@ -25,7 +25,6 @@ from rejoinder.cli.output import (
     asked_for,
     form_of_output,
     note,
-    note_foreign,
     note_zero,
     print_encoded,
     print_lines,
@@ -189,8 +188,7 @@ def _print(
     form = form_of_output()
 
     def counted(chunk: "EncodedChunk") -> "EncodedChunk":
-        n, foreign = len(chunk.texts), round(chunk.foreign * len(chunk.texts))
-        counts.update(n=n, unknown=chunk.unknown, foreign=foreign, too_long=chunk.too_long)
+        counts.update(n=len(chunk.texts), unknown=chunk.unknown, too_long=chunk.too_long)
         show(counts["n"], 0, None)
         return chunk
 
@@ -210,5 +208,4 @@ def _print(
             columns = ("sentence", f"first {min(6, encoder.dim)} of {encoder.dim}")
             print_table("", columns, rows)
     note_zero(counts["unknown"], counts["n"])
-    note_foreign(counts["foreign"] / max(counts["n"], 1), "sentences")
     return counts

@@ -19,7 +19,6 @@ from rejoinder.cli.options import (
 from rejoinder.cli.output import (
     asked_for,
     note,
-    note_foreign,
     note_left_out,
     print_json,
     status_line,
@@ -136,7 +135,7 @@ def index(
         typer.echo(json.dumps({"index": str(out), "texts": len(made), **left_out}))
     else:
         status_line(f"{out}: {len(made):,} texts")
-    _note(made, added=added)
+    _note(made)
 
 
 def _write_table(
@@ -158,14 +157,11 @@ def _write_table(
         status_line(f"{out}: {written.texts:,} texts")
 
 
-def _note(made: "Index", *, added: bool) -> None:
-    """Says what may surprise about an index and the `added` texts."""
+def _note(made: "Index") -> None:
+    """Says what may surprise about an index."""
     from rejoinder.index.lists import LEAST_ROWS
-    from rejoinder.inference.sentence_stream import foreign_share
 
     note_left_out(made.left_out)
-    if added:
-        note_foreign(foreign_share(made.encoder, made.newest(32)), "texts")
     if len(made) >= LEAST_ROWS and made.is_exact and made.manifest.recall < 1:
         note(
             "faiss is not installed, so search compares all texts, which is slow. For fast search: "

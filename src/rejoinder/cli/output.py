@@ -32,6 +32,8 @@ _python_shows = warnings.showwarning
 _quiet = False
 _form = ""
 """`json` or `tsv`, if the command was given `--json` or `--tsv`."""
+_foreign = False
+"""Whether the command noted that texts are in a language that the model does not know."""
 
 
 def set_output(*, quiet: bool, json: bool = False, tsv: bool = False) -> None:
@@ -45,16 +47,18 @@ def set_output(*, quiet: bool, json: bool = False, tsv: bool = False) -> None:
     Raises:
         typer.BadParameter: both `json` and `tsv` are asked for.
     """
-    global _quiet, _form
+    global _quiet, _form, _foreign
     if json and tsv:
         raise typer.BadParameter("--json and --tsv exclude each other")
-    _quiet, _form = quiet, "json" if json else "tsv" if tsv else ""
+    _quiet, _form, _foreign = quiet, "json" if json else "tsv" if tsv else "", False
     warnings.showwarning = _shown
 
 
 def _shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
     """Prints our own warnings as notes, and all others as Python does."""
+    global _foreign
     if issubclass(category, ForeignTextWarning):
+        _foreign = True
         note(str(message).rstrip("."))
     else:
         _python_shows(message, category, *place, **more)
@@ -96,10 +100,11 @@ def note(sentence: str) -> None:
     status_line(f"rejoinder: {sentence}")
 
 
-def note_foreign(share: float, texts: str) -> None:
-    """Prints the share of `texts` (a plural noun) whose words are mostly unknown, from 10 % on."""
-    if share >= 0.1:
-        note(f"most words of about {share:.0%} of the {texts} are unknown to the model")
+def note_unknown(unknown: set[str], texts: list[str], name: str, which: str = "") -> None:
+    """Notes how many `texts` (`name`, a plural noun) are unknown, unless the language was noted."""
+    count = sum(text in unknown for text in texts)
+    if count and not _foreign:
+        note(f"most words of {count:,} of {len(texts):,} {name} are unknown to the model{which}")
 
 
 def note_zero(count: int, total: int) -> None:
@@ -123,7 +128,6 @@ def print_encoded(written: "EncodedFile", out: Path) -> None:
         status_line(f"wrote {out}: {written.n} x {written.dim} float32")
     note_left_out(written.left_out)
     note_zero(written.unknown, written.n)
-    note_foreign(written.foreign, "sentences")
 
 
 def asked_for(form: str) -> bool:

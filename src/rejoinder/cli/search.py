@@ -20,8 +20,8 @@ from rejoinder.cli.options import (
     epilog,
     prints,
 )
-from rejoinder.cli.output import asked_for, form_of_output, print_table
-from rejoinder.cli.use import note_long, note_unknown, print_marked, unknown_texts
+from rejoinder.cli.output import asked_for, form_of_output, note_unknown, print_table
+from rejoinder.cli.use import note_long, print_marked, unknown_texts
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:

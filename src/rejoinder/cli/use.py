@@ -20,6 +20,7 @@ from rejoinder.cli.options import (
 from rejoinder.cli.output import (
     asked_for,
     note,
+    note_unknown,
     print_json,
     print_rows,
 )
@@ -235,12 +236,6 @@ def print_marked(
         names = [[name for name, t in zip(sides, row, strict=True) if t in unknown] for row in told]
         rows = [(*row, named) for row, named in zip(rows, names, strict=True)]
     print_rows(columns, rows)
-
-
-def note_unknown(unknown: set[str], texts: list[str], name: str, which: str = "") -> None:
-    """Notes how many `texts` (`name`, a plural noun) have mostly unknown words, if any."""
-    if count := sum(text in unknown for text in texts):
-        note(f"most words of {count:,} of {len(texts):,} {name} are unknown to the model{which}")
 
 
 def note_long(encoder: "SentenceEncoder", texts: list[str], name: str) -> None:

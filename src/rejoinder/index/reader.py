@@ -97,11 +97,6 @@ class IndexReader:
             None if place is None else self._segments[place[0]].texts[place[1]] for place in places
         ]
 
-    def newest(self, most: int) -> list[str]:
-        """Returns at most `most` of the texts that were added last, from all over them."""
-        texts = self._segments[-1].texts if self._segments else ()
-        return [texts[row] for row in range(0, len(texts), -(-len(texts) // most) or 1)]
-
     def encoded(self) -> Iterator[EncodedTexts]:
         """Yields all texts with ids, embeddings and what is known about them, in parts."""
         yield from encoded_texts(self._segments)

@@ -51,8 +51,6 @@ class EncodedFile:
     """Number of sentences that an interrupted run had encoded."""
     seconds: float
     """Duration of this run."""
-    foreign: float = 0.0
-    """Share of this run's sentences whose words are mostly unknown, by a sample; 0 on an engine."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Number of messages of an export that were left out, by the reason."""
 
@@ -113,7 +111,7 @@ def encode_file(
         saved = _continued(path, settings, resume=resume, overwrite=overwrite)
         before = None if saved is None else _facts(saved)
         n, unknown, too_long = (before.n, before.unknown, before.too_long) if before else (0, 0, 0)
-        digest, resumed, last, foreign = Sha256(), n, -math.inf, 0.0
+        digest, resumed, last = Sha256(), n, -math.inf
         progress(n, 0, source.size)
         lines = iter(source)
         with growing(path, form.parts, saved, header_bytes=form.header_bytes) as parts:
@@ -135,7 +133,6 @@ def encode_file(
                 n += len(chunk.texts)
                 unknown += chunk.unknown
                 too_long += chunk.too_long
-                foreign += chunk.foreign * len(chunk.texts)
                 parts.mark(to_builtins(_Facts(settings, n, unknown, too_long, digest.hexadecimal)))
                 if time.monotonic() - last > _SAVE_SECONDS:
                     parts.save()
@@ -145,10 +142,8 @@ def encode_file(
             parts.close()
             publish(form.finish(parts.folder, n, encoder.dim), path)
     seconds = time.perf_counter() - begun
-    foreign /= max(n - resumed, 1)
-    return EncodedFile(
-        path, n, encoder.dim, unknown, too_long, resumed, seconds, foreign, dict(source.left_out)
-    )
+    left_out = dict(source.left_out)
+    return EncodedFile(path, n, encoder.dim, unknown, too_long, resumed, seconds, left_out)
 
 
 def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -> None:

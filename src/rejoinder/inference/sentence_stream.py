@@ -1,7 +1,7 @@
 """Reads sentences as a stream, and encodes them a chunk at a time."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -37,14 +37,6 @@ class EncodedChunk:
     embeddings: Embeddings
     unknown: int
     too_long: int
-    foreign: float
-    """See `foreign_share`."""
-
-
-def foreign_share(encoder: SentenceEncoder, texts: Sequence[str]) -> float:
-    """Returns the share of texts whose words are mostly unknown, from 0 to 1, by a sample of 32."""
-    sample = texts[:: max(1, len(texts) // 32)]
-    return float((encoder.unknown_share(sample) > 0.5).mean()) if len(sample) else 0.0
 
 
 def encoded_chunks(
@@ -75,8 +67,7 @@ def encoded_chunks(
             place=partial(_line, name, first),
         )
         unknown = int((~embeddings.any(axis=1)).sum())
-        known = [entry.known for entry in chunk]
-        yield EncodedChunk(texts, known, embeddings, unknown, long, foreign_share(encoder, texts))
+        yield EncodedChunk(texts, [entry.known for entry in chunk], embeddings, unknown, long)
         first += len(chunk)
 
 

@@ -37,7 +37,8 @@ def messages(tmp_path_factory) -> Index:
 
 @pytest.fixture(scope="module")
 def queries(messages) -> list[str]:
-    return [text[:80] for text in messages.newest(1) + messages_of(messages)]
+    newest = list(messages.encoded())[-1].texts[0]
+    return [text[:80] for text in [newest, *messages_of(messages)]]
 
 
 def messages_of(index):
