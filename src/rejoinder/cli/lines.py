@@ -72,7 +72,7 @@ def _entries_of_stdin(columns: str | None) -> Iterator[Entry]:
 def _note_table(head: bytes) -> None:
     """Notes that standard input, which begins with `head`, is lines, if it seems to be a table."""
     names = table_columns(head)
-    if names and "text" not in names and head.count(b"\n") > 2 and not looks_exported(head):
+    if names and "text" not in names and head.count(b"\n") > 2:
         note(
             f"{_STDIN} is read as lines of text. If it is a table, name its column of texts, such "
             f"as --columns text={shlex.quote(names[-1])}"
@@ -110,7 +110,7 @@ def as_files(paths: Sequence[str], *, are_texts: bool = False) -> Iterator[list[
             head = next(pieces, b"")
             with storage_errors(folder), files[one].open("wb") as out:
                 out.writelines(chain([head], pieces))
-            if are_texts and one == "-":
+            if are_texts and one == "-" and not (looks_exported(head) and _is_export(files[one])):
                 _note_table(head)
         yield [str(files.get(one, one)) for one in paths]
 

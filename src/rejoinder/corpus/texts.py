@@ -35,8 +35,8 @@ _MAIL = re.compile(
 """Matches the headers of a mail, and the line above it in a mailbox."""
 _CHAT = re.compile(rb"\W{0,20}\d.{4,40}?\d[:.]\d\d")
 """Matches a line that begins with a date and a clock."""
-_TABLE = re.compile(rb".*\b(?:Issue key|Summation column)\b")
-"""Matches the header of a table of Jira, or of Zendesk."""
+_TABLE = re.compile(rb"(?:[^\n,;\t]+[,;\t](?=\S)){2}")
+"""Matches a line that begins with three cells of a table: no space follows their separators."""
 _LOG = re.compile(rb"\s*(?:[\[(*=<>-]|\d\d?:\d\d|\d{4}-\d\d-\d\d|[A-Z][a-z]{2} +\d|Session )")
 """Matches a line of a log: it begins with a clock, a date, or a mark of what is news."""
 
@@ -134,9 +134,9 @@ def looks_exported(head: bytes) -> bool:
     head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if head.startswith(b"PAR1"):  # Parquet
         return False
-    if b"\0" in head or head.startswith(_MARKS) or _MAIL.match(head) or _CHAT.match(head):
+    if b"\0" in head or head.startswith(_MARKS):
         return True
-    if _TABLE.match(head):
+    if any(pattern.match(head) for pattern in (_MAIL, _CHAT, _TABLE)):
         return True
     lines = [line for line in islice(head.splitlines(), _LINES) if line.strip()]
     return sum(bool(_LOG.match(line)) for line in lines) > len(lines) / 2
