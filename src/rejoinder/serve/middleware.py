@@ -113,7 +113,7 @@ class CountRequests:
 
         try:
             await self._app(scope, receive, noted)
-        except Exception:
+        except Exception:  # whatever it is, Starlette answers with 500 outside of this class
             status = 500
             raise
         finally:
