@@ -25,6 +25,15 @@ FILES = {
         "[2024. 3. 1. 오후 9:58:00] 지우: 안녕 \u200e<attached: 1-PHOTO.jpg>\n"
         "[2024. 3. 1. 오후 9:59:00] 민수: 응 \u200e<편집됨>\n"
     ),
+    "Trò chuyện.txt": (
+        "21:58, 01/03/2024 - Lan: Đi chưa?\n"
+        "Gặp lúc 9:30\n"
+        "Nhớ nhé\n"
+        "[21:59:30, 01/03/2024] Minh: Rồi\n"
+        "12:05 SA, 13/03/2024 - Lan: Tới chưa?\n"
+    ),
+    "대화.txt": "2024년 3월 1일 오후 9:58 - 지우: 안녕\n",
+    "聊天.txt": "2024年3月13日 凌晨12:05 - 小明: 你好\n",
     "دردشة.txt": "\u200f١\u200f/٣\u200f/٢٠٢٤, ٩:٥٨ م - أحمد: نعم\n",
 }
 _FIRST = 1709330400.0 - 120
@@ -34,8 +43,17 @@ _NIGHT = 1710288000.0
 _SPANISH = 1709130780.0
 """28 February 2024, 14:33 UTC."""
 _LUZ, _KOREAN, _ARABIC = "WhatsApp Chat con Luz", "WhatsApp 채팅", "دردشة"
-_ANN, _TRIP = "WhatsApp Chat with Ann", "export"
+_ANN, _LAN = "WhatsApp Chat with Ann", "Trò chuyện"
 MESSAGES = [
+    Message(
+        id=f"{_LAN}/1",
+        text="Đi chưa?\nGặp lúc 9:30\nNhớ nhé",
+        author="Lan",
+        time=_FIRST,
+        source=_LAN,
+    ),
+    Message(id=f"{_LAN}/2", text="Rồi", author="Minh", time=_FIRST + 90, source=_LAN),
+    Message(id=f"{_LAN}/3", text="Tới chưa?", author="Lan", time=_NIGHT + 300, source=_LAN),
     Message(id=f"{_LUZ}/1", text="Mi casa", author="Luz", time=_SPANISH, source=_LUZ),
     Message(id=f"{_LUZ}/2", text="", author="Luz", time=_SPANISH + 60, source=_LUZ),
     Message(
@@ -97,6 +115,8 @@ MESSAGES = [
         is_system=True,
     ),
     Message(id=f"{_ARABIC}/1", text="نعم", author="أحمد", time=_FIRST, source=_ARABIC),
+    Message(id="聊天/1", text="你好", author="小明", time=_NIGHT + 300, source="聊天"),
+    Message(id="대화/1", text="안녕", author="지우", time=_FIRST, source="대화"),
 ]
 BROKEN = {"trip/_chat.txt": FILES["trip/_chat.txt"] + "[31.02.24, 21:58:00] Ann: No such day\n"}
 EMPTY = {"a.txt": ""}

@@ -33,8 +33,8 @@ _MAIL = re.compile(
     rb"(?:From .*\n>?)?[!-9;-~]+:[ \t\r\n](?:.*\n)*?(?:From|Date|Message-ID|Received):", re.I
 )
 """Matches the headers of a mail, and the line above it in a mailbox."""
-_CHAT = re.compile(rb"\W{0,20}\d.{4,40}?\d[:.]\d\d")
-"""Matches a line that begins with a date and a clock."""
+_CHAT = re.compile(rb"\W{0,20}\d(?:.{4,40}?\d[:.]\d\d|\d?:\d\d.{2,16}\d[./-]\d)")
+"""Matches a line that begins with a date and a clock, or the clock first."""
 _TABLE = re.compile(rb"(?:[^\n,;\t]+[,;\t](?=\S)){2}")
 """Matches a line that begins with three cells of a table: no space follows their separators."""
 _LOG = re.compile(rb"\s*(?:[\[(*=<>-]|\d\d?:\d\d|\d{4}-\d\d-\d\d|[A-Z][a-z]{2} +\d|Session )")

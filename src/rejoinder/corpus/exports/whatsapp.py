@@ -15,11 +15,17 @@ from rejoinder.corpus.manifest import Malformed
 
 _UNSEEN = "[\u200e\u200f\u202a-\u202e\ufeff]*"
 _HEADER = re.compile(
-    rf"{_UNSEEN}\[?{_UNSEEN}(\d{{1,4}}){_UNSEEN}([./-])\s?(\d{{1,2}}){_UNSEEN}[./-]\s?(\d{{1,4}})"
+    rf"{_UNSEEN}\[?{_UNSEEN}(\d{{1,4}}){_UNSEEN}([./年년-])\s?(\d{{1,2}}){_UNSEEN}[./月월-]\s?"
+    r"(\d{1,4})"
     r"([^\d:\[\]\n]{1,12})(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?([^\d:\[\]\n]{0,8}?)"
     r"(?:\]:?\s?|\s[-\u2013]\s)(.*)"
 )
 """A date and a clock, next to which a language may have words: `01/02/20 à 10:11`, `下午3:11`."""
+_CLOCK_FIRST = re.compile(
+    rf"\A({_UNSEEN}\[?)(\d\d?:\d\d[^\[\]\n]{{0,8}}?),?\s(\d\d?[./-]\d\d?[./-]\d+)(?=\]|\s-\s)"
+)
+"""The clock before the date, as on phones in Vietnam: `21:58, 01/03/2024 - `, and where messages
+were copied by hand: `[9:58 PM, 3/1/2024] `."""
 _MORNING = re.compile(
     r"\ba\.?\s?m\b|上午|午前|凌晨|早上|오전|\bص|π\.?μ|ق\.ظ|\bpg\b|\böö\b|\bsa\b", re.IGNORECASE
 )
@@ -56,13 +62,18 @@ _ORDERS: dict[str, _Order] = {"ymd": (0, 1, 2), "dmy": (2, 1, 0), "mdy": (2, 0, 
 """Places of year, month and day among the three numbers of a date."""
 
 
+def _header(line: str) -> re.Match[str] | None:
+    """Returns what begins a message, the date before the clock."""
+    return _HEADER.match(_CLOCK_FIRST.sub(r"\1\3, \2", line, count=1))
+
+
 def _recognises(files: Files) -> bool:
     return bool(_chats(files))
 
 
 def _chats(files: Files) -> list[str]:
     heads = ((name, files.head(name).decode("utf-8", "replace")) for name in files.ending(".txt"))
-    begun = ((name, _HEADER.match(head)) for name, head in heads)
+    begun = ((name, _header(head)) for name, head in heads)
     return [name for name, begin in begun if begin and not begin[10].startswith(_OF_LOGS)]
 
 
@@ -107,7 +118,7 @@ def _rows(files: Files, name: str) -> Iterator[tuple[tuple[str, ...], list[str]]
     lines: list[str] = []
     with files.open(name) as file:
         for line in io.TextIOWrapper(file, "utf-8-sig", "replace"):
-            match = _HEADER.fullmatch(line.rstrip("\r\n"))
+            match = _header(line.rstrip("\r\n"))
             if match is None:
                 lines.append(line.rstrip("\r\n"))
                 continue
