@@ -1,6 +1,5 @@
 """Fine-tuning: a model with the words of a domain, and the config that goes on training it."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from rejoinder.errors import InputError
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
 from rejoinder.text.features import WordFeatures
+from rejoinder.text.spelling import Spelling
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config.loading import VOCABULARY_KEYS, parse_config
 from rejoinder.training.config.settings import RunConfig
@@ -23,9 +23,8 @@ from rejoinder.training.rows.initial_rows import FUNCTION_WORDS
 
 Rows = NDArray[np.float32]
 
-_GRAM = 3
-_SIMILAR = 0.5
-"""Least Dice coefficient of the trigrams of words that are spelt alike."""
+_SPELT = 0.8
+"""Weight of the known word that a new word is a letter away from; that of its context is 1."""
 _TEXTS = 20_000
 _FEW = 100_000
 """Number of pairs from which a word must occur more often."""
@@ -45,9 +44,9 @@ def widened(
 ) -> ModelContents:
     """Returns a model that also knows `words`.
 
-    The row of a new word points to the known words that stand next to it in `texts` and to those
-    that are spelt like it, and is as long as those of rare words. Models of other features than
-    words, with bigrams or without words to add are returned as they are.
+    The row of a new word points to the known words that stand next to it in `texts` and to the one
+    that it is a letter away from, and is as long as those of rare words. Models of other features
+    than words, with bigrams or without words to add are returned as they are.
     """
     features = model.features
     if not words or not isinstance(features, WordFeatures) or features.buckets:
@@ -59,8 +58,9 @@ def widened(
     wider = replace(features, vocabulary=Vocabulary((*features.vocabulary.words, *words)))
     unit = _unit(table[:known])
     length = np.median(np.linalg.norm(table[known - known // 4 : known], axis=1))
-    spelt, similarity = _by_spelling(words, features.vocabulary.words, unit)
-    rows = _unit(_by_context(wider, known, len(words), unit, texts) + similarity[:, None] * spelt)
+    meant = Spelling(features.vocabulary.words)(words)
+    spelt = np.where(meant[:, None] >= 0, _SPELT * unit[meant], 0)
+    rows = _unit(_by_context(wider, known, len(words), unit, texts) + spelt)
     bare = np.flatnonzero(~rows.any(axis=1))
     if len(bare) and features.unknown_buckets:  # as the model has read such a word so far
         rows[bare] = _unit(table[features([words[row] for row in bare.tolist()]).ids])
@@ -85,44 +85,6 @@ def _by_context(
             places = (ids.ids[added] - known, rows[added])
             sums += sp.csr_matrix((one[added], places), (new, len(ids.lengths))) @ context
     return _unit(sums)
-
-
-def _by_spelling(
-    words: Sequence[str], known: Sequence[str], unit: Rows
-) -> tuple[Rows, NDArray[np.float32]]:
-    """Returns (N, D) unit rows of known words spelt like `words`, and (N,) how alike the best is.
-
-    >>> rows, alike = _by_spelling(["pasword"], ["password", "cat"], np.eye(2, dtype=np.float32))
-    >>> rows.tolist(), f"{alike[0]:.2f}"
-    ([[1.0, 0.0]], '0.80')
-    """
-    grams: dict[str, list[int]] = {}
-    sizes = np.zeros(len(known), np.float32)
-    for number, word in enumerate(known):
-        found = _grams(word)
-        sizes[number] = len(found)
-        for gram in found:
-            grams.setdefault(gram, []).append(number)
-    rows = np.zeros((len(words), unit.shape[1]), np.float32)
-    best = np.zeros(len(words), np.float32)
-    for number, word in enumerate(words):
-        own = _grams(word)
-        shared = Counter(one for gram in own for one in grams.get(gram, ()))
-        if not shared:
-            continue
-        others = np.fromiter(shared, np.int64)
-        counts = np.fromiter(shared.values(), np.float32)
-        alike = 2 * counts / (len(own) + sizes[others])
-        near = alike >= _SIMILAR
-        if near.any():
-            best[number] = alike.max()
-            rows[number] = (alike[near] ** 2) @ unit[others[near]]
-    return _unit(rows), best
-
-
-def _grams(word: str) -> set[str]:
-    edged = f"<{word}>"
-    return {edged[start : start + _GRAM] for start in range(len(edged) - _GRAM + 1)}
 
 
 def _unit(rows: Rows) -> Rows:
