@@ -4,7 +4,7 @@ import numpy as np
 
 from rejoinder.text.letters import letter_buckets
 from rejoinder.training.rows import letters
-from rejoinder.training.rows.letters import fit_letters
+from rejoinder.training.rows.letters import fit_letters, pulled_to_letters
 
 STEMS = ("kitap", "okul", "deniz", "masa", "yol", "araba")
 ENDINGS = ("", "lar", "da", "dan", "lari")
@@ -29,3 +29,15 @@ def test_a_form_that_was_not_met_is_near_the_others():
     fitted = fit_letters(words, rows, 5_000)
     for number, stem in enumerate(STEMS):
         assert fitted[letter_buckets(stem + "larimiz", 5_000)].sum(axis=0).argmax() == number
+
+
+def test_a_rare_word_is_moved_towards_its_letters_and_a_frequent_one_is_not():
+    words = [stem + ending for ending in ENDINGS for stem in STEMS]
+    rows = np.random.default_rng(0).standard_normal((len(words), 4)).astype(np.float32)
+    letters = fit_letters(words, rows, 300)
+    spelt = np.array([letters[letter_buckets(word, 300)].sum(axis=0) for word in words])
+    moved = pulled_to_letters(words, rows, letters)
+    left = np.linalg.norm(moved - spelt, axis=1) / np.linalg.norm(rows - spelt, axis=1)
+    np.testing.assert_array_equal(moved[0], rows[0])
+    assert left[-1] < 0.35
+    assert np.all(np.diff(left) < 0)

@@ -21,7 +21,7 @@ from rejoinder.training.config.loading import VOCABULARY_KEYS, to_tree
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.loop.loop import Trainer
 from rejoinder.training.loop.model import RESPONSES, TrainableModel
-from rejoinder.training.rows.letters import fit_letters
+from rejoinder.training.rows.letters import fit_letters, pulled_to_letters
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -99,11 +99,12 @@ def with_letter_rows(
 ) -> tuple[WordFeatures, NDArray[np.float32]]:
     """Returns features that read unknown words by their letters, and rows with those of letters.
 
-    Rows of letters that there are already are fitted anew.
+    Rows of letters that there are already are fitted anew. Rows of rare words come nearer to them.
     """
     words = features.vocabulary.words
     known = rows[: len(words)]
     letters = fit_letters(words, known, buckets)
+    known = pulled_to_letters(words, known, letters)
     return replace(features, letter_buckets=buckets), np.concatenate([known, letters])
 
 

@@ -12,6 +12,8 @@ _FREQUENT = 500
 """So many most frequent words are left out: what they mean is not in their letters."""
 _PENALTY = 3.0
 _ITERATIONS = 12
+_PULL = 2.0
+"""How many times its own weight the rarest word's letters have in its row."""
 
 Rows = NDArray[np.float32]
 
@@ -23,13 +25,9 @@ def fit_letters(words: Sequence[str], rows: Rows, buckets: int) -> Rows:
     (W, D) are theirs.
     """
     chosen = slice(_FREQUENT if len(words) > 2 * _FREQUENT else 0, None)
-    found = [letter_buckets(word, buckets) for word in words[chosen]]
-    starts = np.cumsum([0, *map(len, found)])
-    letters = sp.csr_matrix(
-        (np.ones(starts[-1], np.float32), np.concatenate(found), starts), (len(found), buckets)
-    )
+    letters = _letters_of(words[chosen], buckets)
     backward = letters.T.tocsr()
-    fitted = np.zeros((buckets, rows.shape[1]), np.float32)
+    fitted: Rows = np.zeros((buckets, rows.shape[1]), np.float32)
     residual = np.asarray(backward @ rows[chosen], np.float32)
     direction, size = residual.copy(), (residual**2).sum(axis=0)
     for _ in range(_ITERATIONS):
@@ -41,3 +39,23 @@ def fit_letters(words: Sequence[str], rows: Rows, buckets: int) -> Rows:
         direction = residual + after / np.maximum(size, 1e-12) * direction
         size = after
     return fitted
+
+
+def pulled_to_letters(words: Sequence[str], rows: Rows, fitted: Rows) -> Rows:
+    """Returns (W, D) float32 rows of words, moved towards the sums of rows of their letters.
+
+    The rarer a word, the more: training met it too seldom. By Zipf's law the r-th most frequent
+    of W words was met W / r times as often as the last.
+    """
+    share = np.linspace(0, _PULL, len(words), endpoint=False, dtype=np.float32)[:, None]
+    spelt = np.asarray(_letters_of(words, len(fitted)) @ fitted, np.float32)
+    pulled: Rows = (rows + share * spelt) / (np.float32(1) + share)
+    return pulled
+
+
+def _letters_of(words: Sequence[str], buckets: int) -> sp.csr_matrix:
+    """Returns (W, buckets) counts of the sequences of each word."""
+    found = [letter_buckets(word, buckets) for word in words]
+    starts = np.cumsum([0, *map(len, found)])
+    ones = np.ones(starts[-1], np.float32)
+    return sp.csr_matrix((ones, np.concatenate(found), starts), (len(found), buckets))
