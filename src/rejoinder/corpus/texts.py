@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KEYS = ("author", "time", "source", "thread", "answers", "link")
 """What can be known about a message."""
 _QUESTION = re.compile(r"""[?؟]['")\]]*(?=\s|$)|？""")
-"""Matches the mark of a question, and not that of an address."""
+"""Matches a question mark, except within an address."""
 _PAIRS = "manifest.json"
 """A file that every folder of pairs has."""
 _EXPLORED = "index/index.json"
@@ -81,7 +81,7 @@ def entries_of(
 ) -> Iterator[Entry]:
     """Yields the texts of a file (`io.formats.texts`), the messages of an export, or replies.
 
-    Replies are those of a folder of pairs. Messages are those that extraction would keep.
+    Replies come from a folder of pairs. Messages that extraction would drop are left out.
 
     Args:
         path: A file or a folder.
@@ -126,7 +126,7 @@ def may_be_export(path: Path) -> bool:
 
 
 def looks_exported(head: bytes) -> bool:
-    r"""Tells whether a file begins otherwise than lines of prose do.
+    r"""Tells whether a file begins unlike lines of prose.
 
     >>> looks_exported(b"How are you?\nFine."), looks_exported(b"3/1/24, 9:59 PM - Ann: Hello")
     (False, True)

@@ -150,7 +150,7 @@ def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -
     """Checks that a file of embeddings can be written at `path`.
 
     Raises:
-        InputError: the suffix is not that of a format, a file exists and `overwrite` is False, it
+        InputError: no format has the suffix, a file exists and `overwrite` is False, it
             is a folder, or a device, which can't be resumed.
         MissingExtraError: the format needs a package that is not installed.
     """

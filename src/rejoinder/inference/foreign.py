@@ -14,8 +14,9 @@ _SAMPLE = 32
 _MOST_CHARS = 1_000
 """Characters that are read of a text of the sample."""
 _SHARE = 0.4
-"""Share of unknown words from which the language is another: of single English sentences at most
-0.3 % have it (2.2 % of computing's), of French ones 81 %, of samples of them all and none."""
+"""Share of unknown words from which the language is another. Samples of 32 English texts reach at
+most .22, those of six other languages .42 or more. Of single sentences, 0.3 % of English ones reach
+it, 2.2 % of those on computing, 81 % of French ones."""
 _FEWEST = 3
 """Least number of unknown words: fewer may be names."""
 
@@ -43,7 +44,7 @@ def warn_if_foreign(model: ModelContents, texts: Sequence[str]) -> None:
 
 
 def _about(model: ModelContents, text: str) -> str:
-    """Returns a model's name, its languages, that of the text and the models that know it."""
+    """Returns a model's name and languages, the text's language, and models that know it."""
     from rejoinder.corpus.exports.languages import language_of  # rarely needed
 
     known, code = languages_of(model.training), language_of(text)

@@ -23,8 +23,8 @@ at most as many, however slow the model is."""
 
 EncodingProgress = Callable[[int, int, int | None], None]
 """Called before the first chunk and after each one, with the number of sentences that are done
-(those of an interrupted run included), the number of bytes read, and that of the whole file, None
-if it is not known."""
+(including those of an interrupted run), the number of bytes read, and the bytes of the whole file,
+None if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Source:
             self.size = path.stat().st_size if path.is_file() else None
             self._entries = entries_of(path, columns, self._count_read, self._count_left_out)
         elif columns is not None:
-            raise InputError("columns are those of a file; strings were given.")
+            raise InputError("columns are for a file; strings were given.")
         else:
             self._entries = given(items)
 

@@ -24,7 +24,7 @@ from rejoinder.training.rows.initial_rows import FUNCTION_WORDS
 Rows = NDArray[np.float32]
 
 _SPELT = 0.8
-"""Weight of the known word that a new word is a letter away from; that of its context is 1."""
+"""Weight of the known word that a new word is a letter away from; its context weighs 1."""
 _TEXTS = 20_000
 _FEW = 100_000
 """Number of pairs from which a word must occur more often."""
