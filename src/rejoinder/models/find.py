@@ -7,7 +7,7 @@ from reprlib import repr as short
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models import remote
 from rejoinder.models.config import FILE as CONFIG
-from rejoinder.models.shipped import shipped_model, shipped_models
+from rejoinder.models.shipped import installed, shipped_model
 
 
 def find_model(
@@ -42,7 +42,7 @@ def find_model(
         raise InputError(f"the path of a model folder is text; got {model!r}.") from None
     if model != path.name:
         return path
-    shipped = shipped_models().get(path.name)
+    shipped = installed(path.name)
     if shipped is not None and _exists(path / CONFIG):
         raise ModelError(
             f"{path.name!r} is an installed model, and a model folder here, too. The folder is "
