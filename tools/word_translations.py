@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-LANGUAGES = ("es", "ar", "tr")
+LANGUAGES = ("es", "ar", "tr", "de", "fr", "it")
 _MOST_WORDS = 8
 """Most words for a thing on a map."""
 Pair = tuple[str, str, str]
