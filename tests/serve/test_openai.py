@@ -43,7 +43,7 @@ def test_dimensions(server):
         ({"input": []}, 422, "input", "empty"),
         ({"input": ["a", None]}, 422, "input", "element 1"),
         ({}, 422, "input", "required"),
-        ({"input": "a", "dimensions": 129}, 422, "dimensions", "128"),
+        ({"input": "a", "dimensions": 257}, 422, "dimensions", "256"),
         ({"input": "a", "dimensions": 0}, 422, "dimensions", "1"),
         ({"input": "a", "encoding_format": "hex"}, 422, "encoding_format", "base64"),
         ({"input": "a", "model": "ada"}, 404, "model", "rejoinder-small"),

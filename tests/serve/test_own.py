@@ -152,7 +152,7 @@ def test_unknown_is_the_share_of_unknown_words(server, encoder):
     texts = ["How old are you?", "Wie geht es deiner Mutter?", ""]
     shares = server.client.post("/unknown", json={"inputs": texts}).json()
     assert shares == encoder.unknown_share(texts).tolist()
-    assert shares[0] == 0 < 0.5 < shares[1]
+    assert shares[0] == 0 < 0.3 < shares[1]
 
 
 def test_map_puts_equal_texts_on_one_point_and_keeps_the_order(server):

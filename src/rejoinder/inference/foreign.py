@@ -20,6 +20,9 @@ it, 2.2 % of those on computing, 81 % of French ones."""
 _FEWEST = 3
 """Least number of unknown words: fewer may be names."""
 
+_MULTILINGUAL = ("ar", "de", "es", "fr", "it", "tr")
+"""Languages of `rejoinder-multi` besides English, for those who have not installed it."""
+
 _told = False
 """Whether this process has warned."""
 
@@ -57,6 +60,8 @@ def _about(model: ModelContents, text: str) -> str:
         for name, folder in shipped_models().items()
         if code in languages_of(read_config(folder).get("training") or {})
     ]
+    if not able and code in _MULTILINGUAL:
+        return f"{said}, which the model of the package rejoinder-multi knows"
     return f"{said}: try {' or '.join(able)}" if able else said
 
 

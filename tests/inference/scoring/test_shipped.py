@@ -21,7 +21,7 @@ def scorer():
 
 def test_it_was_fitted_on_all_families(scorer):
     assert {*scorer.facts.families} == {*FAMILIES}
-    assert scorer.facts.dev["pearson"] > 0.875
+    assert scorer.facts.dev["pearson"] > 0.87
     lexicon = shipped_scorer().with_name("lexicon.safetensors")
     assert (shipped_scorer() / WEIGHTS).stat().st_size + lexicon.stat().st_size < 5_000_000
 

@@ -1,7 +1,7 @@
 """The README from top to bottom, each command in the order in which a reader types it.
 
-Each `pip install` of the page begins a new, empty environment with what that line names, so that a
-command whose extra the page does not name fails.
+Each `pip install` of the package begins a new, empty environment with what that line names, so that
+a command whose extra the page does not name fails.
 """
 
 import json
@@ -56,12 +56,13 @@ def install(folder, extras):
 
 def test_the_page_runs_from_top_to_bottom(serve, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for name in ("examples", "models"):
+        shutil.copytree(ROOT / name, tmp_path / name)
     environment = {**os.environ}
     programs = None
     ran = 0
     for kind, piece in blocks():
-        if piece.startswith("pip install") and reason(piece) is None:
+        if re.match(r"pip install '?\.[^/]", piece) and reason(piece) is None:
             extras = re.match(r"pip install '?\.(\[[\w,]+\])?'?", piece)[1] or ""
             programs = install(tmp_path / f"environment{ran}", extras)
             environment["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -35,10 +36,14 @@ def python(code: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def command(*words: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def command(
+    *words: object, folder: Path | None = None, path: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     program = Path(sys.executable).with_name("rejoinder")
     # a user's pip compiles what it installs; here the first command does
     variables = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    if path is not None:
+        variables["PYTHONPATH"] = str(path)
     return subprocess.run(
         [program, *map(str, words)],
         capture_output=True,
@@ -124,6 +129,14 @@ def test_the_shipped_configs_are_in_the_wheel():
     assert {"dan-modern.toml", "dan-paper.toml", "demo.toml"} <= {file.name for file in configs}
     for file in configs:
         assert tomllib.loads(file.read_text("utf-8"))["name"] == file.name.removesuffix(".toml")
+
+
+def test_a_model_in_a_package_of_its_own_is_found_by_its_name(tmp_path):
+    source = Path(__file__).parents[3] / "models/rejoinder-research"
+    pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--target", tmp_path]
+    subprocess.run([*pip, shutil.copytree(source, tmp_path / "source")], check=True)
+    shown = command("info", "rejoinder-research", "--json", path=tmp_path)
+    assert json.loads(shown.stdout)["licence"] == "non-commercial-research"
 
 
 @pytest.mark.parametrize(

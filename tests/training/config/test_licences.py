@@ -1,6 +1,7 @@
 """The data of a config, judged before anything is trained."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -11,6 +12,7 @@ from rejoinder.training.config.licences import data_rows
 from rejoinder.training.config.loading import load_config, parse_config
 from rejoinder.training.config.shipped import shipped_names
 
+RESEARCH = Path(__file__).parents[3] / "models/rejoinder-research/src/rejoinder_research"
 OPEN = ["self_dialogue_corpus", "sgd", "critical_role"]
 TASKS = [
     {"objective": "responses", "share": 0.5},
@@ -46,8 +48,9 @@ def test_what_is_not_open_is_named():
 
 
 def test_the_data_of_the_model_that_training_starts_from_counts():
-    assert len(not_open(config(init_from="rejoinder-base"))) > 50
-    assert not_open(config(init_from="rejoinder-open")) == []
+    closed = not_open(config(init_from=str(RESEARCH / "rejoinder-research")))
+    assert len(closed) > 50
+    assert not_open(config(init_from="rejoinder-base")) == []
     with pytest.raises(ModelError):
         data_rows(config(init_from="other/model"))
 
@@ -76,6 +79,6 @@ def test_the_data_of_every_shipped_config_is_in_the_table(name):
     assert ("the pairs of --pairs" in [row.name for row in rows]) == unnamed
 
 
-@pytest.mark.parametrize("name", ["rejoinder-open", "rejoinder-multi"])
+@pytest.mark.parametrize("name", ["rejoinder-base", "rejoinder-multi"])
 def test_it_is_trained_on_open_data_only(name):
     assert not_open(load_config(name)) == []

@@ -1,0 +1,1 @@
+"""The model `rejoinder-research`, which rejoinder finds by its name once this is installed."""
