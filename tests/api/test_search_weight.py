@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import rejoinder
 from rejoinder.api.search_weight import search_weight
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
@@ -26,7 +27,9 @@ def found_in(folder, rows):
     file.write_text("\n".join(map(json.dumps, lines)))
     columns = {"message": "q", "reply": "a"}
     extract(file, folder / "pairs", columns=columns, rules="none", split=(10, 80, 10))
-    encoder, pairs = SentenceEncoder("rejoinder-small"), open_pairs(folder / "pairs")
+    # without buckets it can't tell numbers apart
+    rejoinder.export("rejoinder-small", folder / "small", unknown_buckets=0)
+    encoder, pairs = SentenceEncoder(folder / "small"), open_pairs(folder / "pairs")
     return search_weight(encoder, pairs, folder / "index")
 
 

@@ -21,7 +21,7 @@ EXAMPLES = epilog(
     "rejoinder export runs/dan/model --dtype int8 --out small/ --data data",
     "rejoinder export rejoinder-base --max-words 20000 --out small/",
     "rejoinder export runs/dan/model --spelling --out spelt/",
-    "rejoinder export rejoinder-base --unknown-buckets 0 --no-spelling --to model2vec --out m2v/",
+    "rejoinder export runs/dan/model --to model2vec --out m2v/",
     "rejoinder export rejoinder-base --to sentence-transformers --out base-st/",
     "rejoinder export runs/transformer/model --to onnx --out transformer-onnx/",
 )
