@@ -131,9 +131,11 @@ def test_the_shipped_configs_are_in_the_wheel():
         assert tomllib.loads(file.read_text("utf-8"))["name"] == file.name.removesuffix(".toml")
 
 
-def test_a_model_in_a_package_of_its_own_is_found_by_its_name(tmp_path):
+def test_a_model_in_a_separate_package_is_found_by_its_name(tmp_path):
     source = Path(__file__).parents[3] / "models/rejoinder-research"
-    pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--target", tmp_path]
+    # the environment has no pip
+    base = Path(sys.base_prefix) / f"bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+    pip = [base, "-m", "pip", "install", "-qq", "--no-deps", "--target", tmp_path]
     subprocess.run([*pip, shutil.copytree(source, tmp_path / "source")], check=True)
     shown = command("info", "rejoinder-research", "--json", path=tmp_path)
     assert json.loads(shown.stdout)["licence"] == "non-commercial-research"
