@@ -50,7 +50,7 @@ def find_model(
         )
     if shipped is None and _exists(path):
         return path
-    return shipped_model(path.name)
+    return shipped or shipped_model(path.name)
 
 
 def _exists(path: Path) -> bool:
