@@ -2,6 +2,14 @@
 
 from rejoinder.corpus.exports.base import Message
 
+_DELETED = [
+    "Tin nhắn này đã bị xóa", "Tin nhắn này đã bị xoá",
+    "Bạn đã xóa tin nhắn này", "Bạn đã xoá tin nhắn này",
+    "이 메시지는 삭제되었습니다", "이 메시지를 삭제했습니다", "삭제한 메시지입니다.",
+    "这条消息已被删除。", "信息已删除", "您已删除这条消息。", "您删除这个信息",
+    "此訊息已刪除。", "您已刪除此訊息。",
+    "このメッセージは削除されました。", "このメッセージを削除しました",
+]  # fmt: skip
 FILES = {
     "WhatsApp Chat with Ann.txt": (
         "3/1/24, 9:58\u202fPM - Messages and calls are end-to-end encrypted. Tap to learn more.\n"
@@ -33,6 +41,10 @@ FILES = {
         "12:05 SA, 13/03/2024 - Lan: Tới chưa?\n"
     ),
     "대화.txt": "2024년 3월 1일 오후 9:58 - 지우: 안녕\n",
+    "삭제.txt": "".join(
+        f"2024. 3. 1. 21:58 - 지우: {text}\n"
+        for text in [*_DELETED, "이 메시지는 삭제되었습니다만"]
+    ),
     "聊天.txt": "2024年3月13日 凌晨12:05 - 小明: 你好\n",
     "دردشة.txt": "\u200f١\u200f/٣\u200f/٢٠٢٤, ٩:٥٨ م - أحمد: نعم\n",
 }
@@ -117,6 +129,10 @@ MESSAGES = [
     Message(id=f"{_ARABIC}/1", text="نعم", author="أحمد", time=_FIRST, source=_ARABIC),
     Message(id="聊天/1", text="你好", author="小明", time=_NIGHT + 300, source="聊天"),
     Message(id="대화/1", text="안녕", author="지우", time=_FIRST, source="대화"),
+    *(
+        Message(id=f"삭제/{number}", text=text, author="지우", time=_FIRST, source="삭제")
+        for number, text in enumerate([*(len(_DELETED) * [""]), "이 메시지는 삭제되었습니다만"], 1)
+    ),
 ]
 BROKEN = {"trip/_chat.txt": FILES["trip/_chat.txt"] + "[31.02.24, 21:58:00] Ann: No such day\n"}
 EMPTY = {"a.txt": ""}

@@ -53,7 +53,14 @@ _DELETED = frozenset({
     "ce message a été supprimé", "vous avez supprimé ce message",
     "questo messaggio è stato eliminato", "hai eliminato questo messaggio",
     "bu mesaj silindi", "bu mesajı sildiniz", "تم حذف هذه الرسالة",
+    "tin nhắn này đã bị xóa", "tin nhắn này đã bị xoá",
+    "bạn đã xóa tin nhắn này", "bạn đã xoá tin nhắn này",
+    "이 메시지는 삭제되었습니다", "이 메시지를 삭제했습니다", "삭제한 메시지입니다",
+    "这条消息已被删除", "信息已删除", "您已删除这条消息", "您删除这个信息",
+    "此訊息已刪除", "您已刪除此訊息",
+    "このメッセージは削除されました", "このメッセージを削除しました",
 })  # fmt: skip
+"""The texts of `revoked_msg_incoming` and `revoked_msg_outgoing` of Android and of iPhones."""
 _OF_LOGS = ("<", "*", "-")
 """What logs of IRC have after a date and a clock."""
 _Order = tuple[int, int, int]
@@ -100,7 +107,7 @@ def _chat(files: Files, name: str) -> Iterator[Item]:
         line = header[-1][said.end(1) + 1 :].strip(" ") if said else header[-1]
         text = _ATTACHED.sub("", "\n".join([line, *lines]), count=1)
         plain = _EDITED.sub("", text).strip(_MARKS)
-        is_gone = _OMITTED.fullmatch(plain) or plain.lower().rstrip(".") in _DELETED
+        is_gone = _OMITTED.fullmatch(plain) or plain.lower().rstrip(".。") in _DELETED
         yield Message(
             id=f"{chat}/{number}",
             author=said[1].strip(_MARKS) if said else "",
