@@ -21,7 +21,7 @@ from rejoinder.training.config.loading import VOCABULARY_KEYS, to_tree
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.loop.loop import Trainer
 from rejoinder.training.loop.model import RESPONSES, TrainableModel
-from rejoinder.training.rows.letters import fit_letters, pulled_to_letters
+from rejoinder.training.rows.letters import fit_letters, letter_counts, pulled_to_letters
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -101,10 +101,10 @@ def with_letter_rows(
 
     Rows of letters that there are already are fitted anew. Rows of rare words come nearer to them.
     """
-    words = features.vocabulary.words
-    known = rows[: len(words)]
-    letters = fit_letters(words, known, buckets)
-    known = pulled_to_letters(words, known, letters)
+    known = rows[: len(features.vocabulary)]
+    counts = letter_counts(features.vocabulary.words, buckets)
+    letters = fit_letters(counts, known)
+    known = pulled_to_letters(counts, known, letters)
     return replace(features, letter_buckets=buckets), np.concatenate([known, letters])
 
 

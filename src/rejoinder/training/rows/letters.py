@@ -18,16 +18,24 @@ _PULL = 2.0
 Rows = NDArray[np.float32]
 
 
-def fit_letters(words: Sequence[str], rows: Rows, buckets: int) -> Rows:
+def letter_counts(words: Sequence[str], buckets: int) -> sp.csr_matrix:
+    """Returns (W, buckets) float32 counts of the sequences of each word."""
+    found = [letter_buckets(word, buckets) for word in words]
+    starts = np.cumsum([0, *map(len, found)])
+    ones = np.ones(starts[-1], np.float32)
+    return sp.csr_matrix((ones, np.concatenate(found), starts), (len(found), buckets))
+
+
+def fit_letters(counts: sp.csr_matrix, rows: Rows) -> Rows:
     """Returns (buckets, D) float32 rows of sequences of letters.
 
-    A ridge regression, by conjugate gradients: `words` are the most frequent first, and `rows`
-    (W, D) are theirs.
+    A ridge regression, by conjugate gradients: `counts` and `rows` (W, D) are those of words, the
+    most frequent first.
     """
-    chosen = slice(_FREQUENT if len(words) > 2 * _FREQUENT else 0, None)
-    letters = _letters_of(words[chosen], buckets)
+    chosen = slice(_FREQUENT if len(rows) > 2 * _FREQUENT else 0, None)
+    letters = counts[chosen]
     backward = letters.T.tocsr()
-    fitted: Rows = np.zeros((buckets, rows.shape[1]), np.float32)
+    fitted: Rows = np.zeros((letters.shape[1], rows.shape[1]), np.float32)
     residual = np.asarray(backward @ rows[chosen], np.float32)
     direction, size = residual.copy(), (residual**2).sum(axis=0)
     for _ in range(_ITERATIONS):
@@ -41,21 +49,13 @@ def fit_letters(words: Sequence[str], rows: Rows, buckets: int) -> Rows:
     return fitted
 
 
-def pulled_to_letters(words: Sequence[str], rows: Rows, fitted: Rows) -> Rows:
+def pulled_to_letters(counts: sp.csr_matrix, rows: Rows, fitted: Rows) -> Rows:
     """Returns (W, D) float32 rows of words, moved towards the sums of rows of their letters.
 
     The rarer a word, the more: training met it too seldom. By Zipf's law the r-th most frequent
     of W words was met W / r times as often as the last.
     """
-    share = np.linspace(0, _PULL, len(words), endpoint=False, dtype=np.float32)[:, None]
-    spelt = np.asarray(_letters_of(words, len(fitted)) @ fitted, np.float32)
+    share = np.linspace(0, _PULL, len(rows), endpoint=False, dtype=np.float32)[:, None]
+    spelt = np.asarray(counts @ fitted, np.float32)
     pulled: Rows = (rows + share * spelt) / (np.float32(1) + share)
     return pulled
-
-
-def _letters_of(words: Sequence[str], buckets: int) -> sp.csr_matrix:
-    """Returns (W, buckets) counts of the sequences of each word."""
-    found = [letter_buckets(word, buckets) for word in words]
-    starts = np.cumsum([0, *map(len, found)])
-    ones = np.ones(starts[-1], np.float32)
-    return sp.csr_matrix((ones, np.concatenate(found), starts), (len(found), buckets))
