@@ -7,7 +7,7 @@ from reprlib import repr as short
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models import remote
 from rejoinder.models.config import FILE as CONFIG
-from rejoinder.models.shipped import installed, shipped_model
+from rejoinder.models.shipped import shipped_model
 
 
 def find_model(
@@ -42,15 +42,18 @@ def find_model(
         raise InputError(f"the path of a model folder is text; got {model!r}.") from None
     if model != path.name:
         return path
-    shipped = installed(path.name)
-    if shipped is not None and _exists(path / CONFIG):
+    try:
+        shipped = shipped_model(path.name)
+    except ModelError:
+        if _exists(path):
+            return path
+        raise
+    if _exists(path / CONFIG):
         raise ModelError(
             f"{path.name!r} is an installed model, and a model folder here, too. The folder is "
             f"given as ./{path.name}, the installed model as {shipped}."
         )
-    if shipped is None and _exists(path):
-        return path
-    return shipped or shipped_model(path.name)
+    return shipped
 
 
 def _exists(path: Path) -> bool:

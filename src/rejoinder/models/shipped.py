@@ -1,7 +1,6 @@
 """The models that are installed, by name: those of the package, and those of other packages."""
 
 from collections import ChainMap
-from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from reprlib import repr as short
@@ -17,7 +16,7 @@ GROUP = "rejoinder.models"
 """Entry points of other packages: each is a package whose folders that are models are installed."""
 
 
-def shipped_models() -> Mapping[str, Path]:
+def shipped_models() -> dict[str, Path]:
     """Returns the folders of the installed models by name, in alphabetical order.
 
     A model of this package comes before one of the same name in another.
@@ -33,20 +32,18 @@ def _models_in(folder: Path) -> dict[str, Path]:
     return {config.parent.name: config.parent for config in folder.glob(f"*/{FILE}")}
 
 
-def installed(name: str) -> Path | None:
-    """Returns the folder of the installed model of that name, None if there is none."""
-    return _models_in(FOLDER).get(name) or shipped_models().get(name)
-
-
 def shipped_model(name: str = DEFAULT) -> Path:
     """Returns the folder of an installed model.
 
     Raises:
         ModelError: no installed model has this name; the message lists those that there are.
     """
-    if folder := installed(name):
-        return folder
-    known = ", ".join(shipped_models())
+    found = _models_in(FOLDER)
+    if name not in found:
+        found = shipped_models()
+    if name in found:
+        return found[name]
+    known = ", ".join(found)
     raise ModelError(
         f"no model named {short(name)} is installed "
         f"({f'installed: {known}' if known else 'this installation has no models'}). Give the "
