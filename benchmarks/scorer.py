@@ -1,6 +1,7 @@
 """Measures the shipped scorer: correlations, intervals, contrasts, speed; and what families add.
 
 python benchmarks/scorer.py --data DATA [--folds] [--ablation] [--years] [--sources] [--difficult]
+    [--test]
 """
 
 import argparse
@@ -53,10 +54,12 @@ def main() -> None:
     parser.add_argument("--years", action="store_true")
     parser.add_argument("--sources", action="store_true")
     parser.add_argument("--difficult", action="store_true")
+    parser.add_argument("--test", action="store_true", help="Look at STS-B test, too.")
     arguments = parser.parse_args()
     scorer = Scorer()
     print(scorer, scorer.facts.pairs, "seed", scorer.facts.seed)
-    correlations(scorer, arguments.data)
+    splits = ("dev", "test") if arguments.test else ("dev",)
+    correlations(scorer, arguments.data, splits)
     contrasts(scorer)
     speed(scorer, read_stsb(arguments.data, "train"))
     if arguments.folds:
@@ -66,13 +69,13 @@ def main() -> None:
     if arguments.years:
         years(scorer, arguments.data)
     if arguments.sources:
-        sources(scorer, arguments.data)
+        sources(scorer, arguments.data, splits)
     if arguments.difficult:
         difficult(scorer)
 
 
-def correlations(scorer: Scorer, data: Path) -> None:
-    for split in ("dev", "test"):
+def correlations(scorer: Scorer, data: Path, splits: Sequence[str]) -> None:
+    for split in splits:
         pairs = read_stsb(data, split)
         scores = scorer.score(pairs.first, pairs.second)
         low, high = scorer.intervals(scores)
@@ -206,10 +209,10 @@ def difficult(scorer: Scorer) -> None:
         )
 
 
-def sources(scorer: Scorer, data: Path) -> None:
+def sources(scorer: Scorer, data: Path, splits: Sequence[str]) -> None:
     """Scores each fifth of the sources of STS (headlines, images, belief, …) by a fit on the rest.
 
-    Also scores STS-B dev and test by a fit without STS-B train.
+    Also scores splits of STS-B by a fit without STS-B train.
     """
     names = stsb_sources(data, "train")
     sets = [read_stsb(data, "train"), *(read_sts_year(data, year) for year in YEARS)]
@@ -242,7 +245,7 @@ def sources(scorer: Scorer, data: Path) -> None:
         print(f"sources held out, {name}: {pooled:.4f} together, mean {np.mean(found):.4f}")
     other = kept >= in_train
     fitted = fitted_regression(features[other], gold[other], ones[other])
-    for split in ("dev", "test"):
+    for split in splits:
         pairs = read_stsb(data, split)
         reached = pearson(fitted(compute(pairs.first, pairs.second)), pairs)
         print(f"without STS-B train, {split}: {reached:.4f} ({other.sum():,} pairs)", flush=True)
