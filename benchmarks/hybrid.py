@@ -16,7 +16,7 @@ share of what is to be found among ten hits, and MRR, the mean of 1 / place of t
   judged relevant are to be found.
 
 `core` indexes the messages of exports with and without their greetings and signatures
-(`corpus.core_text`). A query is a message that another one answers, which is to be found.
+(`corpus.core_text`). A query is a message; the message that answers it is to be found.
 
 `speed` indexes messages and replies of pairs, keeps the index in `--folder`, and searches other
 messages and replies, in batches of `--batch` and alone, by each mode. With `--bm25s` the package of

@@ -128,7 +128,7 @@ def open_collection(
     Args:
         source: An index; a folder of pairs, of which both sides are read, each message once; a file
             of texts, or an export (`corpus.texts`); or texts.
-        encoder: The model. That of an index can't be another one.
+        encoder: The model. An index takes only the model that it was made with.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Keep only messages that meet all conditions, see `Index.search`.
         questions: Keep only texts with a question mark.
@@ -268,7 +268,7 @@ def _of_index(path: Path, encoder: Model, wanted: Wanted, threads: int | None) -
         open_encoder=lambda: encoder_of(opened, encoder, threads),
     )  # fmt: skip
     if encoder is not None:
-        _ = made.encoder  # refuses another one
+        _ = made.encoder  # refuses another model
     return made
 
 
@@ -276,7 +276,7 @@ def encoder_of(opened: TextIndex, encoder: Model, threads: int | None) -> Senten
     """Returns the encoder of an index, which a given one must be.
 
     Raises:
-        InputError: it is another one, or the index does not say where its model is.
+        InputError: the given one is another model, or the index does not say where its model is.
         ModelError: it can't be loaded.
     """
     loaded = loaded_encoder(place_of_model(opened) if encoder is None else encoder, threads)

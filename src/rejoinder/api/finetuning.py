@@ -1,4 +1,4 @@
-"""Fine-tunes a model on pairs of one's own, and keeps it only if it got better."""
+"""Fine-tunes a model on your pairs, and keeps it only if it got better."""
 
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -219,7 +219,7 @@ def _new_words(model: ModelContents, pairs: Pairs) -> list[str]:
 
 
 def _stored_as(like: ModelContents, model: ModelContents) -> ModelContents:
-    """Returns a model with weights of the type that another one has."""
+    """Returns a model with its weights stored in the type of the model `like`."""
     if like.weight_type == model.weight_type:
         return model
     return smaller(model, ExportOptions(dtype=like.weight_type))

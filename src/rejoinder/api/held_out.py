@@ -21,7 +21,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.search import nearest_rows
 
 LEAST_PAIRS = 20
-"""Held-out pairs without which nobody can tell whether a model got better."""
+"""Fewest held-out pairs that can show whether a model got better."""
 _LEAST = 200
 """Groups or graded pairs, of which a tenth is held out twice."""
 _RANKED = 3_000
@@ -59,7 +59,7 @@ class Questions:
         path.write_text("".join(f"{line}\n" for line in lines))
 
     def found_first(self, encoder: SentenceEncoder, split: Split) -> float:
-        """Returns the share of questions whose nearest other one is of their group."""
+        """Returns the share of questions whose nearest other question is of their group."""
         groups = [dict.fromkeys(self._groups[row]) for row in tenths(len(self._groups), split)]
         texts = [text for group in groups for text in group]
         group_of = np.repeat(np.arange(len(groups)), [len(group) for group in groups])

@@ -50,7 +50,7 @@ class _Messages(WholeIndex):
         """The model of the embeddings.
 
         Raises:
-            InputError: another one was given, or the index does not say where it is.
+            InputError: another model was given, or the index does not say where its model is.
             ModelError: it can't be loaded.
         """
         return encoder_of(self._opened, self._encoder, self._threads)

@@ -239,7 +239,7 @@ class _Session:
         return _Plan(loaded, source, run, work, begun)
 
     def train(self, plan: _Plan) -> Run:
-        """Begins or resumes a run, and puts it in its place once it has a model."""
+        """Begins or resumes a run, and moves it to its folder once it has a model."""
         leads, work = self._workers.leads, plan.work
         with ExitStack() as stack:
             with self._workers.agreed():  # the others wait until the run has begun

@@ -1,4 +1,4 @@
-"""`rejoinder finetune`: goes on training a model on pairs of one's own."""
+"""`rejoinder finetune`: trains a model further on your pairs."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -156,7 +156,7 @@ def encoding_bar() -> Iterator[Callable[[int, int, int | None], None]]:
 
         def show(done: int, read: int, size: int | None) -> None:
             if next(calls) >= 2:
-                # of an export, nobody counts the bytes that are read
+                # the bytes read of an export are not counted
                 total = size if read else None
                 bar.show("encoding", read or done, total, "bytes" if read else None)
 

@@ -47,9 +47,9 @@ class Counts(Record, frozen=True):
     comments: Count
     """Number of comments read. A row of message and reply holds two."""
     duplicates: Count
-    """Number of comments dropped because they repeat another one, field by field."""
+    """Number of comments dropped because they repeat another comment, field by field."""
     conflicts: Count
-    """Number of comments dropped because a different one with the same id was kept."""
+    """Number of comments dropped because a different comment with the same id was kept."""
     dropped: Mapping[str, Count]
     """Number of comments dropped, by the first rule that they break, in the order of the rules."""
     kept: Count
@@ -87,8 +87,8 @@ class Carried(Record, frozen=True):
     replies: Count
     """Number of pairs with a carried reply, whose message came later."""
     overruled: Count
-    """Number of carried comments in whose place one extraction of all dumps might have kept another
-    one with the same id. If it is 0 everywhere, the pairs are those of one extraction."""
+    """Number of carried comments for which one extraction of all dumps might have kept another
+    comment with the same id. If it is 0 everywhere, the pairs are those of one extraction."""
 
 
 class ExportCounts(Record, frozen=True):

@@ -77,7 +77,7 @@ def repeated_ids(table: ir.Table) -> ir.Table:
 
 
 def repeated_counts(repeated: ir.Table) -> ir.Table:
-    """Counts the rows of `repeated_ids` that go: duplicates and conflicts, null for none."""
+    """Counts the rows that `unique` removes: duplicates and conflicts, null for none."""
     different = repeated.different.sum()
     return repeated.aggregate(
         duplicates=repeated.rows.sum() - different, conflicts=different - repeated.count()

@@ -1,4 +1,4 @@
-"""Graded pairs in one file of one's own."""
+"""Graded pairs in a file that you made."""
 
 from pathlib import Path
 

@@ -37,7 +37,7 @@ def identity(encoder: Encodes) -> dict[str, Any]:
 
     The content is `sha256`, if the encoder describes one, otherwise `probe_sha256`, the hash of its
     vectors of a few fixed sentences. An encoder whose vectors change from run to run, such as some
-    on a GPU, is another one each time, unless it describes a `sha256`.
+    on a GPU, counts as a new encoder each time, unless it describes a `sha256`.
 
     Raises:
         InputError: `describe` raises an exception, or returns a value that JSON can't hold; or the

@@ -66,7 +66,7 @@ class RejoinderDocumentEmbedder(_Embedder):
             embedding_separator: What stands between these fields and the text.
             threads: Number of CPU cores, by default all that the process may use.
         """
-        # `component` makes the class anew, so that super() would look for another one
+        # `component` makes the class anew: super() would refer to the old class
         _Embedder.__init__(self, model, threads=threads)
         self.meta_fields_to_embed = list(meta_fields_to_embed)
         self.embedding_separator = embedding_separator

@@ -42,7 +42,7 @@ class RejoinderVectors(Vectors):  # type: ignore[misc]  # its library is optiona
 class RejoinderRetriever:
     """Finds texts of an index by meaning, by words or by both.
 
-    It has the searches of `txtai.Embeddings`, so that `txtai.pipeline.RAG` takes it in its place.
+    It has the searches of `txtai.Embeddings`, so that `txtai.pipeline.RAG` takes it instead.
     """
 
     def __init__(

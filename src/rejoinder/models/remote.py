@@ -101,7 +101,7 @@ def _checked(sha256: str | None, address: str) -> str:
     if sha256 is None:
         raise InputError(
             f"{address}: a model at an address needs the SHA-256 of its archive, so that nothing "
-            "else can be loaded in its place; give it as sha256=, or --model-sha256 on the command "
+            "else can be loaded instead; give it as sha256=, or --model-sha256 on the command "
             "line. Commands without that option take the folder that `rejoinder info` tells."
         )
     if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):

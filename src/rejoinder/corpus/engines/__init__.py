@@ -67,7 +67,7 @@ class Outcome:
     carried_replies: int = 0
     """Number of pairs with a carried reply."""
     overruled: int = 0
-    """Number of carried comments in whose place one extraction might have kept another row."""
+    """Number of carried comments for which one extraction might have kept another row."""
 
 
 class Engine(Protocol):

@@ -192,7 +192,7 @@ static int word(Text *text, const char *name) {
 
 static int skip_value(Text *text, int depth);
 
-/* Reads the members of an object or the items of an array that nobody wants. */
+/* Reads the members of an object or the items of an array that is not wanted. */
 static int skip_nested(Text *text, int depth, uint8_t close) {
     if (depth == MAX_DEPTH) return REFUSED;
     text->at++;

@@ -198,7 +198,7 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
         headers["If-Range"] = tag_path.read_text("utf-8")
     with client.stream("GET", address, headers=headers) as response:
         if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            part.unlink(missing_ok=True)  # it is longer than the file, so it is part of another one
+            part.unlink(missing_ok=True)  # longer than the file: part of another file
         response.raise_for_status()
         resumed = size > 0 and response.status_code == http.HTTPStatus.PARTIAL_CONTENT
         received = response.headers.get("Content-Range", "")

@@ -54,7 +54,7 @@ def encode_on_ray(model: Path, task: PartTask, pending: Sequence[int], cluster: 
 
 @contextmanager
 def _connected(cluster: Cluster) -> Iterator[None]:
-    """Connects to Ray, or starts it on this machine; a connection of the caller's stays."""
+    """Connects to Ray, or starts it on this machine; leaves a connection of the caller open."""
     import ray
 
     if cluster.memory is not None:
@@ -95,7 +95,7 @@ def _start(cluster: Cluster, folder: str) -> None:
     try:
         if cluster.master is not None:
             address = urlsplit(f"//{cluster.master.rpartition('//')[2]}")
-            if address.port is not None:  # Ray calls for half a minute where nobody listens
+            if address.port is not None:  # Ray calls for half a minute where no server listens
                 socket.create_connection((address.hostname or "", address.port), 20).close()
         ray.init("local" if cluster.master is None else cluster.master, **options)
     except (RuntimeError, ValueError, OSError, ImportError) as error:

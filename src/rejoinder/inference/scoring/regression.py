@@ -13,7 +13,7 @@ from rejoinder.errors import ModelError
 from rejoinder.measures import Indices
 
 _BLOCK = 256
-"""Rows of features that go through the trees at a time."""
+"""Rows of features that the trees take at a time."""
 Places = NDArray[np.int32]
 
 

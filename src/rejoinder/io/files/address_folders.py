@@ -69,7 +69,7 @@ def new_folder_at(folder: Address, *, overwrite: bool = False) -> Iterator[None]
 def clear(folder: Address, last: str) -> None:
     """Removes what was in a folder that this process writes, beginning with the file `last`."""
     check_ours(folder)
-    (folder / last).remove()  # from here on nobody takes what is left for a whole folder
+    (folder / last).remove()  # from here on, readers see that the folder is not complete
     for_each(Address.remove, _others(folder))
     _mark(folder, _RUNS[folder], ours=True)
 

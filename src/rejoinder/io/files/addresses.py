@@ -32,9 +32,9 @@ class Address:
     query: str = ""
     """Settings of the connection, such as `endpoint_override=host:9000&scheme=http`."""
     kind: Kind | None = field(default=None, compare=False)
-    """What is there. None means that nobody has looked."""
+    """What is there. None means that it was not checked."""
     size: int = field(default=0, compare=False)
-    """Number of bytes of a file that somebody has looked at."""
+    """Number of bytes of a file that was checked."""
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.store}/{self.key}"

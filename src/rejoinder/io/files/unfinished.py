@@ -197,7 +197,7 @@ def _opened(path: Path, saved: Saved | None, header_bytes: int) -> Iterator[Part
     try:
         yield file
     except BaseException:
-        with suppress(OSError):  # what it can't write any more is reported already
+        with suppress(OSError):  # that it can no longer write is reported already
             file.close()
         raise
     file.close()

@@ -36,7 +36,7 @@ class OpenSession:
 
     spark: "SparkSession"
     is_own: bool
-    """Whether this process opened it for this work. A session of the caller's stays."""
+    """Whether this process opened it for this work. A session of the caller stays open."""
     log: Path | None = None
     """Folder with what Spark says, where it runs on this machine."""
     is_local: bool = False
@@ -131,7 +131,7 @@ def _connected(master: str) -> "SparkSession":
 
     address = urlsplit(master)
     try:
-        # PySpark tries again for ten minutes where nobody listens
+        # PySpark tries again for ten minutes where no server listens
         with socket.create_connection((address.hostname or "", address.port or 15_002), 20):
             pass
         # it writes every error that is raised to standard error, as JSON

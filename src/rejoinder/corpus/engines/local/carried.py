@@ -1,7 +1,7 @@
 """The comments of earlier extractions, in files that are read a part at a time.
 
 A file has a batch for each of 2**`BITS` parts, so that an extraction of fewer parts reads several
-batches for each of its parts. Only comments of threads that go on come into memory.
+batches for each of its parts. Only comments of threads with new comments are kept in memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -20,7 +20,7 @@ _ORDER = ("text", "parent", "thread", "source", "rule")
 
 @dataclass(frozen=True)
 class Doubles:
-    """The rows that go, and their number."""
+    """The removed rows and how many there are."""
 
     duplicates: int
     """Rows that repeat another row."""
@@ -31,7 +31,7 @@ class Doubles:
     carried: Hashes
     """Hashes of the ids that carried comments have, in increasing order."""
     overruled: int
-    """Ids of a carried comment in whose place one extraction might have kept a row of this one."""
+    """Number of carried ids for which one extraction of all dumps might have kept a new row."""
 
 
 def find_doubles(
