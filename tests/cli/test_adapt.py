@@ -7,11 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from rejoinder.cli.main import app
+from commands import call, refused
 from rejoinder.datasets import sts
-from rejoinder.errors import RejoinderError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.fitting import FitSettings
 from rejoinder.models.adaptation.linear import Adaptation, read_adaptation
@@ -51,20 +49,6 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "made_up_encoder.py").write_text(MODULE, "utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def call(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + repr(result.exception)
-    return result
-
-
-def refused(*words):
-    """The message of the error that a command ends with."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert isinstance(result.exception, RejoinderError), result.output
-    assert "\n" not in str(result.exception)
-    return str(result.exception)
 
 
 def adapt(encoder="model", out="adapted", *more):

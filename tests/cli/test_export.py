@@ -1,18 +1,20 @@
 """`rejoinder export` and `rejoinder.export`, on a made-up benchmark and made-up pairs."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+import commands
 import rejoinder
-from rejoinder.cli.main import app
 from rejoinder.datasets import sts
-from rejoinder.errors import DataMissingError, InputError
+from rejoinder.errors import DataMissingError
 from rejoinder.models.folder import write_model
 from runs import same_files
 from tiny_models import WORDS, dan_model
+
+call, refused = partial(commands.call, "export"), partial(commands.refused, "export")
 
 
 @pytest.fixture(autouse=True)
@@ -30,18 +32,6 @@ def folder(tmp_path, monkeypatch):
     write_model(tmp_path / "model", dan_model(layers=(), head=(4, 6), buckets=0, unknown_buckets=8))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def call(*words):
-    result = CliRunner().invoke(app, ["export", *map(str, words)])
-    assert result.exit_code == 0, result.output + repr(result.exception)
-    return result
-
-
-def refused(*words):
-    result = CliRunner().invoke(app, ["export", *map(str, words)])
-    assert isinstance(result.exception, InputError), result.output
-    return str(result.exception)
 
 
 def test_sizes_and_scores_are_shown_before_and_after(folder, small_pairs):

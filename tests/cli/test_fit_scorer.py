@@ -3,11 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import call, refused
 from rejoinder.api import trees
-from rejoinder.cli.main import app
-from rejoinder.errors import RejoinderError
 from rejoinder.inference.scoring.files import FILE
 
 WORDS = "the cat sleeps on warm sofas in our small old house near a wide river".split()  # noqa: SIM905
@@ -30,12 +28,6 @@ def place(tmp_path_factory):
         done = call("fit-scorer", "--sets", folder / "pairs.jsonl", "--model", "rejoinder-small",
                     "--out", folder / "scorer", "--json")  # fmt: skip
     return folder, json.loads(done.stdout)
-
-
-def call(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + repr(result.exception)
-    return result
 
 
 def test_fitting_says_what_it_did(place):
@@ -67,6 +59,5 @@ def test_options_without_effect_are_errors(place):
         ("fit-scorer", "--out", folder / "new"),  # no data
         ("fit-scorer", "--sets", "", "--out", folder / "new"),
     ):
-        result = CliRunner().invoke(app, [str(word) for word in words])
-        assert isinstance(result.exception, RejoinderError)
+        refused(*words)
     assert not (folder / "new").exists()

@@ -6,11 +6,10 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from rejoinder.cli.main import app
+from commands import call, refused
 from rejoinder.datasets.sts import SUBSETS
-from rejoinder.errors import InputError, StorageError
+from rejoinder.errors import StorageError
 from rejoinder.evaluation.comparison import compare as run_compare
 from rejoinder.evaluation.results_file import read_results
 from rejoinder.evaluation.run import score_tasks
@@ -43,19 +42,6 @@ def data(tmp_path_factory):
 
 def json_of(*words):
     return json.loads(call(*words, "--json").stdout)
-
-
-def refused(*words):
-    """The message of the error that a command ends with."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert isinstance(result.exception, InputError), result.output
-    return str(result.exception)
-
-
-def call(*words, expect=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == expect, result.output
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -199,8 +185,7 @@ def test_an_output_that_can_t_be_written_is_refused_before_the_work(data, result
         ("evaluate", "py:no:such", "--tasks", "sts12", "--data", data, "--out", f"{place}.json"),
         ("report", results / "nothing.json", "--out", place),
     ):
-        result = CliRunner().invoke(app, [str(word) for word in words])
-        assert isinstance(result.exception, StorageError), result.output
+        refused(*words, error=StorageError)
     cached = Sealed()
     with pytest.raises(StorageError):
         score_tasks(cached, ["sts12"], Context(data), cache=place)

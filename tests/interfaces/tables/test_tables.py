@@ -4,18 +4,20 @@ import datetime
 import json
 import sqlite3
 import sys
+from functools import partial
 
 import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
+import commands
 from export_samples import discord, write
-from rejoinder.cli.main import app
 from rejoinder.errors import InputError, MissingExtraError, StorageError
 from rejoinder.index.indexing import Index
 from rejoinder.interfaces.tables import TABLES, TableTarget, write_table
+
+call, refused = partial(commands.call, "index"), partial(commands.refused, "index")
 
 INSTALLED = ["duckdb", "parquet", "pgvector", "sqlite-vec"]
 KNOWN = ["author", "time", "source", "thread", "answers", "link"]
@@ -30,12 +32,6 @@ def folder(tmp_path, monkeypatch):
     plain.delete("2")
     Index.create("chat", write(discord.FILES, tmp_path / "export"), "rejoinder-small")
     return tmp_path
-
-
-def call(*words):
-    result = CliRunner().invoke(app, ["index", *map(str, words)])
-    assert result.exit_code == 0, result.output + repr(result.exception)
-    return result
 
 
 def read(path, target):
@@ -164,9 +160,7 @@ def test_the_command_prints_the_query(folder):
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(folder, words, message):
     before = sorted(path.name for path in folder.rglob("*"))
-    result = CliRunner().invoke(app, ["index", *words])
-    assert message in str(result.exception)
-    assert isinstance(result.exception, InputError)
+    assert message in refused(*words, error=InputError)
     assert sorted(path.name for path in folder.rglob("*")) == before
 
 

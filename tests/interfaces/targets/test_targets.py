@@ -3,21 +3,23 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
 from safetensors.numpy import load_file
-from typer.testing import CliRunner
 
-from rejoinder.cli.main import app
+import commands
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.targets import TARGETS, export_to
 from rejoinder.models.folder import write_model
 from runs import same_files
 from tiny_models import WORDS, dan_model
+
+call, refused = partial(commands.call, "export"), partial(commands.refused, "export")
 
 GUIDE = Path(__file__).parents[3] / "docs/extend/target.md"
 
@@ -31,12 +33,6 @@ def folder(tmp_path, monkeypatch):
     write_model(tmp_path / "hashed", replace(hashed, name="hashed"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def call(*words):
-    result = CliRunner().invoke(app, ["export", *map(str, words)])
-    assert result.exit_code == 0, result.output + repr(result.exception)
-    return result
 
 
 def files(path):
@@ -142,9 +138,7 @@ def test_the_command_says_how_the_folder_is_loaded(folder):
     ],
 )
 def test_options_without_an_effect_are_refused(folder, words, said):
-    result = CliRunner().invoke(app, ["export", "linear", "--out", "out", *words])
-    assert isinstance(result.exception, InputError)
-    assert said in str(result.exception)
+    assert said in refused("linear", "--out", "out", *words, error=InputError)
     assert not (folder / "out").exists()
 
 
