@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from rejoinder.api.adaptation import adapt
-from rejoinder.datasets import sts
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.fitting import FitSettings
 from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.models.folder import write_model
+from sts_files import write_benchmark
 from tiny_models import WORDS, dan_model
 
 SETTINGS = FitSettings(learning_rate=3e-3, max_epochs=3)
@@ -27,18 +27,7 @@ class Lengths:
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
-    draw = np.random.default_rng(0)
-    folder = tmp_path / "sts"
-    folder.mkdir()
-    for split, size in (("train", 200), ("dev", 80)):
-        monkeypatch.setitem(sts.ROWS, split, size)
-        lines = []
-        for n in range(size):
-            first = draw.permutation(WORDS[:40])[:6]
-            second = [*first[: n % 6], *draw.permutation(WORDS[:40])[: 6 - n % 6]]
-            lines.append(f"news\tf\t2014\t{n}\t{n % 6}\t{' '.join(first)}\t{' '.join(second)}\n")
-        (folder / f"sts-{split}.csv").write_text("".join(lines), "utf-8")
-    return folder
+    return write_benchmark(tmp_path / "sts", {"train": 200, "dev": 80}, monkeypatch)
 
 
 def test_a_model_folder_gives_an_encoder_and_the_same_model_on_disk(data, tmp_path):

@@ -5,12 +5,12 @@ import pytest
 
 from embedding_server import running
 from rejoinder.api.evaluation import evaluate, repeat
-from rejoinder.datasets.sts import SUBSETS
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.identity import _PROBE
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.linear import Adaptation
+from sts_files import write_year
 
 WORDS = ["red", "green", "blue", "old", "young", "tall", "short", "warm", "cold", "quick"]
 
@@ -25,19 +25,15 @@ class Counts:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """STS12, made up: pairs that share as many words as their gold says."""
-    root = tmp_path_factory.mktemp("data")
-    folder = root / "downstream/STS/STS12-en-test"
-    folder.mkdir(parents=True)
     generator = np.random.default_rng(0)
-    for subset in SUBSETS[12]:
-        pairs, gold = [], []
+
+    def rows(_subset):
         for row in range(60):
             words = generator.permutation(WORDS)
-            pairs.append(f"{' '.join(words[:5])}\t{' '.join(words[5 - row % 6 : 10 - row % 6])}")
-            gold.append(str(min(5.0, row % 6 + round(generator.random(), 2))))
-        (folder / f"STS.input.{subset}.txt").write_text("\n".join(pairs) + "\n")
-        (folder / f"STS.gs.{subset}.txt").write_text("\n".join(gold) + "\n")
-    return root
+            second = " ".join(words[5 - row % 6 : 10 - row % 6])
+            yield " ".join(words[:5]), second, min(5.0, row % 6 + round(generator.random(), 2))
+
+    return write_year(tmp_path_factory.mktemp("data"), rows)
 
 
 def test_an_object_with_encode_is_scored(data, tmp_path):

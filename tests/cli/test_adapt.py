@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from commands import call, refused
-from rejoinder.datasets import sts
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.fitting import FitSettings
 from rejoinder.models.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.models.folder import write_model
+from sts_files import write_benchmark
 from tiny_models import WORDS, dan_model
 
 MODULE = """
@@ -33,18 +33,7 @@ SIZES = {"train": 200, "dev": 80, "test": 40}
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     """A working folder with a small benchmark, a model, and a module with an encoder."""
-    draw = np.random.default_rng(0)
-    for split, size in SIZES.items():
-        monkeypatch.setitem(sts.ROWS, split, size)
-        rows = []
-        for n in range(size):
-            words = draw.permutation(WORDS[:40])
-            second = [*words[: n % 6], *draw.permutation(WORDS[:40])[: 6 - n % 6]]
-            rows.append(
-                f"main-news\tf\t2014\t{n}\t{n % 6}\t{' '.join(words[:6])}\t{' '.join(second)}"
-            )
-        (tmp_path / "sts").mkdir(exist_ok=True)
-        (tmp_path / f"sts/sts-{split}.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    write_benchmark(tmp_path / "sts", SIZES, monkeypatch)
     write_model(tmp_path / "model", dan_model())
     (tmp_path / "made_up_encoder.py").write_text(MODULE, "utf-8")
     monkeypatch.chdir(tmp_path)

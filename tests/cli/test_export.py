@@ -3,15 +3,14 @@
 import json
 from functools import partial
 
-import numpy as np
 import pytest
 
 import commands
 import rejoinder
-from rejoinder.datasets import sts
 from rejoinder.errors import DataMissingError
 from rejoinder.models.folder import write_model
 from runs import same_files
+from sts_files import write_benchmark
 from tiny_models import WORDS, dan_model
 
 call, refused = partial(commands.call, "export"), partial(commands.refused, "export")
@@ -20,15 +19,7 @@ call, refused = partial(commands.call, "export"), partial(commands.refused, "exp
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """A working folder with a model and a dev split of the benchmark."""
-    draw = np.random.default_rng(0)
-    monkeypatch.setitem(sts.ROWS, "dev", 40)
-    rows = []
-    for n in range(40):
-        words = draw.permutation(WORDS[:40])
-        second = [*words[: n % 6], *draw.permutation(WORDS[:40])[: 6 - n % 6]]
-        rows.append(f"main-news\tf\t2014\t{n}\t{n % 6}\t{' '.join(words[:6])}\t{' '.join(second)}")
-    (tmp_path / "sts").mkdir()
-    (tmp_path / "sts/sts-dev.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    write_benchmark(tmp_path / "sts", {"dev": 40}, monkeypatch)
     write_model(tmp_path / "model", dan_model(layers=(), head=(4, 6), buckets=0, unknown_buckets=8))
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 from commands import call, refused
-from rejoinder.datasets.sts import SUBSETS
 from rejoinder.errors import StorageError
 from rejoinder.evaluation.comparison import compare as run_compare
 from rejoinder.evaluation.results_file import read_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.io.files.hashed import sealed
+from sts_files import write_year
 
 WORDS = ["red", "green", "blue", "old", "young", "tall", "short", "warm", "cold", "quick"]
 
@@ -24,19 +24,16 @@ def data(tmp_path_factory):
     """STS12 and STS14, made up: pairs that share as many words as their gold says."""
     root = tmp_path_factory.mktemp("data")
     generator = np.random.default_rng(0)
+
+    def rows(_subset):
+        for _ in range(60):
+            words = generator.permutation(WORDS)
+            shared = int(generator.integers(0, 6))
+            score = min(abs(round(shared + generator.normal(0, 0.3), 2)), 5.0)
+            yield " ".join(words[:5]), " ".join(words[5 - shared : 10 - shared]), score
+
     for year in (12, 14):
-        folder = root / f"downstream/STS/STS{year}-en-test"
-        folder.mkdir(parents=True)
-        for subset in SUBSETS[year]:
-            pairs, gold = [], []
-            for _ in range(60):
-                words = generator.permutation(WORDS)
-                shared = int(generator.integers(0, 6))
-                pairs.append(f"{' '.join(words[:5])}\t{' '.join(words[5 - shared : 10 - shared])}")
-                gold.append(f"{shared + generator.normal(0, 0.3):.2f}".replace("-", ""))
-            gold = [str(min(float(score), 5.0)) for score in gold]
-            (folder / f"STS.input.{subset}.txt").write_text("\n".join(pairs) + "\n")
-            (folder / f"STS.gs.{subset}.txt").write_text("\n".join(gold) + "\n")
+        write_year(root, rows, year)
     return root
 
 

@@ -11,6 +11,7 @@ from rejoinder.evaluation.adapters import StoredVectors, open_function
 from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.results_file import read_results
 from rejoinder.io.files.hashed import sha256_of_folder
+from sts_files import write_year
 
 PAIRS = [(f"w{n} w{n + 1} of", f"w{n} w{n % 3}", n % 5) for n in range(60)]
 
@@ -32,13 +33,7 @@ class Weighted:
 
 @pytest.fixture
 def data(tmp_path):
-    for subset in ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"):
-        folder = tmp_path / "data" / "downstream/STS/STS12-en-test"
-        folder.mkdir(parents=True, exist_ok=True)
-        lines = [f"{first}\t{second}\n" for first, second, _ in PAIRS]
-        (folder / f"STS.input.{subset}.txt").write_text("".join(lines))
-        (folder / f"STS.gs.{subset}.txt").write_text("".join(f"{g}\n" for _, _, g in PAIRS))
-    return tmp_path / "data"
+    return write_year(tmp_path / "data", lambda _: PAIRS)
 
 
 def test_an_object_with_other_weights_is_another_encoder(data, tmp_path):

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rejoinder.datasets.sts import SUBSETS, pair_keys, read_stsb
+from rejoinder.datasets.sts import pair_keys, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation import encoding
 from rejoinder.evaluation.encoding import Embedder
@@ -19,6 +19,7 @@ from rejoinder.evaluation.tasks import resolve
 from rejoinder.evaluation.tasks.base import Context, ResponsePairs
 from rejoinder.evaluation.tasks.response import draw_negatives, rank_responses
 from rejoinder.evaluation.tasks.similarity import score_stsb
+from sts_files import write_year
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
 
@@ -172,6 +173,10 @@ def test_beyond_the_cache_each_text_is_still_encoded_once(monkeypatch):
     np.testing.assert_array_equal(found, Bag().encode(["d", "a b", "e", "d"]))
 
 
+def nine_rows(subset):
+    return [(f"{subset} w{n} w{n + 1}", f"w{n} w{n % 3}", n % 5) for n in range(9)]
+
+
 class Fitted(Bag):
     def __init__(self, first, second) -> None:
         super().__init__()
@@ -182,12 +187,7 @@ class Fitted(Bag):
 
 
 def test_pairs_that_the_encoder_was_fitted_on_are_counted(tmp_path):
-    root = tmp_path / "downstream/STS/STS12-en-test"
-    root.mkdir(parents=True)
-    for subset in SUBSETS[12]:
-        rows = [f"{subset} w{n} w{n + 1}\tw{n} w{n % 3}" for n in range(9)]
-        (root / f"STS.input.{subset}.txt").write_text("\n".join(rows) + "\n")
-        (root / f"STS.gs.{subset}.txt").write_text("\n".join(str(n % 5) for n in range(9)) + "\n")
+    write_year(tmp_path, nine_rows)
     first = ["W3, w0!", "msrpar w4 w5", "w5 w2", "elsewhere"]
     second = ["MSRvid w3 W4.", "w4 w1", "msrpar w5", "nowhere"]
 
@@ -220,12 +220,7 @@ def test_the_yearly_sets_share_pairs_with_the_training_pairs_of_the_benchmark(sh
 
 
 def test_embeddings_are_kept_on_disk_by_identity(tmp_path):
-    root = tmp_path / "downstream/STS/STS12-en-test"
-    root.mkdir(parents=True)
-    for subset in SUBSETS[12]:
-        rows = [f"w{n} w{n + 1}\tw{n} w{n % 3}" for n in range(9)]
-        (root / f"STS.input.{subset}.txt").write_text("\n".join(rows) + "\n")
-        (root / f"STS.gs.{subset}.txt").write_text("\n".join(str(n % 5) for n in range(9)) + "\n")
+    write_year(tmp_path, nine_rows)
     context, cache = Context(tmp_path), tmp_path / "cache"
     first, again = Known(), Known()
     before = score_tasks(first, ["sts12"], context, cache=cache)
