@@ -42,6 +42,7 @@ from rejoinder import Index, IndexHit, extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.corpus.texts import entries_of
 from rejoinder.datasets.cqa import read_cqa
+from rejoinder.index.hybrid import DEPTH as FUSED
 from rejoinder.index.hybrid import fuse
 from rejoinder.index.words import words_of
 
@@ -141,7 +142,9 @@ def _found(name: str, index: Index, wanted: Sequence[Wanted]) -> list[dict[str, 
     numbers = {name: number for number, name in enumerate(names)}
     for weight in WEIGHTS:
         both = zip(lists["semantic"], lists["words"], strict=True)
-        places = ([np.array([numbers[n] for n in ids], np.int64) for ids in pair] for pair in both)
+        places = (
+            [np.array([numbers[n] for n in ids[:FUSED]], np.int64) for ids in pair] for pair in both
+        )
         fused = [fuse(first, second, weight, DEPTH) for first, second in places]
         lists[f"hybrid {weight}"] = [[names[n] for n in found.places.tolist()] for found in fused]
     about = {"set": name, "texts": len(index), "queries": len(queries)}

@@ -16,8 +16,8 @@ Mode = Literal["semantic", "words", "hybrid"]
 """What a search compares: embeddings, words, or both."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 K = 60
-DEPTH = 100
-"""Least number of texts that each list has, where the index has them."""
+DEPTH = 50
+"""Least number of texts that each list has, where the index has them. 100 find no more."""
 
 
 def fuse(meaning: NDArray[np.int64], words: NDArray[np.int64], weight: float, top_k: int) -> Found:

@@ -225,7 +225,7 @@ class IndexReader:
     ) -> list[list[IndexHit]]:
         """Returns what `nearest` or `matching` does, or the texts that are best by both together.
 
-        For a hybrid search, the lists of `nearest` and `matching`, each of at least 100 texts, are
+        For a hybrid search, the lists of `nearest` and `matching`, each of at least 50 texts, are
         fused by the places of texts in them (`index.hybrid`).
 
         Args:
