@@ -2,6 +2,7 @@
 
 import { call } from "./api.js";
 import { comparedOf } from "./files.js";
+import { isInside, listenForLasso } from "./lasso.js";
 import { byId, countOf, element, following, linesOf, noteUnknown, svg } from "./tools.js";
 
 const WIDTH = 640, HEIGHT = 440, MARGIN = 26, LISTED = 200;
@@ -49,7 +50,7 @@ export function startMap(most) {
   byId("map-list").addEventListener("input", update);
   byId("picked-clear").addEventListener("click", () => pick(new Set()));
   byId("picked-copy").addEventListener("click", () => navigator.clipboard.writeText([...picked].map((index) => texts[index]).join("\n")));
-  listenForLasso(byId("plot"));
+  listenForLasso(byId("plot"), onLasso);
   byId("plot").addEventListener("keydown", onKey);
   return update;
 }
@@ -151,43 +152,9 @@ function move([dx, dy]) {
   dots[best].focus();
 }
 
-function listenForLasso(plot) {
-  let path = null, line = null, from = null;
-  const place = (event) => {
-    const box = plot.getBoundingClientRect();
-    return [((event.clientX - box.left) * WIDTH) / box.width, ((event.clientY - box.top) * HEIGHT) / box.height];
-  };
-  plot.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    from = dotsOf().indexOf(event.target);
-    path = [place(event)];
-    line = svg("polygon", { class: "lasso" });
-    plot.append(line);
-    plot.setPointerCapture(event.pointerId);
-  });
-  plot.addEventListener("pointermove", (event) => {
-    if (!path) return;
-    path.push(place(event));
-    line.setAttribute("points", path.map((point) => point.join(",")).join(" "));
-  });
-  const end = () => {
-    if (!path) return;
-    const drawn = path;
-    line.remove();
-    path = line = null;
-    if (drawn.length > 8) pick(new Set([...points.keys()].filter((index) => isInside(points[index], drawn))));
-    else if (from >= 0) toggle(from);
-  };
-  plot.addEventListener("pointerup", end);
-  plot.addEventListener("pointercancel", end);
-}
-
-/** Whether a point is inside a polygon: a ray from it crosses the outline an odd number of times. */
-function isInside([x, y], polygon) {
-  let inside = false;
-  for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i++) {
-    const [xi, yi] = polygon[i], [xj, yj] = polygon[j];
-    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
-  }
-  return inside;
+/** Picks what was drawn around, or the dot that was clicked. */
+function onLasso(drawn, from) {
+  const start = dotsOf().indexOf(from);
+  if (drawn.length > 8) pick(new Set([...points.keys()].filter((index) => isInside(drawn, ...points[index]))));
+  else if (start >= 0) toggle(start);
 }

@@ -1,5 +1,6 @@
 // Points in a plane, drawn by sigma.js: zoom, drag, touch, names that do not overlap, and a lasso.
 
+import { isInside, listenForLasso } from "./lasso.js";
 import { MOST, levelAt, levelsOf } from "./levels.js";
 import { element, svg } from "./tools.js";
 
@@ -60,7 +61,11 @@ export async function scatter(place, { x, y, color, discs, onPoint, onDisc, onLa
   const labels = labelsOf(names, discs, renderer, onDisc);
   renderer.on("afterRender", labels);
   const camera = renderer.getCamera();
-  listenForLasso(paper, place, (polygon) => onLasso(within(polygon.map((point) => renderer.viewportToGraph(point)), x, y)));
+  const placeOf = ([left, top]) => {
+    const found = renderer.viewportToGraph({ x: left, y: top });
+    return [found.x, found.y];
+  };
+  listenForLasso(paper, (drawn) => drawn.length > 4 && onLasso(within(drawn.map(placeOf), x, y)));
   place.addEventListener("keydown", (event) => onKey(event, camera));
   return {
     zoom: (way) => (way > 0 ? camera.animatedZoom() : camera.animatedUnzoom()),
@@ -163,50 +168,14 @@ function onKey(event, camera) {
   event.preventDefault();
 }
 
-/** Lets the reader draw around points while `place` is in the state `drawing`. */
-function listenForLasso(paper, place, done) {
-  let path = null, line = null;
-  const at = (event) => {
-    const box = paper.getBoundingClientRect();
-    return { x: event.clientX - box.left, y: event.clientY - box.top };
-  };
-  paper.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    path = [at(event)];
-    line = svg("polygon", { class: "lasso" });
-    paper.append(line);
-    paper.setPointerCapture(event.pointerId);
-  });
-  paper.addEventListener("pointermove", (event) => {
-    if (!path) return;
-    path.push(at(event));
-    line.setAttribute("points", path.map(({ x, y }) => `${x},${y}`).join(" "));
-  });
-  const end = () => {
-    if (!path) return;
-    const drawn = path;
-    line.remove();
-    path = line = null;
-    if (drawn.length > 4) done(drawn);
-  };
-  paper.addEventListener("pointerup", end);
-  paper.addEventListener("pointercancel", end);
-}
-
-/** The points inside a polygon: a ray from each crosses the outline an odd number of times. */
+/** The points inside a polygon. */
 function within(polygon, x, y) {
-  const left = Math.min(...polygon.map((point) => point.x)), right = Math.max(...polygon.map((point) => point.x));
-  const low = Math.min(...polygon.map((point) => point.y)), high = Math.max(...polygon.map((point) => point.y));
+  const lefts = polygon.map((point) => point[0]), tops = polygon.map((point) => point[1]);
+  const left = Math.min(...lefts), right = Math.max(...lefts), low = Math.min(...tops), high = Math.max(...tops);
   const found = [];
   for (let index = 0; index < x.length; index++) {
     const px = x[index], py = y[index];
-    if (px < left || px > right || py < low || py > high) continue;
-    let inside = false;
-    for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i++) {
-      const a = polygon[i], b = polygon[j];
-      if (a.y > py !== b.y > py && px < ((b.x - a.x) * (py - a.y)) / (b.y - a.y) + a.x) inside = !inside;
-    }
-    if (inside) found.push(index);
+    if (px >= left && px <= right && py >= low && py <= high && isInside(polygon, px, py)) found.push(index);
   }
   return found;
 }
