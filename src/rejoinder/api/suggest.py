@@ -40,7 +40,7 @@ from rejoinder.text.normalize import as_strings
 
 _MOST_HELD_OUT = 1_000
 _LONG, _STEP = 20_000, 50
-"""Replies of a past that takes a while; messages after which progress is told."""
+"""Replies from which a past takes a while; messages after which progress is shown."""
 _LEAST_HELD_OUT = 40
 """Held-out messages without which nothing is fitted."""
 LEAST = 0.3

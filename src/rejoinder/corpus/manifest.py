@@ -74,8 +74,8 @@ class Carried(Record, frozen=True):
 
     The counts of comments in `Counts` are those of this extraction's own dumps; a carried reply is
     in none of them but `pairs`. So `kept` is `without_parent + parent_not_found + parent_dropped +
-    capped + pairs` less `replies`. What became of a reply is what was known then: its parent may
-    come in later dumps.
+    capped + pairs` less `replies`. Counts of replies are as of then: a later dump may bring the
+    parent.
     """
 
     increment: Count

@@ -123,7 +123,7 @@ class Work:
             RejoinderError: data is missing, a model of `also` can't be loaded or has the name of
                 another, or a stage fails; finished stages stay.
         """
-        also = self._also()  # first, so that a wrong path is told before hours of training
+        also = self._also()  # first, so that a wrong path is an error before hours of training
         self._stage("extraction", self.folder / "pairs" / "manifest.json", self._extract)
         options, budget = self.options, self.options.budget
         tree = response_config(options.encoder, budget, options.seed)

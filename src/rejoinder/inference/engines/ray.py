@@ -45,7 +45,7 @@ def encode_on_ray(model: Path, task: PartTask, pending: Sequence[int], cluster: 
                 f"Ray can't do this: {type(cause).__name__}: {_first_line(cause)}."
             ) from None
         finally:  # parts keep what they have written, and end
-            with suppress(RayError):  # that of a lost connection is told already
+            with suppress(RayError):  # a lost connection is reported already
                 for each in running:
                     ray.cancel(each)
                 if running:
