@@ -17,7 +17,7 @@ from rejoinder.io.files.hashed import sha256_of
 
 FILE = "paraphrases/tatoeba_pivot.jsonl"
 """Groups of `sentences`, the first of which is changed."""
-SCORE = 1.5
+SCORE = 0.5
 """What a sentence and the changed one score."""
 MOST = 100
 """Pairs of each kind."""

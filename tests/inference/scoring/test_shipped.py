@@ -2,12 +2,14 @@
 
 import json
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from rejoinder.api.encoders import load_encoder
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError, ModelError
+from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.scoring.families import FAMILIES
 from rejoinder.inference.scoring.files import WEIGHTS, shipped_scorer
@@ -41,6 +43,13 @@ def test_what_means_the_same_scores_higher(scorer, same, different):
 def test_the_same_text_scores_high(scorer):
     for text in ("A man is playing a guitar.", "Stocks fell on Monday in New York.", "yes"):
         assert scorer.score(text, text) > 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_paraphrases_than_changed_sentences_score_higher(scorer, kind):
+    frame = read_contrasts().frame.filter(pl.col("kind") == kind)
+    anchors, same, different = (frame[name].to_list() for name in ("anchor", "same", "different"))
+    assert (scorer.score(anchors, same) > scorer.score(anchors, different)).mean() > 0.5
 
 
 def test_it_is_an_encoder_to_judge(scorer):

@@ -17,7 +17,13 @@ NUMBERS = (  # noqa: SIM905
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen twenty"
 ).split()
-_NUMBER_WORDS = {word: str(value) for value, word in enumerate(NUMBERS)}
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(NUMBERS)} | dict(
+    pair.split(":")
+    for pair in (  # noqa: SIM905
+        "thirty:30 forty:40 fifty:50 sixty:60 seventy:70 eighty:80 ninety:90 hundred:100 "
+        "thousand:1000 dozen:12 first:1 second:2 third:3"
+    ).split()
+)
 _NEGATIONS = frozenset(
     "no not never none nobody nothing nowhere neither nor without cannot".split()  # noqa: SIM905
 )
@@ -92,8 +98,8 @@ def _facts(word: str) -> tuple[str, bool, bool]:
 def stem(word: str) -> str:
     """Returns a word without its ending, and a number as digits.
 
-    >>> [stem(word) for word in ("plays", "playing", "ran", "three", "his")]
-    ['play', 'play', 'run', '3', 'his']
+    >>> [stem(word) for word in ("plays", "playing", "ran", "three", "forty", "third", "his")]
+    ['play', 'play', 'run', '3', '40', '3', 'his']
     """
     if word in _NUMBER_WORDS:
         return _NUMBER_WORDS[word]
