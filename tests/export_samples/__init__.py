@@ -16,6 +16,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rejoinder.corpus.exports.base import Message
+
+_EIGHT = 1709280000.0
+"""Eight o'clock."""
+
 
 def write(files: Mapping[str, Any], folder: Path) -> Path:
     """Writes files into a folder."""
@@ -26,3 +31,9 @@ def write(files: Mapping[str, Any], folder: Path) -> Path:
             content = json.dumps(content)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
+
+
+def message(key: str, text: str, author: str, minute: int, **others: Any) -> Message:
+    """A message so many minutes after eight; its key begins with its thread, as in `12/3`."""
+    fields = {"thread": key.partition("/")[0], **others}
+    return Message(id=key, text=text, author=author, time=_EIGHT + 60 * minute, **fields)

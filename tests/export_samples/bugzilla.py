@@ -1,8 +1,9 @@
 """The page of a bug in XML, and pages of the interface: bugs, and comments by bug."""
 
+from functools import partial
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from export_samples import message
 
 _XML = """<?xml version="1.0" encoding="UTF-8" standalone="yes" ?>
 <!DOCTYPE bugzilla SYSTEM "https://bugs.example.org/page.cgi?id=bugzilla.dtd">
@@ -70,22 +71,7 @@ FILES: dict[str, Any] = {
     "bugs.json": {"bugs": [_bug(8, 10), _bug(9, 30)]},
     "comments.json": {"bugs": {"8": {"comments": _COMMENTS}, "9": {"comments": []}}},
 }
-_EIGHT = 1709280000.0
-"""Eight o'clock."""
-
-
-def _message(key: str, text: str, author: str, minute: int, **others: Any) -> Message:
-    return Message(
-        id=key,
-        text=text,
-        thread=key.partition("/")[0],
-        author=author,
-        time=_EIGHT + 60 * minute,
-        source="Viewer",
-        **others,
-    )
-
-
+_message = partial(message, source="Viewer")
 _ANN, _BOB = "ann@example.org", "bob@example.org"
 MESSAGES = [
     _message("7/70", "Crash on start\na trace\n\nIt says <null>", "Ann A.", 0),

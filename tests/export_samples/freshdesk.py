@@ -1,8 +1,9 @@
 """A page of tickets with conversations, a file of loose conversations, and the agents."""
 
+from functools import partial
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from export_samples import message
 
 
 def _part(number: int, author: int, **others: Any) -> dict[str, Any]:
@@ -56,22 +57,7 @@ FILES: dict[str, Any] = {
     "tickets.json": _TICKETS,
     "z/conversations.json": _LOOSE,
 }
-_EIGHT = 1709280000.0
-"""Eight o'clock."""
-
-
-def _message(key: str, text: str, author: str, minute: int, **others: Any) -> Message:
-    return Message(
-        id=key,
-        text=text,
-        thread=key.partition("/")[0],
-        author=author,
-        time=_EIGHT + 60 * minute,
-        source="freshdesk",
-        **others,
-    )
-
-
+_message = partial(message, source="freshdesk")
 MESSAGES = [
     _message("1/description", "The printer is stuck", "Cora C.", 0),
     _message("1/1", "Again that one!", "Agnes", 1, is_private=True),

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from export_samples import message
 from rejoinder.corpus.exports.base import Message
 
 
@@ -68,22 +69,11 @@ FILES: dict[str, Any] = {
     "zz/issues_page_1.json": _PAGE,
     "zz/notes_2.json": _ANSWERS,
 }
-_EIGHT = 1709280000.0
-"""Eight o'clock."""
 
 
-def _message(key: str, text: str, author: str, minute: int, **others: Any) -> Message:
-    return Message(
-        **{
-            "id": key,
-            "text": text,
-            "thread": "/".join(key.split("/")[:2]),
-            "author": author,
-            "time": _EIGHT + 60 * minute,
-            "source": "export",
-            **others,
-        }
-    )
+def _message(key: str, *others: Any, **more: Any) -> Message:
+    thread = "/".join(key.split("/")[:2])
+    return message(key, *others, **{"thread": thread, "source": "export", **more})
 
 
 _SITE = {"source": "team/site"}

@@ -1,8 +1,9 @@
 """A page of conversations: answers, a note, a bot, an assignment, and a first message of a bot."""
 
+from functools import partial
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from export_samples import message
 
 _CORA = {"type": "user", "id": "5f", "name": "Cora C.", "email": "c@example.org"}
 _AGNES = {"type": "admin", "id": "9", "name": "Agnes"}
@@ -62,20 +63,7 @@ _ROWS = [
 FILES: dict[str, Any] = {
     "conversations.json": {"type": "conversation.list", "conversations": _ROWS, "total_count": 3}
 }
-
-
-def _message(key: str, text: str, author: str, minute: int, **others: Any) -> Message:
-    return Message(
-        id=key,
-        text=text,
-        thread=key.partition("/")[0],
-        author=author,
-        time=_EIGHT + 60.0 * minute,
-        source="intercom",
-        **others,
-    )
-
-
+_message = partial(message, source="intercom")
 MESSAGES = [
     _message("400/source", "Can I pause my plan?", "Cora C.", 0),
     _message("400/1", "Did you look at the help?", "Fin", 1, is_bot=True),

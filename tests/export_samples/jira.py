@@ -1,8 +1,9 @@
 """Pages of issues with comments in both forms of text, and of loose comments; XML and CSV."""
 
+from functools import partial
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from export_samples import message
 
 
 def _person(name: str, kind: str = "atlassian") -> dict[str, Any]:
@@ -100,22 +101,7 @@ FILES: dict[str, Any] = {
         "total": 2,
     },
 }
-_EIGHT = 1709280000.0
-"""Ten o'clock at UTC+2."""
-
-
-def _message(key: str, text: str, author: str, minute: int, **others: Any) -> Message:
-    return Message(
-        id=key,
-        text=text,
-        thread=key.partition("/")[0],
-        author=author,
-        time=_EIGHT + 60 * minute,
-        source="WEB",
-        **others,
-    )
-
-
+_message = partial(message, source="WEB")  # eight o'clock is ten at UTC+2
 MESSAGES = [
     _message("500", "Sign-in fails\nSince today:\na[0] = *b*;", "Ann", 0),
     _message("500/1", "See, @Ann\nhttps://example.org", "Bob", 1),

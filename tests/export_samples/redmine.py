@@ -1,8 +1,9 @@
 """A page of issues without journals, and an issue with a quote, a private note and a change."""
 
+from functools import partial
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from export_samples import message
 
 
 def _issue(number: int, minute: int, **others: Any) -> dict[str, Any]:
@@ -43,22 +44,7 @@ FILES: dict[str, Any] = {
     }},
     "issues.json": {"issues": [_issue(10, 10), _issue(11, 11, is_private=True)], "total_count": 2},
 }  # fmt: skip
-_EIGHT = 1709280000.0
-"""Eight o'clock."""
-
-
-def _message(key: str, text: str, author: str, minute: int, **others: Any) -> Message:
-    return Message(
-        id=key,
-        text=text,
-        thread=key.partition("/")[0],
-        author=author,
-        time=_EIGHT + 60 * minute,
-        source="Site",
-        **others,
-    )
-
-
+_message = partial(message, source="Site")
 MESSAGES = [
     _message("9", "Issue 9\nIt fails\nsince today", "Ann A.", 0),
     _message("9/71", "", "Bob B.", 1, is_system=True),

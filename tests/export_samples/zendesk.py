@@ -1,9 +1,10 @@
 """Tickets with comments a line each, a page of tickets and the answer for the comments of one."""
 
 import json
+from functools import partial
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from export_samples import message
 
 
 def _comment(number: int, author: int, **others: Any) -> dict[str, Any]:
@@ -69,22 +70,7 @@ FILES: dict[str, Any] = {
     "tickets_page_1.json": _PAGE,
     "comments/ticket_7.json": _ANSWER,
 }
-_EIGHT = 1709280000.0
-"""Eight o'clock."""
-
-
-def _message(key: str, text: str, author: str, minute: int, **others: Any) -> Message:
-    return Message(
-        id=key,
-        text=text,
-        thread=key.partition("/")[0],
-        author=author,
-        time=_EIGHT + 60 * minute,
-        source="zendesk",
-        **others,
-    )
-
-
+_message = partial(message, source="zendesk")
 MESSAGES = [
     _message("1/1", "Where is my parcel?", "Cora C.", 0),
     _message("1/2", "We look into it.", "Agnes", 2),
