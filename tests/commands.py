@@ -6,7 +6,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
-from rejoinder.errors import RejoinderError
+from rejoinder.errors import InputError, RejoinderError
 
 
 def call(*words: Any, expect: int = 0) -> Result:
@@ -16,7 +16,7 @@ def call(*words: Any, expect: int = 0) -> Result:
     return result
 
 
-def refused(*words: Any, error: type[RejoinderError] = RejoinderError) -> str:
+def refused(*words: Any, error: type[RejoinderError] = InputError) -> str:
     """The message of the error that a command ends with."""
     result = CliRunner().invoke(app, [str(word) for word in words])
     assert isinstance(result.exception, error), result.output

@@ -4,17 +4,22 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
-from commands import call, refused
+import commands
+from commands import call
+from rejoinder.errors import RejoinderError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.fitting import FitSettings
 from rejoinder.models.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.models.folder import write_model
 from sts_files import write_benchmark
 from tiny_models import WORDS, dan_model
+
+refused = partial(commands.refused, error=RejoinderError)
 
 MODULE = """
 import numpy as np

@@ -1,12 +1,17 @@
 """`rejoinder fit-scorer`, and `similarity` and `evaluate` with what it writes."""
 
 import json
+from functools import partial
 
 import pytest
 
-from commands import call, refused
+import commands
+from commands import call
 from rejoinder.api import trees
+from rejoinder.errors import RejoinderError
 from rejoinder.inference.scoring.files import FILE
+
+refused = partial(commands.refused, error=RejoinderError)
 
 WORDS = "the cat sleeps on warm sofas in our small old house near a wide river".split()  # noqa: SIM905
 
