@@ -74,10 +74,15 @@ def _halves(data: Path, name: str) -> tuple[Pairs, Pairs]:
         )
         return dev, test
     file = {"quora": "quora_labelled", "medical": "medical_question_pairs"}[name]
-    content = b"".join(decompressed(data / "paraphrases" / f"{file}.jsonl.zst"))
-    rows = [json.loads(line) for line in content.splitlines()]
-    pairs = [(row["sentence1"], row["sentence2"], str(row["label"]) == "1") for row in rows]
+    pairs = labelled_pairs(data, file)
     return pairs[::2], pairs[1::2]
+
+
+def labelled_pairs(data: Path, name: str) -> Pairs:
+    """Returns the pairs of a file of paraphrases, and whether they say the same."""
+    content = b"".join(decompressed(data / "paraphrases" / f"{name}.jsonl.zst"))
+    rows = [json.loads(line) for line in content.splitlines()]
+    return [(row["sentence1"], row["sentence2"], str(row["label"]) == "1") for row in rows]
 
 
 def _judged(dev: Pairs, test: Pairs, encoder: SentenceEncoder) -> Iterable[dict[str, Any]]:

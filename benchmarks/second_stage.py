@@ -9,17 +9,16 @@ right ones that are left.
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import average_precision_score
 
+from dedupe import labelled_pairs
 from rejoinder import Scorer
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.evaluation.tasks.cqa import average_precision, ranked
 from rejoinder.inference.scoring.scorer import HIGHEST
-from rejoinder.io.formats.compression import decompressed
 from rejoinder.measures import Floats
 
 SETS = ("quora_labelled", "twitter_url_labelled", "medical_question_pairs", "parade")
@@ -54,11 +53,10 @@ def main() -> None:
 
 def labelled(data: Path, name: str) -> tuple[list[str], list[str], np.ndarray]:
     """Returns pairs drawn with seed 0, and which of them say the same."""
-    content = b"".join(decompressed(data / "paraphrases" / f"{name}.jsonl.zst"))
-    rows = [json.loads(line) for line in content.splitlines()]
-    drawn = [rows[row] for row in np.random.default_rng(0).permutation(len(rows))[:PAIRS]]
-    sides = [[row[side] for row in drawn] for side in ("sentence1", "sentence2")]
-    return sides[0], sides[1], np.array([str(row["label"]) == "1" for row in drawn])
+    pairs = labelled_pairs(data, name)
+    drawn = [pairs[row] for row in np.random.default_rng(0).permutation(len(pairs))[:PAIRS]]
+    first, second, same = zip(*drawn, strict=True)
+    return list(first), list(second), np.array(same)
 
 
 def measured(scorer: Scorer, first: list[str], second: list[str]) -> dict[str, Floats]:
