@@ -18,8 +18,8 @@ export_as() { # recipe, name, options
     shift 2
     rejoinder export "$out/$run.run/model" --dtype int8 "$@" --name "$name" --out "$out/$name"
 }
-export_as rejoinder-base rejoinder-base --max-words 40000 --unknown-buckets 2048 --spelling
-export_as rejoinder-base rejoinder-small --dim 256 --max-words 22000 --unknown-buckets 2048 --spelling
-export_as rejoinder-multi rejoinder-multi
+export_as rejoinder-multi rejoinder-multi --letter-buckets 70000
+export_as rejoinder-base rejoinder-base --dim 256 --join "$out/rejoinder-multi" --max-words 40000 --letter-buckets 8192 --spelling
+export_as rejoinder-base rejoinder-small --dim 256 --max-words 22000 --letter-buckets 4096 --spelling
 export_as dan-best rejoinder-research --dim 512 --max-words 40000 --unknown-buckets 4096
 rejoinder fit-scorer --model "$out/rejoinder-base" --data "$data" --sets stsb,sts,contrasts --out "$out/scorer"

@@ -88,6 +88,18 @@ def test_the_first_buckets_are_kept(buckets):
     assert none.unknown(word).tolist() == [True]
 
 
+def test_unknown_words_are_read_by_their_letters(tmp_path):
+    model = dan_model(**LINEAR, unknown_buckets=8)
+    write_model(tmp_path / "letters", made(model, letter_buckets=100, dtype="int8"))
+    encoder = SentenceEncoder.load(tmp_path / "letters")
+    assert read_config(tmp_path / "letters")["export"]["letter_buckets"] == 100
+    forms = encoder.encode(["pilzkunde", "pilzkunden", "wasserrad"], normalize=True)
+    assert forms[0] @ forms[1] > 0.5 > forms[0] @ forms[2]
+    assert "100 buckets of letters" in (tmp_path / "letters/MODEL_CARD.md").read_text()
+    fewer = SentenceEncoder(made(read_model(tmp_path / "letters"), max_words=10))
+    np.testing.assert_allclose(fewer.encode("pilzkunde"), encoder.encode("pilzkunde"), atol=1e-5)
+
+
 @pytest.mark.parametrize("model", [dan_model(unknown_buckets=8), dan_model(), bilstm_model()])
 def test_misspelt_words_are_read_as_known_ones(model, tmp_path):
     spelt = made(model, spelling=True)
@@ -160,7 +172,7 @@ def test_an_adaptation_goes_along():
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        (dan_model(), {}, "dtype, dim, max_words, unknown_buckets or spelling"),
+        (dan_model(), {}, "no option is given"),
         (dan_model(), {"dtype": "int4"}, "'int4'.*float32, float16, int8"),
         (dan_model(head=(), layers=(), dtype=np.float16), {"dtype": "float16"}, "float16 already"),
         (dan_model(), {"max_words": len(WORDS)}, r"max_words .*1 to 5\d"),
@@ -173,6 +185,14 @@ def test_an_adaptation_goes_along():
         (transformer_model(), {"dim": 3}, "dim .*transformer"),
         (transformer_model(), {"max_words": 9}, r"max_words .*words"),
         (transformer_model(), {"spelling": True}, "reads subwords"),
+        (transformer_model(), {"letter_buckets": 9}, "for models that read words"),
+        (dan_model(buckets=64), {"letter_buckets": 9}, "without bigrams"),
+        (dan_model(**LINEAR), {"letter_buckets": 0}, "must be 1 or more; got 0"),
+        (
+            dan_model(**LINEAR, unknown_buckets=9),
+            {"letter_buckets": 9, "unknown_buckets": 3},
+            "instead of unknown_buckets",
+        ),
         (dan_model(), {"spelling": False}, "does not read misspelt words as known ones already"),
         (transformer_model(), {"dtype": "int8"}, "int8 .*float16"),
         (dan_model(**LINEAR), {"dim": 6}, "dim must be from 1 to 5; got 6"),

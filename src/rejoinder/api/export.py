@@ -61,7 +61,9 @@ def export(
     dim: int | None = None,
     max_words: int | None = None,
     unknown_buckets: int | None = None,
+    letter_buckets: int | None = None,
     spelling: bool | None = None,
+    join: str | Path | None = None,
     any_dim: bool = False,
     name: str | None = None,
     data: str | Path | None = None,
@@ -82,8 +84,13 @@ def export(
             then unknown to the model.
         unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
             None keeps all. With a divisor of the model's number, more words keep their row.
+        letter_buckets: number of buckets of letters, by which unknown words are then read instead:
+            sequences of 3 to 6 letters get rows that are fitted to those of known words, and rare
+            words turn towards them.
         spelling: read misspelt words of at least four letters, with one dropped, added, wrong or
             swapped, as the known words that they stand for. False undoes it. None keeps the way.
+        join: a model whose rows of the same words are put after those of the first, of `dim`
+            entries if given. Both are a DAN of words without dense layers.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         data: folder of data sets. If it holds the STS Benchmark, both models are scored on dev.
@@ -107,12 +114,14 @@ def export(
         dim=dim,
         max_words=max_words,
         unknown_buckets=unknown_buckets,
+        letter_buckets=letter_buckets,
         spelling=spelling,
     )
     folder, path = find_model(model), Path(out)
-    with claim_output(path, overwrite=overwrite, inputs=[folder, data, pairs]):
+    with claim_output(path, overwrite=overwrite, inputs=[folder, join, data, pairs]):
         contents = read_model(folder)
-        made = smaller(contents, options, any_dim=any_dim)
+        second = None if join is None else read_model(find_model(join))
+        made = smaller(contents, options, any_dim=any_dim, join=second)
         scores = scores_of(data, pairs)
         before = size_of(folder, contents, scores)
         write_model(path, replace(made, name=name or made.name), overwrite=overwrite)

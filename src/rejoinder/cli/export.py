@@ -20,7 +20,7 @@ EXAMPLES = epilog(
     "rejoinder export runs/dan/model --dtype int8 --out small/",
     "rejoinder export runs/dan/model --dtype int8 --out small/ --data data",
     "rejoinder export rejoinder-base --max-words 20000 --out small/",
-    "rejoinder export runs/dan/model --spelling --out spelt/",
+    "rejoinder export runs/dan/model --letter-buckets 8192 --spelling --out spelt/",
     "rejoinder export runs/dan/model --to model2vec --out m2v/",
     "rejoinder export rejoinder-base --to sentence-transformers --out base-st/",
     "rejoinder export runs/transformer/model --to onnx --out transformer-onnx/",
@@ -55,11 +55,21 @@ def export(
         int | None,
         "Keep that many buckets of unknown words; 0: none.",
     ] = None,
+    letter_buckets: Annotated[
+        int | None,
+        "Read unknown words by their letters instead, in that many buckets.",
+    ] = None,
     spelling: Annotated[
         bool | None,
         typer.Option(
             "--spelling/--no-spelling",
             help="Read misspelt words as the known words that they stand for. Default: as it does.",
+        ),
+    ] = None,
+    join: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Put the rows of another model after those of each word."
         ),
     ] = None,
     name: Annotated[str | None, "Name of the new model. Default: as it is."] = None,
@@ -80,6 +90,10 @@ def export(
     if to is not None:
         if data is not None or pairs is not None:
             raise InputError("--data and --pairs score smaller models; leave them out with --to.")
+        if join is not None or letter_buckets is not None:
+            raise InputError(
+                "--join and --letter-buckets make a rejoinder model; export that with --to then."
+            )
         from rejoinder.interfaces.targets import export_to
 
         made = export_to(model, out, to, **options)
@@ -95,7 +109,9 @@ def export(
         return
     from rejoinder.api import export as library
 
-    exported = library.export(model, out, data=data, pairs=pairs, **options)
+    exported = library.export(
+        model, out, data=data, pairs=pairs, join=join, letter_buckets=letter_buckets, **options
+    )
     before, after, changes = exported.before, exported.after, exported.changes
     if asked_for("json"):
         sizes = {"before": asdict(before), "after": asdict(after)}

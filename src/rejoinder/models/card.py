@@ -153,6 +153,9 @@ def _facts(
         yield "adapted on", f"{source_of(facts)}, {facts.get('pairs') or 0:,} pairs"
     if config.get("export") is not None:
         yield "exported from", _exported(config["export"])
+    if isinstance(training.get("joined"), Mapping):
+        other = training["joined"]
+        yield "joined with", f"{other.get('name')}, SHA-256 {str(other.get('sha256'))[:12]}"
     if measured.machine:
         yield "trained on", measured.machine
     if measured.minutes is not None:
@@ -162,7 +165,8 @@ def _facts(
 def _exported(facts: Mapping[str, Any]) -> str:
     """Describes the model that a smaller model was made from."""
     kept = {"dtype": "weights", "dim": "dimensions", "max_words": "words",
-            "unknown_buckets": "buckets of unknown words"}  # fmt: skip
+            "unknown_buckets": "buckets of unknown words",
+            "letter_buckets": "buckets of letters"}  # fmt: skip
     options = [f"{facts[key]} {what}" for key, what in kept.items() if facts.get(key) is not None]
     if facts.get("spelling") is not None:
         options.append(

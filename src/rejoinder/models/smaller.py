@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.encoders.quantized import Tensors, dequantized, quantize_rows, scales_name
-from rejoinder.errors import InputError, ModelError
+from rejoinder.errors import InputError, ModelError, require
 from rejoinder.models.folder import ModelContents
+from rejoinder.models.joined import joined
 from rejoinder.models.layout import RESPONSES
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
@@ -31,31 +32,43 @@ class ExportOptions:
     """Number of words kept, the most frequent ones."""
     unknown_buckets: int | None = None
     """Number of buckets of unknown words kept, the first ones; 0 ignores unknown words."""
+    letter_buckets: int | None = None
+    """Number of buckets of letters, by which unknown words are read instead."""
     spelling: bool | None = None
     """Whether misspelt words are read as the known words that they stand for."""
 
 
 def smaller(
-    model: ModelContents, options: ExportOptions, *, any_dim: bool = False
+    model: ModelContents,
+    options: ExportOptions,
+    *,
+    any_dim: bool = False,
+    join: ModelContents | None = None,
 ) -> ModelContents:
     """Returns a smaller model, with the same name and the same facts of training.
 
     Its `export` names the model that it was made from, the options, and the heads left out. With
-    `any_dim`, a model that was not trained for `options.dim` is cut too.
+    `any_dim`, a model that was not trained for `options.dim` is cut too. The rows of `join` follow
+    those that are left of each word.
 
     Raises:
         InputError: an option does nothing, or the model can't be cut so.
         ModelError: a weight is beyond the largest float16.
     """
-    if options == ExportOptions():
+    if options == ExportOptions() and join is None:
         raise InputError(
-            "no option is given; give dtype, dim, max_words, unknown_buckets or spelling."
+            "no option is given; give dtype, dim, max_words, unknown_buckets, letter_buckets, "
+            "spelling or join."
         )
     if options.dtype not in (None, *DTYPES):
         raise InputError(f"dtype is {options.dtype!r}; one of {', '.join(DTYPES)} is needed.")
     made = replace(model, tensors=dequantized(model.tensors))
     if options.dim is not None:
         made = _with_dim(made, options.dim, any_dim=any_dim)
+    if join is not None:
+        made = joined(made, join)
+    if options.letter_buckets is not None:
+        made = _with_letters(made, options)
     if options.unknown_buckets is not None or options.max_words is not None:
         made = _with_rows(made, options)
     if options.spelling is not None:
@@ -178,6 +191,27 @@ def _with_rows(model: ModelContents, options: ExportOptions) -> ModelContents:
     vocabulary = Vocabulary(features.vocabulary.words[:words])
     kept = replace(features, vocabulary=vocabulary, unknown_buckets=buckets)
     return replace(model, features=kept, tensors=tensors)
+
+
+def _with_letters(model: ModelContents, options: ExportOptions) -> ModelContents:
+    """Returns a model that reads unknown words by their letters."""
+    features = model.features
+    if not isinstance(features, WordFeatures) or features.buckets or model.kind.table is None:
+        raise InputError(
+            "letter_buckets is for models that read words, without bigrams; the "
+            f"{model.kind.name} {model.name} is none."
+        )
+    if options.unknown_buckets is not None:
+        raise InputError("letter_buckets are read instead of unknown_buckets; leave these out.")
+    if options.letter_buckets is None or options.letter_buckets < 1:
+        raise InputError(f"letter_buckets must be 1 or more; got {options.letter_buckets}.")
+    require("eval", "scipy")
+    from rejoinder.models.letter_rows import with_letter_rows
+
+    table = f"encoder.{model.kind.table}"
+    rows = model.tensors[table].astype(np.float32)
+    features, rows = with_letter_rows(features, rows, options.letter_buckets)
+    return replace(model, features=features, tensors={**model.tensors, table: rows})
 
 
 def _with_spelling(model: ModelContents, *, spelling: bool) -> ModelContents:

@@ -66,9 +66,9 @@ class WordFeatures:
         """Returns the ids of each sentence's words in order, then those of its bigrams."""
         texts = self.texts(sentences)
         if self.letter_buckets:
-            batch = self.word_ids(texts, keep_unknown=True)
+            batch, unknown = self.word_ids.read(texts)
             first = len(self.vocabulary) + self.unknown_buckets
-            return with_letters(batch, texts, first, self.letter_buckets)
+            return with_letters(batch, unknown, first, self.letter_buckets)
         if not self.buckets:
             return self.word_ids(texts)
         batch = self.word_ids(texts, keep_unknown=True)

@@ -6,15 +6,17 @@ embeddings using bag of subwords".
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.text.normalize import tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
 
 _SHORTEST, _LONGEST = 3, 6
+_KEPT = 20_000
+"""Number of words whose buckets are kept: a text has the same unknown words again and again."""
 
 
 def letter_sequences(word: str) -> list[str]:
@@ -41,26 +43,22 @@ def letter_buckets(word: str, buckets: int) -> NDArray[np.int32]:
     return np.array(found, np.int32)
 
 
-def with_letters(batch: Ragged, texts: Sequence[str], first: int, buckets: int) -> Ragged:
-    """Returns a batch with ids of letters, from `first` on, for each -1, a word that is unknown.
+@lru_cache(_KEPT)
+def _packed(word: str, buckets: int) -> bytes:
+    return letter_buckets(word, buckets).tobytes()
 
-    `batch` has an id for each token of each of the `texts`.
+
+def with_letters(batch: Ragged, words: Sequence[str], first: int, buckets: int) -> Ragged:
+    """Returns a batch with ids of letters, from `first` on, for each -1.
+
+    `words` are those that have the id -1, in order.
     """
-    unknown = np.flatnonzero(batch.ids < 0)
-    if not len(unknown):
+    if not words:
         return batch
-    rows = np.searchsorted(batch.offsets, unknown, side="right") - 1
-    tokens = {row: tokens_of(texts[row]) for row in np.unique(rows).tolist()}
-    words = [
-        tokens[row][at - start]
-        for row, at, start in zip(
-            rows.tolist(), unknown.tolist(), batch.offsets[rows].tolist(), strict=True
-        )
-    ]
-    ids = {word: letter_buckets(word, buckets) + np.int32(first) for word in set(words)}
-    found = [ids[word] for word in words]
+    found = [_packed(word, buckets) for word in words]
+    unknown = batch.ids < 0
     counts = np.ones(len(batch.ids), np.int64)
-    counts[unknown] = [len(each) for each in found]
+    counts[unknown] = np.fromiter(map(len, found), np.int64, len(found)) // 4
     flat = np.repeat(batch.ids, counts)
-    flat[flat < 0] = np.concatenate(found)
+    flat[flat < 0] = np.frombuffer(b"".join(found), np.int32) + np.int32(first)
     return Ragged(flat, offsets_of(counts)[batch.offsets])

@@ -90,34 +90,35 @@ class WordIds:
         A word that is not in the vocabulary has the id that `unknown` gives. Without one it is left
         out, or has the id -1 if `keep_unknown`.
         """
-        find = self._by_sentence if self._native is None else self._by_kernel
-        batch, some_unknown = find(sentences)
-        if not some_unknown or keep_unknown or self.unknown.buckets:
-            return batch
-        return batch.only(batch.ids >= 0)
+        batch, without = self.read(sentences)
+        return batch if keep_unknown or not without else batch.only(batch.ids >= 0)
+
+    def read(self, sentences: Sequence[str]) -> tuple[Ragged, list[str]]:
+        """Returns the ids of each sentence's words in order, and the words with the id -1."""
+        batch, words = (self._by_sentence if self._native is None else self._by_kernel)(sentences)
+        if not words:
+            return batch, words
+        found = self.unknown(words)
+        batch.ids[batch.ids < 0] = found
+        return batch, [words[at] for at in np.flatnonzero(found < 0).tolist()]
 
     @cached_property
     def _table(self) -> Any:
         """The kernel's table of words."""
         return self._native.Table(self.vocabulary.text.encode(), classes())
 
-    def _by_kernel(self, sentences: Sequence[str]) -> tuple[Ragged, bool]:
-        """Returns ids, and whether words are unknown."""
+    def _by_kernel(self, sentences: Sequence[str]) -> tuple[Ragged, list[str]]:
+        """Returns ids, -1 for words that the vocabulary lacks, and these words."""
         batch, rest = _numbered(self._table, sentences, adding=False)
-        if rest:
-            words = rest.decode().split("\n")[:-1]
-            batch.ids[batch.ids < 0] = self.unknown(words)
-        return batch, bool(rest)
+        return batch, rest.decode().split("\n")[:-1]
 
-    def _by_sentence(self, sentences: Sequence[str]) -> tuple[Ragged, bool]:
+    def _by_sentence(self, sentences: Sequence[str]) -> tuple[Ragged, list[str]]:
         index = self.vocabulary.index
         tokens = [tokens_of(text) for text in sentences]
         flat = [token for row in tokens for token in row]
         ids = np.fromiter((index.get(token, -1) for token in flat), np.int32, len(flat))
-        places = np.flatnonzero(ids < 0)
-        ids[places] = self.unknown([flat[at] for at in places])
         batch = Ragged(ids, offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens))))
-        return batch, len(places) > 0
+        return batch, [flat[at] for at in np.flatnonzero(ids < 0).tolist()]
 
 
 class NumberedWords:

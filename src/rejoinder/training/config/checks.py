@@ -218,19 +218,6 @@ def _text(config: RunConfig) -> Iterator[str]:
             )
 
 
-def _letters(config: RunConfig) -> Iterator[str]:
-    text = config.text
-    if not config.export.letter_buckets:
-        return
-    if not isinstance(config.encoder, DanConfig) or text.kind != "words":
-        yield "export.letter_buckets is for a DAN that reads words; leave it out"
-    elif text.unknown_buckets or text.bigram_buckets:
-        yield (
-            "export.letter_buckets are the rows of unknown words; set text.unknown_buckets and "
-            "text.bigram_buckets to 0"
-        )
-
-
 def _shares(config: RunConfig) -> Iterator[str]:
     shares = [task.share for task in config.tasks]
     if shares and not isclose(sum(shares), 1.0, abs_tol=1e-6):
@@ -266,7 +253,6 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[RunConfig], Iterator[str]]], ...
     (("head", "encoder"), _dimensions),
     (("training", "encoder"), _nested),
     (("text", "encoder"), _text),
-    (("text", "encoder", "export"), _letters),
     (("tasks",), _shares),
     (("tasks",), _names),
     (("tasks",), _files),

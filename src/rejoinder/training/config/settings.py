@@ -238,10 +238,6 @@ class ExportConfig(Settings):
 
     dtype: Literal["float16", "float32"] = "float16"
     """Type of embedding tables (and a Transformer's matrices); the rest is float32."""
-    letter_buckets: int = Field(default=0, ge=0, le=50_000_000)
-    """Hash buckets for sequences of 3 to 6 letters of unknown words: their rows are fitted to those
-    of known words, so that forms of a word that were not met in training are near it; 0 reads no
-    letters. For a DAN that reads words without `unknown_buckets` and `bigram_buckets`."""
 
 
 class RunConfig(Settings):

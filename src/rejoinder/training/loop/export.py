@@ -21,7 +21,6 @@ from rejoinder.training.config.loading import VOCABULARY_KEYS, to_tree
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.loop.loop import Trainer
 from rejoinder.training.loop.model import RESPONSES, TrainableModel
-from rejoinder.training.rows.letters import fit_letters, letter_counts, pulled_to_letters
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -46,8 +45,6 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
         if isinstance(features, WordFeatures):  # subwords are all kept
             seen = weights[table.removesuffix(".weight") + BOOKKEEPING]
             features, rows, bigram_rows = _trained_rows(features, rows, seen.numpy())
-            if config.export.letter_buckets:
-                features, rows = with_letter_rows(features, rows, config.export.letter_buckets)
         tensors[table] = _halved(rows, half=half)
         if bigram_rows is not None:
             tensors[BIGRAM_ROWS] = bigram_rows
@@ -92,20 +89,6 @@ def _trained_rows(
     rows = np.concatenate([table[kept], table[len(known) :]])
     vocabulary = Vocabulary(tuple(known[index] for index in kept))
     return replace(features, vocabulary=vocabulary), rows, None
-
-
-def with_letter_rows(
-    features: WordFeatures, rows: NDArray[np.float32], buckets: int
-) -> tuple[WordFeatures, NDArray[np.float32]]:
-    """Returns features that read unknown words by their letters, and rows with those of letters.
-
-    Rows of letters that there are already are fitted anew. Rows of rare words come nearer to them.
-    """
-    known = rows[: len(features.vocabulary)]
-    counts = letter_counts(features.vocabulary.words, buckets)
-    letters = fit_letters(counts, known)
-    known = pulled_to_letters(counts, known, letters)
-    return replace(features, letter_buckets=buckets), np.concatenate([known, letters])
 
 
 def _halved(array: NDArray[np.float32], *, half: bool) -> NDArray[np.generic]:
