@@ -51,7 +51,8 @@ def joined(first: ModelContents, second: ModelContents) -> ModelContents:
         layers = [*head["layers"][:-1], first.dim + width] if head["layers"] else []
         heads[RESPONSES] = {**head, "layers": layers}
         made |= _wider_head(tensors, len(layers), width)
-    facts = {"name": second.name, "sha256": second.sha256, "training": dict(second.training)}
+    learnt = {key: value for key, value in second.training.items() if key != "config"}
+    facts = {"name": second.name, "sha256": second.sha256, "training": learnt}
     return replace(
         first,
         encoder={**first.encoder, "width": first.dim + width},
