@@ -1,5 +1,6 @@
 """Unknown words as letters: ids, the saved features, and the tokens that are shown."""
 
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rejoinder.errors import ModelError
 from rejoinder.inference.tokens import read_tokens
 from rejoinder.text.features import WordFeatures, load_features
 from rejoinder.text.letters import letter_sequences
@@ -42,15 +44,34 @@ def test_ids_are_those_of_the_definition(texts):
     assert features().rows == len(WORDS) + BUCKETS
 
 
+def test_arabic_words_have_buckets_after_those_of_all_others():
+    made = replace(features(), arabic_letter_buckets=20)
+    first = len(WORDS) + BUCKETS
+    arabic, latin = made(["\u0643\u062a\u0627\u0628", "kitab"])
+    parts = letter_sequences("\u0643\u062a\u0627\u0628")
+    assert arabic.tolist() == [first + crc32(part.encode()) % 20 for part in parts]
+    assert latin.tolist() == slow_ids("kitab")
+    assert made.rows == first + 20
+
+
 def test_a_word_of_one_letter_has_a_sequence():
     assert letter_sequences("a") == ["<a>"]
 
 
-def test_saved_features_read_as_before(tmp_path):
-    made = features()
+@pytest.mark.parametrize("arabic", [0, 20])
+def test_saved_features_read_as_before(tmp_path, arabic):
+    made = replace(features(), arabic_letter_buckets=arabic)
     made.save(tmp_path)
     assert load_features(tmp_path, made.config()) == made
     assert "letter_buckets" not in WordFeatures(made.vocabulary).config()
+
+
+def test_letters_of_arabic_words_alone_are_refused(tmp_path):
+    made = features()
+    made.save(tmp_path)
+    config = {**made.config(), "letter_buckets": 0, "arabic_letter_buckets": 20}
+    with pytest.raises(ModelError, match="letters of Arabic words alone"):
+        load_features(tmp_path, config)
 
 
 def test_tokens_of_unknown_words_are_their_letters():

@@ -32,11 +32,13 @@ class WordSizes(Struct, frozen=True):
     unknown_buckets: SizeOrNone
     bigram_buckets: SizeOrNone
     letter_buckets: SizeOrNone = 0
+    arabic_letter_buckets: SizeOrNone = 0
 
     @property
     def rows(self) -> int:
         """Number of rows of words: known ones, and buckets of the others and of their letters."""
-        return self.words + self.unknown_buckets + self.letter_buckets
+        letters = self.letter_buckets + self.arabic_letter_buckets
+        return self.words + self.unknown_buckets + letters
 
 
 class SubwordSizes(Struct, frozen=True):

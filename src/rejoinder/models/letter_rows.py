@@ -39,16 +39,16 @@ def with_letter_rows(features: WordFeatures, rows: Rows, buckets: int) -> tuple[
     rare = slice(-max(1, int(_RARE * len(known))), None)
     long, short = (float(np.median(_lengths(each[rare]))) for each in (known, spelt))
     letters *= np.float32(_LENGTH * long / short if short else 1)
-    features = replace(features, unknown_buckets=0, letter_buckets=buckets)
+    features = replace(features, unknown_buckets=0, letter_buckets=buckets, arabic_letter_buckets=0)
     return features, np.concatenate([turned(known, spelt), letters])
 
 
-def letter_counts(words: Sequence[str], buckets: int) -> sp.csr_matrix:
-    """Returns (W, buckets) float32 counts of the sequences of each word."""
-    found = [letter_buckets(word, buckets) for word in words]
+def letter_counts(words: Sequence[str], buckets: int, arabic: int = 0) -> sp.csr_matrix:
+    """Returns (W, buckets + arabic) float32 counts of the sequences of each word."""
+    found = [letter_buckets(word, buckets, arabic) for word in words]
     starts = np.cumsum([0, *map(len, found)])
     ones = np.ones(starts[-1], np.float32)
-    return sp.csr_matrix((ones, np.concatenate(found), starts), (len(found), buckets))
+    return sp.csr_matrix((ones, np.concatenate(found), starts), (len(found), buckets + arabic))
 
 
 def fit_letters(counts: sp.csr_matrix, rows: Rows) -> Rows:

@@ -22,6 +22,8 @@ from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.text.words import UnknownWords, WordIds
 
+_LETTERS = ("letter_buckets", "arabic_letter_buckets")
+"""Sizes that are in the config of a model that reads letters alone."""
 _SPELT = 2
 """Added to the version of the text rules if misspelt words are read as known ones."""
 SPELT_RULES = (RULES + _SPELT, FOLDED + _SPELT)
@@ -49,13 +51,17 @@ class WordFeatures:
     letter_buckets: int = 0
     """Number of buckets of the letters of unknown words. Bucket b has the id
     `len(vocabulary) + unknown_buckets + b`."""
+    arabic_letter_buckets: int = 0
+    """Number of buckets of the letters of unknown Arabic words, which follow those of all others; 0
+    if all alphabets share `letter_buckets`."""
     spelling: bool = False
     """Whether misspelt words have the ids of the words that they stand for."""
 
     @property
     def words(self) -> int:
         """Number of ids of words: known words, buckets of unknown ones and of their letters."""
-        return len(self.vocabulary) + self.unknown_buckets + self.letter_buckets
+        letters = self.letter_buckets + self.arabic_letter_buckets
+        return len(self.vocabulary) + self.unknown_buckets + letters
 
     @property
     def rows(self) -> int:
@@ -68,7 +74,8 @@ class WordFeatures:
         if self.letter_buckets:
             batch, unknown = self.word_ids.read(texts)
             first = len(self.vocabulary) + self.unknown_buckets
-            return with_letters(batch, unknown, first, self.letter_buckets)
+            buckets = (self.letter_buckets, self.arabic_letter_buckets)
+            return with_letters(batch, unknown, first, *buckets)
         if not self.buckets:
             return self.word_ids(texts)
         batch = self.word_ids(texts, keep_unknown=True)
@@ -136,7 +143,7 @@ class WordFeatures:
             "words": len(self.vocabulary),
             "bigram_buckets": self.buckets,
             "unknown_buckets": self.unknown_buckets,
-            **({"letter_buckets": self.letter_buckets} if self.letter_buckets else {}),
+            **{name: getattr(self, name) for name in _LETTERS if getattr(self, name)},
         }
 
     def save(self, folder: Path) -> list[str]:
@@ -157,6 +164,7 @@ class _Config(Struct, frozen=True):
     bigram_buckets: Count = 0
     unknown_buckets: Count = 0
     letter_buckets: Count = 0
+    arabic_letter_buckets: Count = 0
     subwords: Count = 0
     max_tokens: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
 
@@ -178,6 +186,8 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
         if facts.max_tokens is None:
             raise ModelError(f"{folder} has no max_tokens; the folder is damaged.")
         return SubwordFeatures.load(folder, facts.subwords, facts.max_tokens)
+    if facts.arabic_letter_buckets and not facts.letter_buckets:
+        raise ModelError(f"{folder} has letters of Arabic words alone; the folder is damaged.")
     vocabulary = Vocabulary.load(folder)
     if len(vocabulary) != facts.words:
         raise ModelError(
@@ -190,6 +200,7 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
         facts.unknown_buckets,
         facts.rules in (FOLDED, FOLDED + _SPELT),
         facts.letter_buckets,
+        facts.arabic_letter_buckets,
         spelling=facts.rules in SPELT_RULES,
     )
 

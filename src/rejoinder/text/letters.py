@@ -33,29 +33,43 @@ def letter_sequences(word: str) -> list[str]:
     ]
 
 
-def letter_buckets(word: str, buckets: int) -> NDArray[np.int32]:
+def is_arabic(word: str) -> bool:
+    """Returns whether a word begins with a character of the Arabic block.
+
+    >>> is_arabic("\u0643\u062a\u0627\u0628"), is_arabic("kitab")
+    (True, False)
+    """
+    return "\u0600" <= word[0] < "\u0700"
+
+
+def letter_buckets(word: str, buckets: int, arabic: int = 0) -> NDArray[np.int32]:
     """Returns (N,) int32, the bucket of each sequence: CRC-32 of its UTF-8, modulo `buckets`.
+
+    With `arabic`, Arabic words have so many buckets, which follow the `buckets` of all others.
 
     >>> letter_buckets("a", 1000).tolist()
     [515]
     """
-    found = [crc32(part.encode()) % buckets for part in letter_sequences(word)]
+    first, size = (buckets, arabic) if arabic and is_arabic(word) else (0, buckets)
+    found = [first + crc32(part.encode()) % size for part in letter_sequences(word)]
     return np.array(found, np.int32)
 
 
 @lru_cache(_KEPT)
-def _packed(word: str, buckets: int) -> bytes:
-    return letter_buckets(word, buckets).tobytes()
+def _packed(word: str, buckets: int, arabic: int) -> bytes:
+    return letter_buckets(word, buckets, arabic).tobytes()
 
 
-def with_letters(batch: Ragged, words: Sequence[str], first: int, buckets: int) -> Ragged:
+def with_letters(
+    batch: Ragged, words: Sequence[str], first: int, buckets: int, arabic: int = 0
+) -> Ragged:
     """Returns a batch with ids of letters, from `first` on, for each -1.
 
-    `words` are those that have the id -1, in order.
+    `words` are those that have the id -1, in order; the rest is as for `letter_buckets`.
     """
     if not words:
         return batch
-    found = [_packed(word, buckets) for word in words]
+    found = [_packed(word, buckets, arabic) for word in words]
     unknown = batch.ids < 0
     counts = np.ones(len(batch.ids), np.int64)
     counts[unknown] = np.fromiter(map(len, found), np.int64, len(found)) // 4
