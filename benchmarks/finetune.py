@@ -90,7 +90,7 @@ def with_model2vec(pairs: Pairs, base: str, seed: int, out: Path) -> Any:
     from model2vec.train import StaticModelForPairSimilarity
 
     # a word beyond the vocabulary is left out, as the format has no rows for such words
-    export_to(base, out, "model2vec", unknown_buckets=0, overwrite=True)
+    export_to(base, out, "model2vec", letter_buckets=0, spelling=False, overwrite=True)
     start = StaticModel.from_pretrained(str(out), dimensionality=None)
     model = StaticModelForPairSimilarity.from_static_model(model=start, n_layers=0)
     train_split, dev = (pairs.frame(split, ["input", "response"]) for split in ("train", "dev"))

@@ -87,7 +87,7 @@ def _encoders(model: str, work: Path, threads: int | None) -> dict[str, Encode]:
 
     contents = read_model(find_model(model))
     with suppress(InputError):  # it has none
-        contents = smaller(contents, ExportOptions(unknown_buckets=0, spelling=False))
+        contents = smaller(contents, ExportOptions(letter_buckets=0, spelling=False))
     write_model(work / "ours", contents)
     for target in ("model2vec", "sentence-transformers"):
         export_to(work / "ours", work / target, target)

@@ -28,7 +28,7 @@ def found_in(folder, rows):
     columns = {"message": "q", "reply": "a"}
     extract(file, folder / "pairs", columns=columns, rules="none", split=(10, 80, 10))
     # without buckets it can't tell numbers apart
-    rejoinder.export("rejoinder-small", folder / "small", unknown_buckets=0)
+    rejoinder.export("rejoinder-small", folder / "small", letter_buckets=0)
     encoder, pairs = SentenceEncoder(folder / "small"), open_pairs(folder / "pairs")
     return search_weight(encoder, pairs, folder / "index")
 

@@ -17,6 +17,8 @@ FILES = {
     "inference/outputs.py",
     "text/features.py",
     "text/words.py",
+    "text/letters.py",
+    "text/vocabulary.py",
     "text/normalize.py",
     "text/ragged.py",
     "encoders/dan/runtime.py",

@@ -98,6 +98,9 @@ def test_unknown_words_are_read_by_their_letters(tmp_path):
     assert "100 buckets of letters" in (tmp_path / "letters/MODEL_CARD.md").read_text()
     fewer = SentenceEncoder(made(read_model(tmp_path / "letters"), max_words=10))
     np.testing.assert_allclose(fewer.encode("pilzkunde"), encoder.encode("pilzkunde"), atol=1e-5)
+    none = made(read_model(tmp_path / "letters"), letter_buckets=0)
+    assert len(none.tensors[TABLE]) == len(WORDS)
+    assert not SentenceEncoder(none).encode("pilzkunde").any()
 
 
 @pytest.mark.parametrize("model", [dan_model(unknown_buckets=8), dan_model(), bilstm_model()])

@@ -12,6 +12,7 @@ from rejoinder.inference.scoring.opened import Scorer
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import shipped_model
 from rejoinder.serve.app import create_app
+from rejoinder.text.letters import letter_sequences
 from serving import running, running_app
 from tiny_models import bilstm_model
 
@@ -115,12 +116,13 @@ def test_rerank_by_a_scorer():
 def test_tokenize_names_what_the_model_reads(server, model):
     text = "Don’t  panic ﬁne Zyxxyq!"
     [tokens] = server.client.post("/tokenize", json={"inputs": text}).json()
-    assert [token["text"] for token in tokens] == ["don't", "panic", "fine", "zyxxyq", "!"]
+    letters = letter_sequences("zyxxyq")
+    assert [token["text"] for token in tokens] == ["don't", "panic", "fine", *letters, "!"]
     assert [text[token["start"] : token["stop"]] for token in tokens] == [
         "Don’t",
         "panic",
         "ﬁne",
-        "Zyxxyq",
+        *["Zyxxyq"] * len(letters),
         "!",
     ]
     assert [token["id"] for token in tokens] == model.features([text])[0].tolist()

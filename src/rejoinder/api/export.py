@@ -86,7 +86,7 @@ def export(
             None keeps all. With a divisor of the model's number, more words keep their row.
         letter_buckets: number of buckets of letters, by which unknown words are then read instead:
             sequences of 3 to 6 letters get rows that are fitted to those of known words, and rare
-            words turn towards them.
+            words turn towards them. 0 leaves out those that there are.
         spelling: read misspelt words of at least four letters, with one dropped, added, wrong or
             swapped, as the known words that they stand for. False undoes it. None keeps the way.
         join: a model whose rows of the same words are put after those of the first, of `dim`

@@ -57,7 +57,7 @@ def export(
     ] = None,
     letter_buckets: Annotated[
         int | None,
-        "Read unknown words by their letters instead, in that many buckets.",
+        "Read unknown words by their letters instead, in that many buckets; 0: no longer.",
     ] = None,
     spelling: Annotated[
         bool | None,
@@ -84,16 +84,14 @@ def export(
     """
     options: dict[str, Any] = {
         "dtype": dtype, "dim": dim, "any_dim": any_dim, "max_words": max_words,
-        "unknown_buckets": unknown_buckets, "spelling": spelling, "name": name,
-        "overwrite": overwrite,
+        "unknown_buckets": unknown_buckets, "letter_buckets": letter_buckets,
+        "spelling": spelling, "name": name, "overwrite": overwrite,
     }  # fmt: skip
     if to is not None:
         if data is not None or pairs is not None:
             raise InputError("--data and --pairs score smaller models; leave them out with --to.")
-        if join is not None or letter_buckets is not None:
-            raise InputError(
-                "--join and --letter-buckets make a rejoinder model; export that with --to then."
-            )
+        if join is not None:
+            raise InputError("--join makes a model of rejoinder; export that with --to then.")
         from rejoinder.interfaces.targets import export_to
 
         made = export_to(model, out, to, **options)
@@ -109,9 +107,7 @@ def export(
         return
     from rejoinder.api import export as library
 
-    exported = library.export(
-        model, out, data=data, pairs=pairs, join=join, letter_buckets=letter_buckets, **options
-    )
+    exported = library.export(model, out, data=data, pairs=pairs, join=join, **options)
     before, after, changes = exported.before, exported.after, exported.changes
     if asked_for("json"):
         sizes = {"before": asdict(before), "after": asdict(after)}

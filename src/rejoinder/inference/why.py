@@ -6,7 +6,8 @@ of the other: the dot product of their rows, divided by the lengths of both sums
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from rejoinder.encoders.quantized import dequantize_rows, scales_name
 from rejoinder.errors import ModelError
 from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.models.folder import ModelContents
+from rejoinder.text.features import WordFeatures
 
 _TINY = 1e-12
 _TABLE = "encoder.table.weight"
@@ -135,4 +137,24 @@ def _tokens_and_plain_rows(
     table: NDArray[Any] = model.tensors[_TABLE][numbers]
     if table.dtype == np.int8:
         table = dequantize_rows(table, model.tensors[scales_name(_TABLE)][numbers])
-    return tokens, table.astype(np.float64)
+    return _whole_words(model, text, tokens, table.astype(np.float64))
+
+
+def _whole_words(
+    model: ModelContents, text: str, tokens: list[Token], rows: NDArray[np.float64]
+) -> tuple[list[Token], NDArray[np.float64]]:
+    """Returns tokens and rows with the letters of each unknown word as that word."""
+    features = model.features
+    if not tokens or not isinstance(features, WordFeatures) or not features.letter_buckets:
+        return tokens, rows
+    places = [(token.start, token.stop) for token in tokens]
+    firsts = [
+        at for at, place in enumerate(places) if not at or None in place or place != places[at - 1]
+    ]
+    words = [
+        tokens[first]
+        if last == first + 1
+        else replace(tokens[first], text=features.normalize(text[slice(*places[first])]))
+        for first, last in pairwise([*firsts, len(tokens)])
+    ]
+    return words, np.add.reduceat(rows, firsts)

@@ -41,8 +41,8 @@ def joined(first: ModelContents, second: ModelContents) -> ModelContents:
     known = np.flatnonzero(other.any(axis=1))
     if not len(known):
         raise InputError(f"{second.name} knows none of the words of {first.name}.")
-    lengths = (float(np.median(np.linalg.norm(each[known], axis=1))) for each in (own, other))
-    other *= np.float32(_SHARE * next(lengths) / next(lengths))
+    long, short = (np.median(np.linalg.norm(each[known], axis=1)) for each in (own, other))
+    other *= np.float32(_SHARE * long / short)
     made = {name: value for name, value in tensors.items() if not name.startswith("heads.")}
     made[_TABLE] = np.concatenate([own, other], axis=1)
     heads: dict[str, Mapping[str, Any]] = {}

@@ -33,7 +33,7 @@ class ExportOptions:
     unknown_buckets: int | None = None
     """Number of buckets of unknown words kept, the first ones; 0 ignores unknown words."""
     letter_buckets: int | None = None
-    """Number of buckets of letters, by which unknown words are read instead."""
+    """Number of buckets of letters, by which unknown words are read instead; 0 leaves them out."""
     spelling: bool | None = None
     """Whether misspelt words are read as the known words that they stand for."""
 
@@ -194,8 +194,8 @@ def _with_rows(model: ModelContents, options: ExportOptions) -> ModelContents:
 
 
 def _with_letters(model: ModelContents, options: ExportOptions) -> ModelContents:
-    """Returns a model that reads unknown words by their letters."""
-    features = model.features
+    """Returns a model that reads unknown words by their letters, or no longer does."""
+    features, buckets = model.features, options.letter_buckets or 0
     if not isinstance(features, WordFeatures) or features.buckets or model.kind.table is None:
         raise InputError(
             "letter_buckets is for models that read words, without bigrams; the "
@@ -203,14 +203,19 @@ def _with_letters(model: ModelContents, options: ExportOptions) -> ModelContents
         )
     if options.unknown_buckets is not None:
         raise InputError("letter_buckets are read instead of unknown_buckets; leave these out.")
-    if options.letter_buckets is None or options.letter_buckets < 1:
-        raise InputError(f"letter_buckets must be 1 or more; got {options.letter_buckets}.")
-    require("eval", "scipy")
-    from rejoinder.models.letter_rows import with_letter_rows
-
+    if buckets < 0 or (buckets == 0 and not features.letter_buckets):
+        least = 0 if features.letter_buckets else 1
+        raise InputError(f"letter_buckets must be {least} or more; got {buckets}.")
     table = f"encoder.{model.kind.table}"
     rows = model.tensors[table].astype(np.float32)
-    features, rows = with_letter_rows(features, rows, options.letter_buckets)
+    if buckets:
+        require("eval", "scipy")
+        from rejoinder.models.letter_rows import with_letter_rows
+
+        features, rows = with_letter_rows(features, rows, buckets)
+    else:
+        rows = rows[: len(features.vocabulary) + features.unknown_buckets]
+        features = replace(features, letter_buckets=0, arabic_letter_buckets=0)
     return replace(model, features=features, tensors={**model.tensors, table: rows})
 
 

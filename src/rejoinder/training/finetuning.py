@@ -62,8 +62,10 @@ def widened(
     spelt = np.where(meant[:, None] >= 0, _SPELT * unit[meant], 0)
     rows = _unit(_by_context(wider, known, len(words), unit, texts) + spelt)
     bare = np.flatnonzero(~rows.any(axis=1))
-    if len(bare) and features.unknown_buckets:  # as the model has read such a word so far
-        rows[bare] = _unit(table[features([words[row] for row in bare.tolist()]).ids])
+    if len(bare):  # as the model has read such a word so far
+        ids = features([words[row] for row in bare.tolist()])
+        np.add.at(rows, np.repeat(bare, ids.lengths), table[ids.ids])
+        rows[bare] = _unit(rows[bare])
     tensors[name] = np.concatenate([table[:known], rows * length, table[known:]])
     return replace(model, features=wider, tensors=tensors, sha256="")
 

@@ -27,7 +27,7 @@ def texts() -> list[str]:
 def linear(tmp_path_factory) -> Path:
     """The default model without buckets for unknown words: a table of word vectors."""
     folder = tmp_path_factory.mktemp("models") / "linear"
-    rejoinder.export("rejoinder-base", folder, unknown_buckets=0, spelling=False)
+    rejoinder.export("rejoinder-base", folder, letter_buckets=0, spelling=False)
     return folder
 
 

@@ -73,6 +73,7 @@ def export_to(
     dim: int | None = None,
     max_words: int | None = None,
     unknown_buckets: int | None = None,
+    letter_buckets: int | None = None,
     spelling: bool | None = None,
     any_dim: bool = False,
     name: str | None = None,
@@ -85,9 +86,10 @@ def export_to(
         out: the folder to write.
         target: name of the library's form, a key of `TARGETS`.
         dtype: type of the weights, one of those of the target. None means its first.
-        dim: number of dimensions to keep; see `rejoinder.export`, as for the other four.
+        dim: number of dimensions to keep; see `rejoinder.export`, as for the other five.
         max_words: number of words to keep.
         unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
+        letter_buckets: number of buckets of letters of unknown words; 0 leaves them out.
         spelling: read misspelt words as known ones; see `rejoinder.export`.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
@@ -104,7 +106,11 @@ def export_to(
         StorageError: `out` can't be written.
     """
     options = ExportOptions(
-        dim=dim, max_words=max_words, unknown_buckets=unknown_buckets, spelling=spelling
+        dim=dim,
+        max_words=max_words,
+        unknown_buckets=unknown_buckets,
+        letter_buckets=letter_buckets,
+        spelling=spelling,
     )
     if any_dim and dim is None:
         raise InputError("any_dim allows any dim; give a dim, too.")

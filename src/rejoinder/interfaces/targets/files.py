@@ -39,7 +39,10 @@ def obstacle(model: ModelContents) -> str | None:
     if features.fold_marks:
         return "reads letters without their marks, by a rule that other libraries lack"
     if features.letter_buckets:
-        return f"has {features.letter_buckets:,} rows of letters of unknown words"
+        return (
+            f"has {features.letter_buckets:,} rows of letters of unknown words; "
+            "--letter-buckets 0 leaves them out"
+        )
     if features.buckets:
         return f"has {features.buckets:,} rows of pairs of neighbouring words"
     if features.unknown_buckets:
