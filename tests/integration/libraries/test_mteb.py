@@ -91,7 +91,7 @@ def test_mteb_loads_the_model_again_from_its_metadata(adapter):
     assert meta.name == "rejoinder/rejoinder-base"
     assert meta.revision == SentenceEncoder().describe()["sha256"]
     assert (meta.embed_dim, meta.max_tokens, meta.license) == (512, math.inf, "cc-by-sa-4.0")
-    assert meta.n_embedding_parameters == (40_000 + 2_048) * 512
+    assert meta.n_embedding_parameters == (40_000 + 8_192) * 512
     assert scores(meta, Similar()).get_score() == scores(adapter, Similar()).get_score()
 
 
