@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rejoinder import SentenceEncoder
+from rejoinder.encoders.dan.runtime import BagSums
 from rejoinder.encoders.quantized import dequantized, quantize_rows, scales_name
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.letter_rows import letter_counts
@@ -148,7 +149,7 @@ def fit(
     """
     generator = np.random.default_rng(seed)
     texts, rest = rows.of_texts(arabic)
-    fixed = _sums(rows.features, rest, others)
+    fixed = BagSums(others)(rows.features(rest))
     losses = []
     for step in range(steps):
         chosen = generator.choice(len(arabic), min(_BATCH, len(arabic)), replace=False)
@@ -158,13 +159,6 @@ def fit(
         rows.step(batch, gradient, _RATE * min(1, (step + 1) / _WARMUP) * (1 - step / steps))
         losses.append(loss)
     return losses
-
-
-def _sums(features: WordFeatures, texts: Sequence[str], table: Rows) -> Rows:
-    ids = features(texts)
-    ones = np.ones(len(ids.ids), np.float32)
-    counts = sp.csr_matrix((ones, ids.ids, ids.offsets), (len(texts), len(table)))
-    return np.asarray(counts @ table)
 
 
 def with_arabic_rows(model: ModelContents, rows: ArabicRows) -> ModelContents:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rejoinder.encoders.quantized import Tensors, dequantized
+from rejoinder.encoders.dan.runtime import BagSums
+from rejoinder.encoders.quantized import Tensors, dequantized, scales_name
 from rejoinder.errors import InputError
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
@@ -37,7 +37,8 @@ def joined(first: ModelContents, second: ModelContents) -> ModelContents:
     tensors, width = dequantized(first.tensors), second.dim
     own = tensors[_TABLE].astype(np.float32)
     other = np.zeros((len(own), width), np.float32)
-    other[: len(words)] = _rows(second, words)
+    sums = BagSums(second.tensors[_TABLE], second.tensors.get(scales_name(_TABLE)))
+    other[: len(words)] = sums(second.features(words))
     known = np.flatnonzero(other.any(axis=1))
     if not len(known):
         raise InputError(f"{second.name} knows none of the words of {first.name}.")
@@ -71,15 +72,6 @@ def _words(model: ModelContents) -> tuple[str, ...]:
             "bigrams and not adapted, adds up rows alone."
         )
     return features.vocabulary.words
-
-
-def _rows(model: ModelContents, words: tuple[str, ...]) -> NDArray[np.float32]:
-    """Returns (W, D) float32, what a model adds up for each word."""
-    table = dequantized(model.tensors)[_TABLE]
-    ids = model.features(words)
-    rows = np.zeros((len(words), table.shape[1]), np.float32)
-    np.add.at(rows, np.repeat(np.arange(len(words)), ids.lengths), table[ids.ids])
-    return rows
 
 
 def _wider_head(tensors: Tensors, layers: int, width: int) -> Tensors:

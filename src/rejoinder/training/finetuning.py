@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rejoinder.encoders import ENCODERS
+from rejoinder.encoders.dan.runtime import BagSums
 from rejoinder.encoders.quantized import dequantized
 from rejoinder.errors import InputError
 from rejoinder.models.folder import ModelContents
@@ -63,9 +64,7 @@ def widened(
     rows = _unit(_by_context(wider, known, len(words), unit, texts) + spelt)
     bare = np.flatnonzero(~rows.any(axis=1))
     if len(bare):  # as the model has read such a word so far
-        ids = features([words[row] for row in bare.tolist()])
-        np.add.at(rows, np.repeat(bare, ids.lengths), table[ids.ids])
-        rows[bare] = _unit(rows[bare])
+        rows[bare] = _unit(BagSums(table)(features([words[row] for row in bare.tolist()])))
     tensors[name] = np.concatenate([table[:known], rows * length, table[known:]])
     return replace(model, features=wider, tensors=tensors, sha256="")
 
