@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 _FILE = Path(__file__).parent.parent / "data" / "licences.toml"
 _OPEN = re.compile(
-    r"CC0-.*|CC-BY-(SA-)?\d.*|MIT|ISC|BSD-.*|CDLA-.*|Apache-.*|MPL-.*|PSF-.*|Unicode-\d.*"
+    r"CC0-.*|CC-BY-(SA-)?\d.*|MIT|ISC|BSD-.*|CDLA-.*|Apache-.*|MPL-.*|OANC|PSF-.*|Unicode-\d.*"
 )
 """Open licences by SPDX identifier. Those with NC or ND are not among them."""
 
@@ -64,7 +64,8 @@ class DataRow:
 def is_open(licence: str) -> bool:
     """Returns whether all of the licences are open.
 
-    CC0, CC BY, CC BY-SA, MIT, ISC, BSD, CDLA, Apache, MPL, PSF and Unicode are.
+    CC0, CC BY, CC BY-SA, MIT, ISC, BSD, CDLA, Apache, MPL, PSF and Unicode are, and the terms of the
+    Open American National Corpus, whose texts are free to use, change and share.
 
     >>> [is_open(licence) for licence in ("CC-BY-SA-4.0 AND MIT", "CC-BY-NC-4.0", "none stated")]
     [True, False, False]
