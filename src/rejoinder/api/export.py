@@ -63,7 +63,6 @@ def export(
     unknown_buckets: int | None = None,
     letter_buckets: int | None = None,
     spelling: bool | None = None,
-    join: str | Path | None = None,
     any_dim: bool = False,
     name: str | None = None,
     data: str | Path | None = None,
@@ -76,7 +75,7 @@ def export(
         model: the model folder to start from. It is not changed.
         out: the folder to write.
         dtype: type of the weights: `float32`, `float16` or `int8`. With `int8`, a row of the
-            embedding table is whole numbers from -127 to 127 and a scale, and other matrices are
+            embedding table is whole numbers from -31 to 31 and a scale, and other matrices are
             float16. None keeps the types.
         dim: number of dimensions to keep, the first ones, of a DAN without dense layers. None keeps
             all. Heads that read more are left out.
@@ -89,8 +88,6 @@ def export(
             words turn towards them. 0 leaves out those that there are.
         spelling: read misspelt words of at least four letters, with one dropped, added, wrong or
             swapped, as the known words that they stand for. False undoes it. None keeps the way.
-        join: a model whose rows of the same words are put after those of the first, of `dim`
-            entries if given. Both are a DAN of words without dense layers.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         data: folder of data sets. If it holds the STS Benchmark, both models are scored on dev.
@@ -118,10 +115,9 @@ def export(
         spelling=spelling,
     )
     folder, path = find_model(model), Path(out)
-    with claim_output(path, overwrite=overwrite, inputs=[folder, join, data, pairs]):
+    with claim_output(path, overwrite=overwrite, inputs=[folder, data, pairs]):
         contents = read_model(folder)
-        second = None if join is None else read_model(find_model(join))
-        made = smaller(contents, options, any_dim=any_dim, join=second)
+        made = smaller(contents, options, any_dim=any_dim)
         scores = scores_of(data, pairs)
         before = size_of(folder, contents, scores)
         write_model(path, replace(made, name=name or made.name), overwrite=overwrite)

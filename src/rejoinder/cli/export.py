@@ -66,12 +66,6 @@ def export(
             help="Read misspelt words as the known words that they stand for. Default: as it does.",
         ),
     ] = None,
-    join: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Put the rows of another model after those of each word."
-        ),
-    ] = None,
     name: Annotated[str | None, "Name of the new model. Default: as it is."] = None,
     data: DataOption = None,
     pairs: PairsOption = None,
@@ -90,8 +84,6 @@ def export(
     if to is not None:
         if data is not None or pairs is not None:
             raise InputError("--data and --pairs score smaller models; leave them out with --to.")
-        if join is not None:
-            raise InputError("--join makes a model of rejoinder; export that with --to then.")
         from rejoinder.interfaces.targets import export_to
 
         made = export_to(model, out, to, **options)
@@ -107,7 +99,7 @@ def export(
         return
     from rejoinder.api import export as library
 
-    exported = library.export(model, out, data=data, pairs=pairs, join=join, **options)
+    exported = library.export(model, out, data=data, pairs=pairs, **options)
     before, after, changes = exported.before, exported.after, exported.changes
     if asked_for("json"):
         sizes = {"before": asdict(before), "after": asdict(after)}

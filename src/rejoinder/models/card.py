@@ -153,9 +153,6 @@ def _facts(
         yield "adapted on", f"{source_of(facts)}, {facts.get('pairs') or 0:,} pairs"
     if config.get("export") is not None:
         yield "exported from", _exported(config["export"])
-    if isinstance(training.get("joined"), Mapping):
-        other = training["joined"]
-        yield "joined with", f"{other.get('name')}, SHA-256 {str(other.get('sha256'))[:12]}"
     if measured.machine:
         yield "trained on", measured.machine
     if measured.minutes is not None:

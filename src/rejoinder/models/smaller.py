@@ -11,7 +11,6 @@ from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.encoders.quantized import Tensors, dequantized, quantize_rows, scales_name
 from rejoinder.errors import InputError, ModelError, require
 from rejoinder.models.folder import ModelContents
-from rejoinder.models.joined import joined
 from rejoinder.models.layout import RESPONSES
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
@@ -39,34 +38,27 @@ class ExportOptions:
 
 
 def smaller(
-    model: ModelContents,
-    options: ExportOptions,
-    *,
-    any_dim: bool = False,
-    join: ModelContents | None = None,
+    model: ModelContents, options: ExportOptions, *, any_dim: bool = False
 ) -> ModelContents:
     """Returns a smaller model, with the same name and the same facts of training.
 
     Its `export` names the model that it was made from, the options, and the heads left out. With
-    `any_dim`, a model that was not trained for `options.dim` is cut too. The rows of `join` follow
-    those that are left of each word.
+    `any_dim`, a model that was not trained for `options.dim` is cut too.
 
     Raises:
         InputError: an option does nothing, or the model can't be cut so.
         ModelError: a weight is beyond the largest float16.
     """
-    if options == ExportOptions() and join is None:
+    if options == ExportOptions():
         raise InputError(
-            "no option is given; give dtype, dim, max_words, unknown_buckets, letter_buckets, "
-            "spelling or join."
+            "no option is given; give dtype, dim, max_words, unknown_buckets, letter_buckets or "
+            "spelling."
         )
     if options.dtype not in (None, *DTYPES):
         raise InputError(f"dtype is {options.dtype!r}; one of {', '.join(DTYPES)} is needed.")
     made = replace(model, tensors=dequantized(model.tensors))
     if options.dim is not None:
         made = _with_dim(made, options.dim, any_dim=any_dim)
-    if join is not None:
-        made = joined(made, join)
     if options.letter_buckets is not None:
         made = _with_letters(made, options)
     if options.unknown_buckets is not None or options.max_words is not None:

@@ -67,7 +67,7 @@ def training_rows(
 ) -> list[DataRow]:
     """Returns what a model was trained on, from `training` and `adaptation` of its config.json.
 
-    What the model that training started from was trained on counts as well, and one joined with it.
+    What the model that training started from was trained on counts as well.
     """
     inputs = training.get("inputs", ())
     sources = [
@@ -81,13 +81,12 @@ def training_rows(
         for part in (sources, files)
         for row in sorted(part, key=lambda row: (-(row.rows or 0), row.name))
     ]
-    others = [training.get(key) for key in ("initial", "joined")]
-    for other in others:
-        if isinstance(other, Mapping):
-            known = {(row.kind, row.name) for row in rows}
-            inherited = training_rows(other.get("training") or {})
-            rows += [row for row in inherited if (row.kind, row.name) not in known]
-    if not isinstance(others[0], Mapping) and _initial(training):
+    initial = training.get("initial")
+    if isinstance(initial, Mapping):
+        known = {(row.kind, row.name) for row in rows}
+        inherited = training_rows(initial.get("training") or {})
+        rows += [row for row in inherited if (row.kind, row.name) not in known]
+    elif _initial(training):
         rows.append(DataRow("model", _initial(training), _OTHER_MODEL))
     if adaptation is not None:
         name = str((adaptation.get("data") or {}).get("name", ""))
