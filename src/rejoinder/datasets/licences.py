@@ -64,8 +64,8 @@ class DataRow:
 def is_open(licence: str) -> bool:
     """Returns whether all of the licences are open.
 
-    CC0, CC BY, CC BY-SA, MIT, ISC, BSD, CDLA, Apache, MPL, PSF and Unicode are, and the terms of the
-    Open American National Corpus, whose texts are free to use, change and share.
+    CC0, CC BY, CC BY-SA, MIT, ISC, BSD, CDLA, Apache, MPL, PSF and Unicode are, and those of the
+    Open American National Corpus, whose texts everybody may use, change and share.
 
     >>> [is_open(licence) for licence in ("CC-BY-SA-4.0 AND MIT", "CC-BY-NC-4.0", "none stated")]
     [True, False, False]
