@@ -1,5 +1,5 @@
 #!/bin/sh
-# Trains and exports all models that ship, and the scorer: an hour on two cores.
+# Trains and exports all models that ship, and the scorer: half an hour on two cores.
 #
 #     tools/models.sh DATA PACKAGES OUT      # make models DATA=… PACKAGES=…
 #
