@@ -79,7 +79,7 @@ def test_scores_are_those_of_the_encoder(adapter):
     cosine = SentenceEncoder().similarity_pairwise(list(left), list(right))
     result = scores(adapter, Similar())
     assert result.get_score() == pytest.approx(spearmanr(cosine, gold).statistic, abs=1e-6)
-    assert result.get_score() > 0.8
+    assert min(cosine[:3]) > max(cosine[3:])  # the first three mean the same
 
 
 def test_classification_learns_from_embeddings(adapter):
