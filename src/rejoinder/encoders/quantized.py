@@ -28,8 +28,8 @@ def quantize_rows(
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Returns (R, D) int8 rows and their (R,) float32 scales; `rows * scales` is near `table`.
 
-    The scale of a row is its largest magnitude divided by 31, so no value is off by more than
-    half a scale, up to rounding in float32. A zero row has the scale 0.
+    The scale of a row is its largest magnitude divided by `LARGEST`, so no value is off by more
+    than half a scale, up to rounding in float32. A zero row has the scale 0.
 
     >>> rows, scales = quantize_rows(np.array([[0.5, -1.27], [0.0, 0.0]], np.float32))
     >>> rows.tolist(), scales.tolist()
@@ -38,7 +38,7 @@ def quantize_rows(
     largest = np.abs(table).max(axis=1, initial=0).astype(np.float32)
     scales: NDArray[np.float32] = np.divide(largest, LARGEST, dtype=np.float32)
     divisors = np.where(scales > 0, scales, np.float32(1))[:, None]
-    # a scale below the least normal float32 is so coarse that a quotient may exceed 31
+    # a scale below the least normal float32 is so coarse that a quotient may exceed it
     rounded = np.clip(np.rint(table / divisors), -LARGEST, LARGEST)
     return rounded.astype(np.int8), scales
 
