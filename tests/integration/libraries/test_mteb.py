@@ -80,6 +80,8 @@ def test_scores_are_those_of_the_encoder(adapter):
     result = scores(adapter, Similar())
     assert result.get_score() == pytest.approx(spearmanr(cosine, gold).statistic, abs=1e-6)
     assert min(cosine[:3]) > max(cosine[3:])  # the first three mean the same
+    [found] = result.scores["test"]
+    assert found["cosine_pearson"] > 0.8
 
 
 def test_classification_learns_from_embeddings(adapter):
