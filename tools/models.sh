@@ -20,7 +20,7 @@ export_as() { # recipe, name, options
 }
 rejoinder export "$out/rejoinder-multi.run/model" --dtype int8 --max-words 133000 --letter-buckets 70000 --out "$out/multi"
 python tools/arabic_rows.py "$out/multi" "$data" "$out/rejoinder-multi"
-export_as rejoinder-base rejoinder-base --max-words 40000 --letter-buckets 8192 --spelling
+export_as rejoinder-base rejoinder-base --max-words 40000 --letter-buckets 8192 --spelling --saturation 3
 export_as rejoinder-base rejoinder-small --dim 256 --max-words 22000 --letter-buckets 4096 --spelling
 export_as dan-best rejoinder-research --max-words 40000 --unknown-buckets 4096
 rejoinder fit-scorer --model "$out/rejoinder-base" --data "$data" --sets stsb,sts,contrasts --out "$out/scorer"

@@ -53,10 +53,10 @@ def test_a_table_is_printed_and_what_is_left_out_is_said(folder):
 
 
 def test_the_library_gives_the_bytes_of_the_command(folder):
-    call("model", "--dtype", "int8", "--max-words", 20, "--unknown-buckets", 4, "--name", "few",
-         "--out", "one")  # fmt: skip
+    call("model", "--dtype", "int8", "--max-words", 20, "--unknown-buckets", 4, "--saturation", 3,
+         "--name", "few", "--out", "one")  # fmt: skip
     exported = rejoinder.export(
-        "model", "two", dtype="int8", max_words=20, unknown_buckets=4, name="few"
+        "model", "two", dtype="int8", max_words=20, unknown_buckets=4, saturation=3.0, name="few"
     )
     assert same_files(folder / "one", folder / "two")
     assert exported.encoder.describe()["name"] == "few"

@@ -118,6 +118,30 @@ def test_misspelt_words_are_read_as_known_ones(model, tmp_path):
     np.testing.assert_allclose(again.encode("waht is"), one.encode("waht is"), atol=1e-6)
 
 
+@pytest.mark.parametrize("k", [0.5, 3.0])
+def test_rows_longer_than_the_median_are_shortened(k):
+    model = dan_model(**LINEAR)
+    model.tensors[TABLE][5] = 0
+    before = np.linalg.norm(model.tensors[TABLE], axis=1)
+    few = made(model, saturation=k)
+    after = np.linalg.norm(few.tensors[TABLE], axis=1)
+    n = before / np.median(before[before > 0])
+    np.testing.assert_allclose(after / np.median(before[before > 0]), (1 + k) * n / (n + k), 1e-5)
+    assert (after[n > 1.01] < before[n > 1.01]).all()
+    assert few.export["saturation"] == k
+    one, other = (SentenceEncoder(each).encode("old", normalize=True) for each in (model, few))
+    np.testing.assert_allclose(other, one, atol=1e-6)  # a word alone keeps its direction
+
+
+def test_a_shortened_table_keeps_its_whole_numbers(tmp_path):
+    plain = made(dan_model(**LINEAR), dtype="int8")
+    few = made(plain, saturation=2.0)
+    write_model(tmp_path / "few", few)
+    assert "long rows shortened with K = 2" in (tmp_path / "few/MODEL_CARD.md").read_text()
+    np.testing.assert_array_equal(few.tensors[TABLE], plain.tensors[TABLE])
+    assert (few.tensors[SCALES] != plain.tensors[SCALES]).mean() > 0.9
+
+
 def test_a_model_of_nested_dimensions_keeps_both_sides():
     model = nested(dan_model(**LINEAR, head_residual=True), 3, 4)
     few = made(model, dim=3)
@@ -198,6 +222,16 @@ def test_an_adaptation_goes_along():
         ),
         (dan_model(), {"spelling": False}, "does not read misspelt words as known ones already"),
         (transformer_model(), {"dtype": "int8"}, "int8 .*float16"),
+        (dan_model(**LINEAR), {"saturation": 0.0}, "must be above 0; got 0"),
+        (dan_model(**LINEAR), {"saturation": float("nan")}, "must be above 0; got nan"),
+        (dan_model(**LINEAR), {"saturation": float("inf")}, "must be above 0; got inf"),
+        (dan_model(), {"saturation": 3.0}, "saturation .*tiny.* has other layers"),
+        (bilstm_model(), {"saturation": 3.0}, "saturation .*tiny.* has other layers"),
+        (
+            replace(dan_model(**LINEAR), adaptation=Adaptation(np.eye(6, dtype=np.float32), {})),
+            {"saturation": 3.0},
+            "an adaptation",
+        ),
         (dan_model(**LINEAR), {"dim": 6}, "dim must be from 1 to 5; got 6"),
         (dan_model(**LINEAR), {"dim": 3}, "6.*nested_dims.*--any-dim"),
         (nested(dan_model(**LINEAR), 2, 4), {"dim": 3}, "was trained for 2, 4; its first 3"),

@@ -63,6 +63,7 @@ def export(
     unknown_buckets: int | None = None,
     letter_buckets: int | None = None,
     spelling: bool | None = None,
+    saturation: float | None = None,
     any_dim: bool = False,
     name: str | None = None,
     data: str | Path | None = None,
@@ -88,6 +89,9 @@ def export(
             words turn towards them. 0 leaves out those that there are.
         spelling: read misspelt words of at least four letters, with one dropped, added, wrong or
             swapped, as the known words that they stand for. False undoes it. None keeps the way.
+        saturation: K above 0; long rows, those of rare words, are shortened: a row n times as long as
+            the median becomes (1 + K) n / (n + K) times as long. The larger K, the less changes.
+            For a DAN without dense layers. None keeps the rows.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         data: folder of data sets. If it holds the STS Benchmark, both models are scored on dev.
@@ -113,6 +117,7 @@ def export(
         unknown_buckets=unknown_buckets,
         letter_buckets=letter_buckets,
         spelling=spelling,
+        saturation=saturation,
     )
     folder, path = find_model(model), Path(out)
     with claim_output(path, overwrite=overwrite, inputs=[folder, data, pairs]):

@@ -21,6 +21,7 @@ EXAMPLES = epilog(
     "rejoinder export runs/dan/model --dtype int8 --out small/ --data data",
     "rejoinder export rejoinder-base --max-words 20000 --out small/",
     "rejoinder export runs/dan/model --letter-buckets 8192 --spelling --out spelt/",
+    "rejoinder export runs/dan/model --saturation 3 --out shorter/",
     "rejoinder export runs/dan/model --to model2vec --out m2v/",
     "rejoinder export rejoinder-base --to sentence-transformers --out base-st/",
     "rejoinder export runs/transformer/model --to onnx --out transformer-onnx/",
@@ -66,6 +67,10 @@ def export(
             help="Read misspelt words as the known words that they stand for. Default: as it does.",
         ),
     ] = None,
+    saturation: Annotated[
+        float | None,
+        "Shorten long rows, of length n in medians, to (1 + K) n / (n + K); such as 3.",
+    ] = None,
     name: Annotated[str | None, "Name of the new model. Default: as it is."] = None,
     data: DataOption = None,
     pairs: PairsOption = None,
@@ -79,7 +84,7 @@ def export(
     options: dict[str, Any] = {
         "dtype": dtype, "dim": dim, "any_dim": any_dim, "max_words": max_words,
         "unknown_buckets": unknown_buckets, "letter_buckets": letter_buckets,
-        "spelling": spelling, "name": name, "overwrite": overwrite,
+        "spelling": spelling, "saturation": saturation, "name": name, "overwrite": overwrite,
     }  # fmt: skip
     if to is not None:
         if data is not None or pairs is not None:

@@ -169,6 +169,8 @@ def _exported(facts: Mapping[str, Any]) -> str:
         options.append(
             "misspelt words read as known ones" if facts["spelling"] else "spelling as it is"
         )
+    if facts.get("saturation") is not None:
+        options.append(f"long rows shortened with K = {facts['saturation']:g}")
     dropped = [f"without the head of {head}" for head in facts["dropped"]]
     source = facts["from"]
     return ", ".join([source["name"], f"SHA-256 {source['sha256'][:12]}", *options, *dropped])

@@ -35,6 +35,8 @@ class ExportOptions:
     """Number of buckets of letters, by which unknown words are read instead; 0 leaves them out."""
     spelling: bool | None = None
     """Whether misspelt words are read as the known words that they stand for."""
+    saturation: float | None = None
+    """K by which long rows are shortened: length n, in medians, becomes (1 + K) n / (n + K)."""
 
 
 def smaller(
@@ -51,8 +53,8 @@ def smaller(
     """
     if options == ExportOptions():
         raise InputError(
-            "no option is given; give dtype, dim, max_words, unknown_buckets, letter_buckets or "
-            "spelling."
+            "no option is given; give dtype, dim, max_words, unknown_buckets, letter_buckets, "
+            "spelling or saturation."
         )
     if options.dtype not in (None, *DTYPES):
         raise InputError(f"dtype is {options.dtype!r}; one of {', '.join(DTYPES)} is needed.")
@@ -65,6 +67,8 @@ def smaller(
         made = _with_rows(made, options)
     if options.spelling is not None:
         made = _with_spelling(made, spelling=options.spelling)
+    if options.saturation is not None:
+        made = _with_saturation(made, options.saturation)
     made = replace(made, tensors=_stored(model, made, options.dtype))
     again = options == ExportOptions(dtype="int8") and model.weight_type == "int8"
     same = (
@@ -223,6 +227,26 @@ def _with_spelling(model: ModelContents, *, spelling: bool) -> ModelContents:
         does = "reads" if spelling else "does not read"
         raise InputError(f"{model.name} {does} misspelt words as known ones already.")
     return replace(model, features=replace(features, spelling=spelling))
+
+
+def _with_saturation(model: ModelContents, k: float) -> ModelContents:
+    """Returns a model whose long rows, those of rare words, count less next to the others.
+
+    The lengths of rows saturate as counts of words do in BM25; a row of the median length stays.
+    """
+    if model.kind.name != "dan" or model.encoder["layers"] or model.adaptation is not None:
+        raise InputError(
+            f"saturation is for a DAN that averages rows and does no more; {model.name} has other "
+            "layers, or an adaptation, which were fitted to the rows as they are."
+        )
+    if not 0 < k < np.inf:
+        raise InputError(f"saturation must be above 0; got {k}.")
+    table = f"encoder.{model.kind.table}"
+    rows = model.tensors[table].astype(np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    median = np.median(lengths[lengths > 0])
+    shortened = rows * ((1 + k) * median / (lengths + k * median))
+    return replace(model, tensors={**model.tensors, table: shortened})
 
 
 def _stored(source: ModelContents, made: ModelContents, dtype: str | None) -> Tensors:

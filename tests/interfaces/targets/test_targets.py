@@ -101,6 +101,16 @@ def test_model2vec_refuses_what_it_can_not_express_and_leaves_no_folder(folder):
         export_to("linear", "spelt", "model2vec", spelling=True)
 
 
+def test_rows_are_shortened_for_another_library_too(folder):
+    spreads = []
+    for out, options in (("plain", {}), ("shorter", {"saturation": 1.0})):
+        export_to("linear", out, "model2vec", **options)
+        rows = load_file(folder / out / "model.safetensors")["embeddings"]
+        lengths = np.linalg.norm(rows[rows.any(axis=1)].astype(np.float32), axis=1)
+        spreads.append(lengths.max() / lengths.min())
+    assert spreads[1] < spreads[0] ** 0.7
+
+
 def test_an_occupied_folder_stays_as_it_is(folder):
     (folder / "out").mkdir()
     (folder / "out/mine.txt").write_text("mine")

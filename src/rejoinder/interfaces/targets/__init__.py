@@ -75,6 +75,7 @@ def export_to(
     unknown_buckets: int | None = None,
     letter_buckets: int | None = None,
     spelling: bool | None = None,
+    saturation: float | None = None,
     any_dim: bool = False,
     name: str | None = None,
     overwrite: bool = False,
@@ -86,11 +87,12 @@ def export_to(
         out: the folder to write.
         target: name of the library's form, a key of `TARGETS`.
         dtype: type of the weights, one of those of the target. None means its first.
-        dim: number of dimensions to keep; see `rejoinder.export`, as for the other five.
+        dim: number of dimensions to keep; see `rejoinder.export`, as for the other six.
         max_words: number of words to keep.
         unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
         letter_buckets: number of buckets of letters of unknown words; 0 leaves them out.
         spelling: read misspelt words as known ones; see `rejoinder.export`.
+        saturation: shorten long rows by that K; see `rejoinder.export`.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         overwrite: replace what `out` holds.
@@ -111,6 +113,7 @@ def export_to(
         unknown_buckets=unknown_buckets,
         letter_buckets=letter_buckets,
         spelling=spelling,
+        saturation=saturation,
     )
     if any_dim and dim is None:
         raise InputError("any_dim allows any dim; give a dim, too.")
