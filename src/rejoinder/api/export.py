@@ -89,8 +89,8 @@ def export(
             words turn towards them. 0 leaves out those that there are.
         spelling: read misspelt words of at least four letters, with one dropped, added, wrong or
             swapped, as the known words that they stand for. False undoes it. None keeps the way.
-        saturation: K above 0; long rows, those of rare words, are shortened: a row n times as long as
-            the median becomes (1 + K) n / (n + K) times as long. The larger K, the less changes.
+        saturation: K above 0; long rows, those of rare words, are shortened: a row n times as long
+            as the median becomes (1 + K) n / (n + K) times as long. The larger K, the less changes.
             For a DAN without dense layers. None keeps the rows.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
