@@ -87,12 +87,12 @@ def export_to(
         out: the folder to write.
         target: name of the library's form, a key of `TARGETS`.
         dtype: type of the weights, one of those of the target. None means its first.
-        dim: number of dimensions to keep; see `rejoinder.export`, as for the other six.
+        dim: number of dimensions to keep; see `rejoinder.export`, as for all up to `any_dim`.
         max_words: number of words to keep.
         unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
         letter_buckets: number of buckets of letters of unknown words; 0 leaves them out.
-        spelling: read misspelt words as known ones; see `rejoinder.export`.
-        saturation: shorten long rows by that K; see `rejoinder.export`.
+        spelling: read misspelt words as known ones.
+        saturation: shorten long rows by that K.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         overwrite: replace what `out` holds.
