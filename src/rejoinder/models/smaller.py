@@ -12,7 +12,7 @@ from rejoinder.encoders.quantized import Tensors, dequantized, quantize_rows, sc
 from rejoinder.errors import InputError, ModelError, require
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
-from rejoinder.text.features import WordFeatures
+from rejoinder.text.features import Spellings, WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
 
 DTYPES = ("float32", "float16", "int8")
@@ -223,10 +223,11 @@ def _with_spelling(model: ModelContents, *, spelling: bool) -> ModelContents:
             f"spelling is for models that read words; the {model.kind.name} {model.name} reads "
             "subwords, of which every word is made."
         )
-    if features.spelling == spelling:
+    wanted: Spellings = "likely" if spelling else "as written"
+    if features.spelling == wanted:
         does = "reads" if spelling else "does not read"
         raise InputError(f"{model.name} {does} misspelt words as known ones already.")
-    return replace(model, features=replace(features, spelling=spelling))
+    return replace(model, features=replace(features, spelling=wanted))
 
 
 def _with_saturation(model: ModelContents, k: float) -> ModelContents:

@@ -18,6 +18,7 @@ typedef struct {
     uint8_t *text;        /* the vocabulary: each word followed by a line feed */
     size_t room;          /* bytes allocated for text */
     PyObject *classes;    /* bytes: a class for each code point */
+    PyObject *read_as;    /* bytes: the id that each word is read as, int32, or its complement; NULL: its own */
     uint64_t *hashes;     /* of each slot; 0 is an empty slot */
     int32_t *slots;       /* id of each slot */
     int64_t *starts;      /* offsets of words in text, one more than words */
@@ -117,12 +118,45 @@ static const uint8_t *past(const uint8_t *at, const uint8_t *end, const uint8_t 
     return at;
 }
 
+/* What is written for unknown words: each with a line feed, and a mark: 1 if it is likely to be right. */
+typedef struct {
+    uint8_t *words, *marks;
+    int flagged; /* whether a word is read as a complement */
+} Rest;
+
+static int is_capital(uint8_t byte) { return (uint8_t)(byte - 'A') < 26; }
+static int is_among(uint8_t byte, const char *bytes) { return byte && strchr(bytes, byte); }
+
+/* Returns whether the token at [start, stop) is part of an identifier, an address or a number. */
+static int is_in_code(const uint8_t *text, const uint8_t *end, const uint8_t *start, const uint8_t *stop) {
+    uint8_t before = start > text ? start[-1] : ' ', after = stop < end ? *stop : ' ';
+    uint8_t next = stop + 1 < end ? stop[1] : ' ';
+    if ((uint8_t)(before - '0') < 10 || is_among(before, "_@#$`\\")) return 1;
+    if ((uint8_t)(after - '0') < 10 || is_among(after, "_@`\\")) return 1;
+    if (after == '(' && next == ')') return 1;
+    if (after == '.' && ((uint8_t)(next - 'a') < 26 || (uint8_t)(next - '0') < 10)) return 1;
+    return before == '.' && start > text + 1 && !is_among(start[-2], " .\t\n\r");
+}
+
+/* Returns whether a capital follows the first letter of a word. */
+static int has_late_capital(const uint8_t *start, const uint8_t *stop) {
+    while (++start < stop)
+        if (is_capital(*start)) return 1;
+    return 0;
+}
+
+enum { IS_NAME = 1, IN_CODE = 2 }; /* why a word is likely to be right */
+
 /* Writes the ids of a sentence, at most one for each byte, and returns the place after them.
-   An unknown word has the id -1 and is written to `rest` with a line feed, or if `adding` is added: NULL means that
-   there was no memory. */
-static int32_t *add_sentence(Table *table, const uint8_t *at, const uint8_t *end, int adding, uint8_t **rest,
-                             int32_t *ids) {
+   An unknown word has the id -1 and is written to `rest`, or if `adding` is added: NULL means that there was no
+   memory. `given` is the sentence before its letters became small. */
+static int32_t *add_sentence(Table *table, const uint8_t *given, const uint8_t *at, const uint8_t *end, int adding,
+                             Rest *rest, int32_t *ids) {
     const uint8_t *classes = (const uint8_t *)PyBytes_AsString(table->classes);
+    const char *read_as = table->read_as ? PyBytes_AsString(table->read_as) : NULL;
+    const uint8_t *text = at;
+    uint8_t *marks = rest->marks, last = 0;
+    size_t words = 0, unknown = 0, small = 0; /* small: words of four letters and more without a capital */
     while (at < end) {
         const uint8_t *start = at;
         uint32_t code = next_code_point(&at);
@@ -140,15 +174,28 @@ static int32_t *add_sentence(Table *table, const uint8_t *at, const uint8_t *end
         }
         size_t size = (size_t)(at - start);
         int32_t id = find(table, start, size);
+        const uint8_t *first = given + (start - text);
         if (id < 0 && adding) {
             if ((id = add(table, start, size)) < 0) return NULL;
         } else if (id < 0) {
-            memcpy(*rest, start, size);
-            *rest += size;
-            *(*rest)++ = '\n';
+            memcpy(rest->words, start, size);
+            rest->words += size;
+            *rest->words++ = '\n';
+            int inside = is_capital(*first) && (last == 'a' || is_among(last, ",;-('&/"));
+            int name = inside || has_late_capital(first, first + size);
+            int code = kind == LETTER && is_in_code(given, given + (end - text), first, first + size);
+            *rest->marks++ = (uint8_t)((name ? IS_NAME : 0) | (code ? IN_CODE : 0));
+        } else if (read_as) {
+            memcpy(&id, read_as + 4 * (size_t)id, 4);
+            if (id < 0) id = ~id, rest->flagged = 1;
         }
+        if (kind == LETTER) words++, unknown += id < 0, small += size >= 4 && !is_capital(*first);
+        last = kind == LETTER || kind == DIGIT ? 'a' : *start;
         *ids++ = id;
     }
+    /* where all words have a capital, it tells nothing; two unknown words of five are another language */
+    int foreign = unknown >= 3 && 5 * unknown >= 2 * words;
+    for (; marks < rest->marks; marks++) *marks = foreign || *marks & IN_CODE || (small && *marks & IS_NAME);
     return ids;
 }
 
@@ -162,7 +209,7 @@ static PyObject *table_ids(PyObject *self, PyObject *arguments) {
     const char **texts = malloc((size_t)(count + 1) * sizeof *texts);
     int64_t *offsets = malloc((size_t)(count + 1) * sizeof *offsets);
     int32_t *ids = NULL;
-    uint8_t *lower = NULL, *rest = NULL;
+    uint8_t *lower = NULL, *words = NULL, *marks = NULL;
     if (!texts || !offsets) goto no_memory;
     for (Py_ssize_t index = 0; index < count; index++) {
         Py_ssize_t size;
@@ -175,10 +222,11 @@ static PyObject *table_ids(PyObject *self, PyObject *arguments) {
     }
     ids = malloc((total + 1) * sizeof *ids);
     lower = malloc(longest + 8);
-    rest = malloc(2 * total + 1); /* the shortest word is a byte and a line feed */
-    if (!ids || !lower || !rest) goto no_memory;
+    words = malloc(2 * total + 1); /* the shortest word is a byte and a line feed */
+    marks = malloc(total + 1);
+    if (!ids || !lower || !words || !marks) goto no_memory;
     int32_t *end = ids;
-    uint8_t *end_of_rest = rest;
+    Rest rest = {words, marks, 0};
     PyThreadState *state = adding ? NULL : PyEval_SaveThread(); /* threads may share a table that stays */
     offsets[0] = 0;
     for (Py_ssize_t index = 0; index < count && end; index++) {
@@ -186,7 +234,7 @@ static PyObject *table_ids(PyObject *self, PyObject *arguments) {
         size_t size = (size_t)offsets[index + 1];
         for (size_t at = 0; at < size; at++)
             lower[at] = (uint8_t)(text[at] + ((uint8_t)(text[at] - 'A') < 26 ? 32 : 0));
-        end = add_sentence(table, lower, lower + size, adding, &end_of_rest, end);
+        end = add_sentence(table, (const uint8_t *)text, lower, lower + size, adding, &rest, end);
         offsets[index + 1] = end - ids;
     }
     if (state) PyEval_RestoreThread(state);
@@ -194,25 +242,26 @@ static PyObject *table_ids(PyObject *self, PyObject *arguments) {
     ids_array = PyByteArray_FromStringAndSize((char *)ids, (Py_ssize_t)(offsets[count] * 4));
     offsets_array = PyByteArray_FromStringAndSize((char *)offsets, (count + 1) * 8);
     if (ids_array && offsets_array)
-        result = Py_BuildValue("OOy#", ids_array, offsets_array, (char *)rest, (Py_ssize_t)(end_of_rest - rest));
+        result = Py_BuildValue("OOy#y#i", ids_array, offsets_array, (char *)words, (Py_ssize_t)(rest.words - words),
+                               (char *)marks, (Py_ssize_t)(rest.marks - marks), rest.flagged);
     goto done;
 no_memory:
     PyErr_NoMemory();
 done:
     Py_XDECREF(ids_array);
     Py_XDECREF(offsets_array);
-    free(texts), free(offsets), free(ids), free(lower), free(rest);
+    free(texts), free(offsets), free(ids), free(lower), free(words), free(marks);
     return result;
 }
 
 static int table_init(PyObject *self, PyObject *arguments, PyObject *Py_UNUSED(keywords)) {
     Table *table = (Table *)self;
-    PyObject *text, *classes;
+    PyObject *text, *classes, *read_as = NULL;
     if (table->text) {
         PyErr_SetString(PyExc_RuntimeError, "a table is filled once");
         return -1;
     }
-    if (!PyArg_ParseTuple(arguments, "SS", &text, &classes)) return -1;
+    if (!PyArg_ParseTuple(arguments, "SS|S", &text, &classes, &read_as)) return -1;
     Py_ssize_t size = PyBytes_Size(text);
     const uint8_t *words = (const uint8_t *)PyBytes_AsString(text);
     if (PyBytes_Size(classes) != CODE_POINTS || size < 0 || (size && words[size - 1] != '\n') || size > INT32_MAX) {
@@ -221,6 +270,16 @@ static int table_init(PyObject *self, PyObject *arguments, PyObject *Py_UNUSED(k
     }
     int64_t count = 0, id = 0;
     for (Py_ssize_t at = 0; at < size; at++) count += words[at] == '\n';
+    for (Py_ssize_t at = 0; read_as && at < PyBytes_Size(read_as) / 4; at++) {
+        int32_t id_of;
+        memcpy(&id_of, PyBytes_AsString(read_as) + 4 * at, 4);
+        if ((id_of < 0 ? ~id_of : id_of) >= count) count = -1;
+        if (count < 0) break;
+    }
+    if (count < 0 || (read_as && PyBytes_Size(read_as) != 4 * count)) {
+        PyErr_SetString(PyExc_ValueError, "an id of a word for each word is needed");
+        return -1;
+    }
     size_t room = 16;
     while (room < 2 * (size_t)count) room *= 2;
     table->text = malloc((size_t)size + 1);
@@ -234,6 +293,7 @@ static int table_init(PyObject *self, PyObject *arguments, PyObject *Py_UNUSED(k
     table->words = (int32_t)count;
     if (!place_all(table, room)) goto no_memory;
     Py_INCREF(classes), table->classes = classes;
+    Py_XINCREF(read_as), table->read_as = read_as;
     return 0;
 no_memory:
     PyErr_NoMemory();
@@ -253,6 +313,7 @@ static void table_dealloc(PyObject *self) {
     Table *table = (Table *)self;
     PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(table->classes);
+    Py_XDECREF(table->read_as);
     free(table->text), free(table->hashes), free(table->slots), free(table->starts);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
@@ -260,7 +321,7 @@ static void table_dealloc(PyObject *self) {
 }
 
 static PyMethodDef table_methods[] = {
-    {"ids", table_ids, METH_VARARGS, "ids(sentences, adding) -> (ids, offsets, unknown words, each followed by a line feed); their ids are -1"},
+    {"ids", table_ids, METH_VARARGS, "ids(sentences, adding) -> (ids, offsets, unknown words, each followed by a line feed, a byte for each: 1 if it is likely to be right); their ids are -1"},
     {"since", table_since, METH_O, "since(id) -> the words from an id on, each followed by a line feed"},
     {NULL, NULL, 0, NULL},
 };

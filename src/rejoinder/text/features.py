@@ -1,7 +1,7 @@
 """Features of sentences: the token ids that an encoder reads. They are saved with a model."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,8 +15,16 @@ from rejoinder.io.formats.decoding import Count, decoded
 from rejoinder.text.buckets import bigram_buckets
 from rejoinder.text.letters import with_letters
 from rejoinder.text.marks import fold_all, fold_marks
-from rejoinder.text.normalize import FOLDED, RULES, as_strings, normalize_text, tokens_of
+from rejoinder.text.normalize import (
+    FOLDED,
+    RULES,
+    as_strings,
+    find_tokens,
+    normalize_cased,
+    normalize_text,
+)
 from rejoinder.text.ragged import Ragged, offsets_of
+from rejoinder.text.readings import Readings
 from rejoinder.text.subwords import SubwordFeatures
 from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary
@@ -24,9 +32,13 @@ from rejoinder.text.words import UnknownWords, WordIds
 
 _LETTERS = ("letter_buckets", "arabic_letter_buckets")
 """Sizes that are in the config of a model that reads letters alone."""
-_SPELT = 2
-"""Added to the version of the text rules if misspelt words are read as known ones."""
-SPELT_RULES = (RULES + _SPELT, FOLDED + _SPELT)
+Spellings = Literal["as written", "nearest", "likely"]
+"""How misspelt words are read: as unknown ones; as the known word one error away; or as known words
+where that is likely (`text.readings`)."""
+_SPELLINGS: tuple[Spellings, ...] = ("as written", "nearest", "likely")
+_STEP = 2
+"""Between the versions of the text rules with a way of spelling and the next."""
+SPELT_RULES = (RULES + _STEP, FOLDED + _STEP, RULES + 2 * _STEP, FOLDED + 2 * _STEP)
 
 
 @dataclass(frozen=True)
@@ -54,8 +66,10 @@ class WordFeatures:
     arabic_letter_buckets: int = 0
     """Number of buckets of the letters of unknown Arabic words, which follow those of all others; 0
     if all alphabets share `letter_buckets`."""
-    spelling: bool = False
-    """Whether misspelt words have the ids of the words that they stand for."""
+    spelling: Spellings = "as written"
+    """Which misspelt words have the ids of the words that they stand for."""
+    own: Callable[[str], bool] | None = field(default=None, compare=False)
+    """Tells words of the user's texts, which are never read as others. It is not saved."""
 
     @property
     def words(self) -> int:
@@ -94,18 +108,24 @@ class WordFeatures:
 
     def normalize(self, text: str) -> str:
         """Returns a text in which its tokens are found."""
-        return normalize_text(fold_marks(text) if self.fold_marks else text)
+        text = fold_marks(text) if self.fold_marks else text
+        return normalize_cased(text).lower() if self.spelling == "likely" else normalize_text(text)
 
     @cached_property
     def word_ids(self) -> WordIds:
         """The ids of words alone, and the way in which they are computed."""
-        unknown = UnknownWords(self.vocabulary, self.unknown_buckets, spelling=self.spelling)
-        return WordIds(self.vocabulary, unknown)
+        nearest = self.spelling == "nearest"
+        unknown = UnknownWords(self.vocabulary, self.unknown_buckets, spelling=nearest)
+        if self.spelling != "likely":
+            return WordIds(self.vocabulary, unknown)
+        both = bool(self.letter_buckets)
+        return WordIds(self.vocabulary, unknown, Readings(self.vocabulary, both=both, own=self.own))
 
     def known(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence's words of the vocabulary."""
         batch = self.word_ids(self.texts(sentences), keep_unknown=True)
-        return batch.only((batch.ids >= 0) & (batch.ids < len(self.vocabulary)))
+        ids = as_known(batch.ids)
+        return Ragged(ids, batch.offsets).only((ids >= 0) & (ids < len(self.vocabulary)))
 
     def unknown_share(
         self, sentences: Iterable[str], *, as_written: bool = False
@@ -118,17 +138,23 @@ class WordFeatures:
         >>> WordFeatures(Vocabulary(("how", "?"))).unknown_share(["How are you?", "?"]).round(2)
         array([0.67, 0.  ])
         """
-        index = self.vocabulary.index
-        words = [
-            [token for token in tokens_of(text) if any(map(str.isalpha, token))]
-            for text in self.texts(sentences)
-        ]
-        counts = np.fromiter(map(len, words), np.int64, len(words))
+        texts = self.texts(sentences)
+        tokens = [[token[0] for token in find_tokens(self.normalize(text))] for text in texts]
+        flat = [token for row in tokens for token in row]
+        letters = np.array([any(map(str.isalpha, token)) for token in flat], np.bool_)
         if as_written:
-            known = np.array([sum(word in index for word in row) for row in words], np.int64)
+            known = np.array([token in self.vocabulary.index for token in flat], np.bool_)
         else:
-            known = self.known(map(" ".join, words)).lengths
-        return (counts - known) / np.maximum(counts, 1)
+            batch, _, kept = self.word_ids.read_parts(texts)
+            ids, known = as_known(batch.ids), np.ones(len(flat), np.bool_)
+            known[slice(None) if kept is None else kept] = (ids >= 0) & (ids < len(self.vocabulary))
+        owners = np.repeat(np.arange(len(tokens)), list(map(len, tokens)))
+        unknown, words = (
+            np.bincount(owners[which], minlength=len(tokens))
+            for which in (letters & ~known, letters)
+        )
+        share: NDArray[np.float64] = unknown / np.maximum(words, 1)
+        return share
 
     def whole(self, sentences: Iterable[str]) -> Ragged:
         """Returns what a call returns: an encoder of words cuts long sentences itself."""
@@ -138,7 +164,8 @@ class WordFeatures:
         """Returns the kind, the version of the text rules, their Unicode version, and sizes."""
         return {
             "kind": "words",
-            "rules": (FOLDED if self.fold_marks else RULES) + (_SPELT if self.spelling else 0),
+            "rules": (FOLDED if self.fold_marks else RULES)
+            + _STEP * _SPELLINGS.index(self.spelling),
             "unicode": UNICODE,
             "words": len(self.vocabulary),
             "bigram_buckets": self.buckets,
@@ -159,7 +186,7 @@ class _Config(Struct, frozen=True):
     """What is read of `config()`; that of other kinds may lack some."""
 
     kind: Literal["words", "subwords"]
-    rules: Literal[1, 2, 3, 4]
+    rules: Literal[1, 2, 3, 4, 5, 6]
     words: Count = 0
     bigram_buckets: Count = 0
     unknown_buckets: Count = 0
@@ -198,11 +225,16 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
         vocabulary,
         facts.bigram_buckets,
         facts.unknown_buckets,
-        facts.rules in (FOLDED, FOLDED + _SPELT),
+        facts.rules % _STEP == FOLDED % _STEP,
         facts.letter_buckets,
         facts.arabic_letter_buckets,
-        spelling=facts.rules in SPELT_RULES,
+        spelling=_SPELLINGS[(facts.rules - 1) // _STEP],
     )
+
+
+def as_known(ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Returns ids in which a word that may be a known one has the id of that."""
+    return np.where(ids < -1, -2 - ids, ids)
 
 
 def _interleave(first: Ragged, second: Ragged) -> Ragged:

@@ -63,16 +63,20 @@ def _packed(word: str, buckets: int, arabic: int) -> bytes:
 def with_letters(
     batch: Ragged, words: Sequence[str], first: int, buckets: int, arabic: int = 0
 ) -> Ragged:
-    """Returns a batch with ids of letters, from `first` on, for each -1.
+    """Returns a batch with ids of letters, from `first` on, for each id below 0.
 
-    `words` are those that have the id -1, in order; the rest is as for `letter_buckets`.
+    `words` are those that have such an id, in order. A word with the id -2 - k may be the known
+    word k, whose id comes before its letters. The rest is as for `letter_buckets`.
     """
     if not words:
         return batch
     found = [_packed(word, buckets, arabic) for word in words]
     unknown = batch.ids < 0
+    either = batch.ids < -1
     counts = np.ones(len(batch.ids), np.int64)
     counts[unknown] = np.fromiter(map(len, found), np.int64, len(found)) // 4
+    counts += either
     flat = np.repeat(batch.ids, counts)
+    flat[(np.cumsum(counts) - counts)[either]] = -2 - batch.ids[either]
     flat[flat < 0] = np.frombuffer(b"".join(found), np.int32) + np.int32(first)
     return Ragged(flat, offsets_of(counts)[batch.offsets])

@@ -25,6 +25,8 @@ separates tokens."""
 QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'}
 """Quotation marks and apostrophes, and the straight ones that they become."""
 _QUOTES = str.maketrans(QUOTES)
+_ACCENTS = str.maketrans({"\u00b4": "'", "\u2032": "'"})
+"""Signs that are typed for an apostrophe, and that NFKC would part from their word."""
 _ASCII = re.compile(r"[a-z]+(?:'[a-z]+)*|[0-9]+|[^ \t-\ra-z0-9]")
 
 
@@ -62,6 +64,25 @@ def normalize_text(text: str) -> str:
     if not text.isascii():  # NFKC leaves ASCII as it is, and nearly all conversation is ASCII
         text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     return text.lower()
+
+
+def normalize_cased(text: str) -> str:
+    r"""Normalises a sentence as text rules 5 do, but for ASCII capitals, which stay.
+
+    Accents that stand for apostrophes become those.
+
+    >>> normalize_cased("I can\u00b4t see \u00c9ric"), normalize_cased("It\u2019s Loach")
+    ("I can't see \xe9ric", "It's Loach")
+    """
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text.translate(_ACCENTS)).translate(_QUOTES)
+    if text.isascii():
+        return text
+    small = text.lower()
+    if len(small) != len(text):
+        return small
+    return "".join(one if one.isascii() else other for one, other in zip(text, small, strict=True))
 
 
 def same_words(first: str, second: str) -> bool:

@@ -29,7 +29,7 @@ _FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
 _OTHER, _FIRST = -3.0, -1.0
 """Logarithms of how much rarer errors are than a dropped, doubled or swapped letter or that of a
 neighbouring key: another letter added or instead of one, and an error in the first letter."""
-_RANK = 100
+RANK = 100
 """A word of rank r is found as often as 1 / (r + 100)."""
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _ASCII = 128
@@ -74,17 +74,26 @@ class Spelling:
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Returns the number of the known word for each of `words`, (N,) int32; -1 for none."""
-        found = np.full(len(words), -1, np.int32)
+        return self.likely(words)[0]
+
+    def likely(self, words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Returns what a call does, and (N,) logarithms of how likely the error is; -inf for none.
+
+        An error alone is 0 (a dropped letter) to -4 (another first letter); that of the word of
+        rank r is less by the logarithm of r + `RANK`.
+        """
+        found, likely = np.full(len(words), -1, np.int32), np.full(len(words), -np.inf)
         asked = _hashed(words)
         ask, known = self._equal(asked.hashes)
         if not len(ask):
-            return found
+            return found, likely
         scores = self._scores(asked, ask, known)
         owners, order = asked.owners[ask], np.lexsort((-scores, asked.owners[ask]))
         best = order[np.flatnonzero(np.diff(owners[order], prepend=-1))]
         best = best[scores[best] > -np.inf]
         found[owners[best]] = known[best] >> 32
-        return found
+        likely[owners[best]] = scores[best]
+        return found, likely
 
     def _equal(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns (P,) indices of hashes, and what is known of each equal hash of known words."""
@@ -117,8 +126,17 @@ class Spelling:
             -np.inf,
         )
         scores += np.where(np.where(dropped, right, left) == 0, _FIRST, 0.0)
-        scores -= np.log((known >> 32) + _RANK)
+        scores -= np.log((known >> 32) + RANK)
         return scores
+
+
+def word_keys(words: Sequence[str]) -> NDArray[np.uint32]:
+    """Returns (N,) uint32 hashes of words; 0 for those that are not looked up."""
+    made = _hashed(words)
+    keys = np.zeros(len(words), np.uint32)
+    whole = made.left_out == _WHOLE
+    keys[made.owners[whole]] = made.hashes[whole] >> np.uint64(32)
+    return keys
 
 
 def _hashed(words: Sequence[str]) -> _Words:

@@ -3,7 +3,7 @@
 The kernel encodes sentences in 60 % of the time; `docs/decisions/kernels.md` has the figures.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from rejoinder.kernels import kernel
 from rejoinder.text.buckets import word_buckets
-from rejoinder.text.normalize import normalize_text, tokens_of
+from rejoinder.text.normalize import find_tokens, normalize_cased, normalize_text, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
+from rejoinder.text.readings import Readings, are_right
 from rejoinder.text.spelling import Spelling
 from rejoinder.text.unicode_14 import classes
 from rejoinder.text.vocabulary import Vocabulary
@@ -70,14 +71,19 @@ class UnknownWords:
 class WordIds:
     """Turns sentences into the ids of their words."""
 
-    def __init__(self, vocabulary: Vocabulary, unknown: UnknownWords) -> None:
-        """Creates the ids of a vocabulary, and of words not in it as `unknown` says."""
-        self.vocabulary, self.unknown = vocabulary, unknown
+    def __init__(
+        self, vocabulary: Vocabulary, unknown: UnknownWords, readings: Readings | None = None
+    ) -> None:
+        """Creates the ids of a vocabulary, and of words not in it as `unknown` says.
+
+        With `readings`, words first have the ids of those that they stand for.
+        """
+        self.vocabulary, self.unknown, self.readings = vocabulary, unknown, readings
         self._native = kernel("text._words")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # the kernel's table can't be copied
-        return WordIds, (self.vocabulary, self.unknown)
+        return WordIds, (self.vocabulary, self.unknown, self.readings)
 
     @property
     def way(self) -> str:
@@ -94,31 +100,69 @@ class WordIds:
         return batch if keep_unknown or not without else batch.only(batch.ids >= 0)
 
     def read(self, sentences: Sequence[str]) -> tuple[Ragged, list[str]]:
-        """Returns the ids of each sentence's words in order, and the words with the id -1."""
-        batch, words = (self._by_sentence if self._native is None else self._by_kernel)(sentences)
-        if not words:
-            return batch, words
-        found = self.unknown(words)
-        batch.ids[batch.ids < 0] = found
-        return batch, [words[at] for at in np.flatnonzero(found < 0).tolist()]
+        """Returns the ids of each sentence's words in order, and the words with ids below 0."""
+        batch, words, _ = self.read_parts(sentences)
+        return batch, words
+
+    def read_parts(
+        self, sentences: Sequence[str]
+    ) -> tuple[Ragged, list[str], NDArray[np.bool_] | None]:
+        """Returns what `read` does, and which tokens have an id; None: each has one."""
+        read = self._by_sentence if self._native is None else self._by_kernel
+        batch, words, right, parted = read(sentences)
+        kept = None
+        if words:
+            unknown = batch.ids < 0
+            ids = np.full(len(words), -1, np.int32)
+            if self.readings is not None:
+                ids = self.readings.unknown(batch, words, right)
+            rest = np.flatnonzero(ids == -1)
+            if len(rest):
+                ids[rest] = self.unknown([words[at] for at in rest.tolist()])
+            batch.ids[unknown] = ids
+            words = [words[at] for at in np.flatnonzero(ids < 0).tolist()]
+        if parted and self.readings is not None:
+            batch, kept = self.readings.joined(batch)
+        return batch, words, kept
 
     @cached_property
     def _table(self) -> Any:
         """The kernel's table of words."""
-        return self._native.Table(self.vocabulary.text.encode(), classes())
+        read_as = () if self.readings is None else (self.readings.table.tobytes(),)
+        return self._native.Table(self.vocabulary.text.encode(), classes(), *read_as)
 
-    def _by_kernel(self, sentences: Sequence[str]) -> tuple[Ragged, list[str]]:
-        """Returns ids, -1 for words that the vocabulary lacks, and these words."""
-        batch, rest = _numbered(self._table, sentences, adding=False)
-        return batch, rest.decode().split("\n")[:-1]
+    def _by_kernel(
+        self, sentences: Sequence[str]
+    ) -> tuple[Ragged, list[str], NDArray[np.bool_], bool]:
+        """Returns ids and the words that the vocabulary lacks, whose ids are -1.
 
-    def _by_sentence(self, sentences: Sequence[str]) -> tuple[Ragged, list[str]]:
-        index = self.vocabulary.index
-        tokens = [tokens_of(text) for text in sentences]
-        flat = [token for row in tokens for token in row]
+        Then which of these their text shows to be right, and whether words may be parted.
+        """
+        normalize = normalize_text if self.readings is None else normalize_cased
+        batch, rest, right, parted = _numbered(self._table, sentences, normalize, adding=False)
+        return batch, rest.decode().split("\n")[:-1], np.frombuffer(right, np.bool_), bool(parted)
+
+    def _by_sentence(
+        self, sentences: Sequence[str]
+    ) -> tuple[Ragged, list[str], NDArray[np.bool_], bool]:
+        index, readings = self.vocabulary.index, self.readings
+        texts = [normalize_cased(text) for text in sentences]
+        tokens = [list(find_tokens(text.lower())) for text in texts]
+        flat = [token[0] for row in tokens for token in row]
         ids = np.fromiter((index.get(token, -1) for token in flat), np.int32, len(flat))
         batch = Ragged(ids, offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens))))
-        return batch, [flat[at] for at in np.flatnonzero(ids < 0).tolist()]
+        words = [flat[at] for at in np.flatnonzero(ids < 0).tolist()]
+        if readings is None:
+            return batch, words, np.zeros(len(words), np.bool_), False
+        right = [
+            mark
+            for number, (text, row) in enumerate(zip(texts, tokens, strict=True))
+            for mark in are_right(text, row, (batch[number] < 0).tolist())
+        ]
+        read_as = np.where(ids < 0, ids, readings.table[ids])
+        parted = (read_as < 0) & (ids >= 0)
+        ids = np.where(parted, ~read_as, read_as)
+        return Ragged(ids, batch.offsets), words, np.array(right, np.bool_), bool(parted.any())
 
 
 class NumberedWords:
@@ -139,7 +183,7 @@ class NumberedWords:
     def __call__(self, sentences: Sequence[str]) -> Ragged:
         """Returns the numbers of each sentence's words in order."""
         if self._table is not None:
-            return _numbered(self._table, sentences, adding=True)[0]
+            return _numbered(self._table, sentences, normalize_text, adding=True)[0]
         tokens, numbers = [tokens_of(text) for text in sentences], self._numbers
         flat = [numbers.setdefault(token, len(numbers)) for row in tokens for token in row]
         lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
@@ -152,8 +196,10 @@ class NumberedWords:
         return [word.decode() for word in self._table.since(number).split(b"\n")[:-1]]
 
 
-def _numbered(table: Any, sentences: Sequence[str], *, adding: bool) -> tuple[Ragged, bytes]:
-    """Returns ids by a kernel's table, and the unknown words, whose ids are -1."""
-    texts = tuple([text if text.isascii() else normalize_text(text) for text in sentences])
-    ids, offsets, rest = table.ids(texts, adding)
-    return Ragged(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64)), rest
+def _numbered(
+    table: Any, sentences: Sequence[str], normalize: Callable[[str], str], *, adding: bool
+) -> tuple[Ragged, bytes, bytes, int]:
+    """Returns ids by a kernel's table, and what it tells of the unknown words, whose ids are -1."""
+    texts = tuple([text if text.isascii() else normalize(text) for text in sentences])
+    ids, offsets, *rest = table.ids(texts, adding)
+    return Ragged(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64)), *rest

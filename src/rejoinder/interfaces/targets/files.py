@@ -50,7 +50,7 @@ def obstacle(model: ModelContents) -> str | None:
             f"has {features.unknown_buckets:,} buckets for unknown words, which a hash chooses; "
             "--unknown-buckets 0 leaves them out"
         )
-    if features.spelling:
+    if features.spelling != "as written":
         return "reads misspelt words as known ones; --no-spelling leaves that out"
     return None
 

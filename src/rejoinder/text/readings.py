@@ -1,0 +1,219 @@
+"""Which known words the words of a text stand for: text rules 5.
+
+A word may be misspelt, a name that a model does not know, or parted as in old corpora (`do n't`). A
+repair must be likely. Lists of English tell most of it: misspellings that people make, and words
+that look like one and are not. For other words it is the error, the rank of the word that it would
+stand for, the length, and the text: a word that stands capitalised inside a sentence, in an
+identifier, or in another language, is right. Models of rules 5 and 6 depend on all of it: it must
+never change.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load
+
+from rejoinder.text.ragged import Ragged, offsets_of
+from rejoinder.text.spelling import Spelling, word_keys
+from rejoinder.text.unicode_14 import DIGIT, LETTER, classes
+from rejoinder.text.vocabulary import Vocabulary
+
+_SHORT = {4: -1.0, 5: -0.5}
+"""What a length takes from the logarithm of an error that makes such a word."""
+_SURE, _LIKELY = -12.5, -13.5
+"""Logarithms of an error from which a word is read as the known one alone, or as both."""
+_AGAIN = 1.0
+"""What it takes from them that the text has the word again, or the known word."""
+_KEPT = 100_000
+"""Number of words whose readings are kept."""
+_LONGEST = 40
+"""Characters of a word whose reading is kept."""
+_NONE, _CERTAIN = np.float32(-np.inf), np.float32(np.inf)
+_ENDINGS = ("s", "m", "d", "t", "re", "ve", "ll")
+_INSIDE = frozenset(",;-('&/")
+"""Signs that do not begin a sentence."""
+_CODE_BEFORE, _CODE_AFTER = frozenset("0123456789_@#$`\\"), frozenset("0123456789_@`\\")
+_WORD, _LONG = "word", 4
+_FEWEST_FOREIGN, _OF_FOREIGN = 3, 2.5
+"""Unknown words of a text in another language: at least three, and two of five words."""
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """What `tools/spelling_lists.py` wrote."""
+
+    misspelt: dict[str, str]
+    own: NDArray[np.uint32]
+    """(N,) ascending keys of words that are not misspellings."""
+
+
+@cache
+def _lists() -> _Lists:
+    tensors = load(files("rejoinder").joinpath("data/spelling.safetensors").read_bytes())
+    lines = tensors["misspelt"].tobytes().decode().splitlines()
+    return _Lists(dict(line.split("\t") for line in lines), tensors["own"])
+
+
+class Readings:
+    """Finds the known words that words stand for.
+
+    A word has the id of a known word, -1 if it stands for none, or -2 - id if it may be either.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, *, both: bool, own: Callable[[str], bool] | None = None
+    ) -> None:
+        """Creates the readings of a model's words.
+
+        `both` says whether the model can read a word in two ways. `own` tells words of the user's
+        texts, which are never read as others.
+        """
+        self._vocabulary, self._both, self._own = vocabulary, both, own
+        self._found: dict[str, tuple[int, float]] = {}
+
+    def unknown(
+        self, batch: Ragged, words: Sequence[str], right: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        """Returns the ids of a batch's unknown words, (U,) int32.
+
+        Args:
+            batch: Ids, -1 for an unknown word.
+            words: The unknown words.
+            right: (U,) bool: which of them their text shows to be right.
+        """
+        ids, scores = self._likely(words)
+        scores[right] = _NONE
+        places = np.flatnonzero(batch.ids < 0)
+        for at in np.flatnonzero((scores >= _LIKELY) & (scores < _CERTAIN)).tolist():
+            text = int(np.searchsorted(batch.offsets, places[at], "right")) - 1
+            low, high = np.searchsorted(places, batch.offsets[text : text + 2])
+            again = words[low:high].count(words[at]) > 1
+            if again or (batch[text] == ids[at]).any():
+                scores[at] -= _AGAIN
+        sure, likely = scores >= _SURE, scores >= _LIKELY
+        either = -2 - ids if self._both else np.full_like(ids, -1)
+        return np.select([sure, likely], [ids, either], -1).astype(np.int32)
+
+    def joined(self, batch: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
+        """Returns a batch in which words that old corpora part are one, and what was kept of it.
+
+        The ids of `do n't` and `it 's` become those of `don't` and `it's`; (T,) bool tells which
+        ids are kept.
+        """
+        ids, kept = batch.ids.copy(), np.ones(len(batch.ids), np.bool_)
+        apostrophes, whole = self._parted
+        for at in np.flatnonzero(np.isin(ids, [last for _, last in whole])).tolist():
+            back = 2 if at and int(ids[at - 1]) in apostrophes else 1
+            begin = batch.offsets[np.searchsorted(batch.offsets, at, "right") - 1]
+            if at - back < begin or not kept[at - back]:
+                continue
+            together = whole.get((int(ids[at - back]), int(ids[at])))
+            if together is not None and (back == 2) == (int(ids[at]) != self._not):
+                ids[at - back] = together
+                kept[at - back + 1 : at + 1] = False
+        return Ragged(ids[kept], offsets_of(kept.astype(np.int64))[batch.offsets]), kept
+
+    def _likely(self, words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Returns the known word that each word is most likely to stand for, and how likely."""
+        found = self._found
+        new = [word for word in dict.fromkeys(words) if word not in found]
+        if new:
+            made = dict(zip(new, self._new(new), strict=True))
+            if len(found) > _KEPT:
+                self._found = found = {}
+            found.update((word, one) for word, one in made.items() if len(word) <= _LONGEST)
+            pairs = [found.get(word) or made[word] for word in words]
+        else:
+            pairs = [found[word] for word in words]
+        ids, scores = zip(*pairs, strict=True) if pairs else ((), ())
+        return np.array(ids, np.int32), np.array(scores, np.float32)
+
+    def _new(self, words: list[str]) -> list[tuple[int, float]]:
+        lists, index = _lists(), self._vocabulary.index
+        ids, scores = self._spelling.likely(words)
+        scores += [_SHORT.get(len(word), 0.0) for word in words]
+        scores[np.isin(word_keys(words), lists.own)] = _NONE
+        for at, word in enumerate(words):
+            if (right := index.get(lists.misspelt.get(word, ""))) is not None:
+                ids[at], scores[at] = right, _CERTAIN
+            if self._own is not None and scores[at] > _NONE and self._own(word):
+                scores[at] = _NONE
+        return list(zip(ids.tolist(), scores.tolist(), strict=True))
+
+    @cached_property
+    def _spelling(self) -> Spelling:
+        return Spelling(self._vocabulary.words)
+
+    @cached_property
+    def table(self) -> NDArray[np.int32]:
+        """(V,) the id that each known word is read as, its complement if `joined` may join it."""
+        index, table = self._vocabulary.index, np.arange(len(self._vocabulary), dtype=np.int32)
+        for wrong, right in _lists().misspelt.items():
+            if wrong in index and right in index:
+                table[index[wrong]] = index[right]
+        for _, last in self._parted[1]:
+            table[last] = ~last
+        return table
+
+    @cached_property
+    def _not(self) -> int:
+        return self._vocabulary.index.get("n't", -1)
+
+    @cached_property
+    def _parted(self) -> tuple[frozenset[int], dict[tuple[int, int], int]]:
+        """The ids of apostrophes, and the id of the word that a word and the end of one make."""
+        index, whole = self._vocabulary.index, dict[tuple[int, int], int]()
+        for word in self._vocabulary.words:
+            first, apostrophe, last = word.rpartition("'")
+            if apostrophe and last in _ENDINGS and first in index and last in index:
+                whole[index[first], index[last]] = index[word]
+            if apostrophe and last == "t" and first[:-1] in index and self._not >= 0:
+                whole[index[first[:-1]], self._not] = index[word]
+        return frozenset(index[sign] for sign in "'`" if sign in index), whole
+
+
+def are_right(text: str, tokens: Sequence[re.Match[str]], unknown: Sequence[bool]) -> list[bool]:
+    """Returns which unknown words of a text are likely to be right, by how they stand there.
+
+    `text` has the capitals that were written, and `tokens` are found in it in small letters. The
+    kernel does the same (`text/_words.c`).
+
+    >>> from rejoinder.text.normalize import find_tokens
+    >>> text = "We met Loach at teh gate"
+    >>> are_right(text, list(find_tokens(text.lower())), [False, False, True, False, True, False])
+    [True, False]
+    """
+    kinds = classes()
+    rights, last, words, strange, small = list[tuple[bool, bool]](), "", 0, 0, False
+    for token, new in zip(tokens, unknown, strict=True):
+        start, stop = token.span()
+        kind, first = kinds[ord(token[0][0])], text[start]
+        capital = "A" <= first <= "Z"
+        if new:
+            late = any("A" <= letter <= "Z" for letter in text[start + 1 : stop])
+            name = late or (capital and (last in _INSIDE or last == _WORD))
+            rights.append((name, kind == LETTER and _in_code(text, start, stop)))
+        if kind == LETTER:
+            words, strange = words + 1, strange + new
+            small = small or (len(token[0].encode()) >= _LONG and not capital)
+        last = _WORD if kind in (LETTER, DIGIT) else first
+    # where all words have a capital, it tells nothing
+    foreign = strange >= _FEWEST_FOREIGN and _OF_FOREIGN * strange >= words
+    return [foreign or code or (small and name) for name, code in rights]
+
+
+def _in_code(text: str, start: int, stop: int) -> bool:
+    """Returns whether the word at a place is part of an identifier, an address or a number."""
+    before, after, next_ = text[:start][-1:], text[stop : stop + 1], text[stop + 1 : stop + 2]
+    return (
+        before in _CODE_BEFORE
+        or after in _CODE_AFTER
+        or (after == "(" and next_ == ")")
+        or (after == "." and ("a" <= next_ <= "z" or "0" <= next_ <= "9"))
+        or (before == "." and start > 1 and text[start - 2] not in " .\t\n\r")
+    )
