@@ -44,7 +44,7 @@ def test_bigrams_are_named_after_both_words_and_unknown_words_are_left_out():
 
 
 def test_misspelt_words_have_the_ids_of_the_right_ones():
-    features = replace(dan_model().features, spelling=True)
+    features = replace(dan_model().features, spelling="nearest")
     wrong, right = read_tokens(features, ["waht zyxxyq is", "what zyxxyq is"])
     assert [token.id for token in wrong] == [token.id for token in right]
     assert [token.text for token in wrong] == ["waht", "is"]

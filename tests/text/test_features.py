@@ -111,7 +111,7 @@ def test_saved_features_come_back(tmp_path):
 @pytest.mark.parametrize(("fold_marks", "rules"), [(False, 3), (True, 4)])
 def test_misspelt_words_are_read_as_known_ones(tmp_path, fold_marks, rules):
     words = Vocabulary(("where", "weather"))
-    features = WordFeatures(words, 13, 7, fold_marks, spelling=True)
+    features = WordFeatures(words, 13, 7, fold_marks, spelling="nearest")
     features.save(tmp_path)
     assert features.config()["rules"] == rules
     assert load_features(tmp_path, features.config()) == features

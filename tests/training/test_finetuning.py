@@ -39,7 +39,7 @@ def test_new_words_point_to_their_neighbours_and_to_words_spelt_alike(model):
 
 
 def test_new_words_leave_the_way_in_which_misspelt_ones_are_read(model):
-    spelt = replace(model, features=replace(model.features, spelling=True))
+    spelt = replace(model, features=replace(model.features, spelling="nearest"))
     wider = widened(spelt, ["restaurantt"], [])
     assert wider.features.spelling
     one = SentenceEncoder(wider)

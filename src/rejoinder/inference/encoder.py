@@ -15,6 +15,7 @@ from rejoinder.inference.mining import Mining
 from rejoinder.inference.outputs import ModelOutputs, OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.inference.sentence_transformer_arguments import Arguments, OwnArguments, output_form
+from rejoinder.inference.tokens import read_tokens
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, read_model, write_model
@@ -325,6 +326,24 @@ class SentenceEncoder(Mining):
             InputError: an element is not a string. The message names its index.
         """
         return _by_batch(sentences, self._model.features.unknown_share)
+
+    def read_as(self, sentences: Sentences) -> list[dict[str, str]]:
+        """Returns for each sentence its words that the model reads as others, and those.
+
+        Misspelt words are read as known ones where that is likely, and words that old corpora part
+        as one. Names and other words that the model does not know are read by their letters.
+
+        >>> SentenceEncoder().read_as("Where is my pasword, Loach?")
+        [{'pasword': 'password'}]
+
+        Raises:
+            InputError: an element is not a string. The message names its index.
+        """
+        texts, _ = as_texts(sentences)
+        return [
+            {token.text: token.read_as for token in tokens if token.read_as is not None}
+            for tokens in read_tokens(self._model.features, texts)
+        ]
 
     def confuses(self, first: str, second: str) -> bool:
         """Returns whether two sentences have the same words and embedding, in another order.

@@ -23,6 +23,9 @@ class Token:
     """Index of its first character in the text as given; None if normalising moved characters."""
     stop: int | None
     """Index after its last character."""
+    read_as: str | None = None
+    """The known word that it is read as, if that is another; its letters follow if they count,
+    too."""
 
 
 Located = tuple[str, int | None, int | None]
@@ -40,25 +43,41 @@ def read_tokens(features: TextFeatures, texts: Sequence[str]) -> list[list[Token
 
 
 def _words(features: WordFeatures, text: str) -> list[Token]:
-    found = located_tokens(text, features.normalize)
-    rows = features.word_ids(features.texts([text]), keep_unknown=True).ids.tolist()
-    known = len(features.vocabulary)
-    parted = letter_sequences if features.letter_buckets else lambda _word: []
-    read = [
-        (part, start, stop)
-        for (word, start, stop), row in zip(found, rows, strict=True)
-        for part in ([word] if row >= 0 else parted(word))
-    ]
+    words = features.vocabulary.words
+    batch, _, kept = features.word_ids.read_parts(features.texts([text]))
+    found, rows = located_tokens(text, features.normalize), batch.ids.tolist()
+    if kept is not None:
+        found = _joined(found, kept.tolist())
+    read: list[tuple[Located, str | None]] = []
+    for (word, start, stop), row in zip(found, rows, strict=True):
+        known = row if row >= 0 else -2 - row
+        if known >= 0:
+            other = known < len(words) and words[known] != word
+            read.append(((word, start, stop), words[known] if other else None))
+        if row < 0 and features.letter_buckets:
+            read += [((part, start, stop), None) for part in letter_sequences(word)]
     ids = features([text])[0].tolist()
     if len(ids) > len(read):  # two known words next to each other make a bigram
         read += [
-            (f"{left[0]} {right[0]}", left[1], right[2])
+            ((f"{left[0]} {right[0]}", left[1], right[2]), None)
             for (left, one), (right, other) in pairwise(zip(found, rows, strict=True))
-            if 0 <= one < known and 0 <= other < known
+            if 0 <= one < len(words) and 0 <= other < len(words)
         ]
     return [
-        Token(word, row, start, stop) for (word, start, stop), row in zip(read, ids, strict=True)
+        Token(word, row, start, stop, other)
+        for ((word, start, stop), other), row in zip(read, ids, strict=True)
     ]
+
+
+def _joined(found: list[Located], kept: list[bool]) -> list[Located]:
+    """Returns tokens of which those that are not kept are part of the one before."""
+    joined: list[Located] = []
+    for (word, start, stop), whole in zip(found, kept, strict=True):
+        if whole:
+            joined.append((word, start, stop))
+        else:
+            joined[-1] = (joined[-1][0] + word, joined[-1][1], stop)
+    return joined
 
 
 def _pieces(features: SubwordFeatures, text: str) -> list[Token]:
