@@ -17,6 +17,7 @@ FILES = {
     "inference/outputs.py",
     "text/features.py",
     "text/words.py",
+    "text/readings.py",
     "text/letters.py",
     "text/vocabulary.py",
     "text/normalize.py",

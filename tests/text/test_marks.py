@@ -63,5 +63,5 @@ def test_a_saved_model_folds_as_before(tmp_path):
     again = load_features(tmp_path, folded.config())
     assert again == folded
     with pytest.raises(ModelError, match="rules"):
-        load_features(tmp_path, {**folded.config(), "rules": 5})
+        load_features(tmp_path, {**folded.config(), "rules": 7})
     assert Vocabulary.load(tmp_path) == folded.vocabulary

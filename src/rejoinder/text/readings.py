@@ -11,8 +11,9 @@ never change.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ _SHORT = {4: -1.0, 5: -0.5}
 """What a length takes from the logarithm of an error that makes such a word."""
 _SURE, _LIKELY = -12.5, -13.5
 """Logarithms of an error from which a word is read as the known one alone, or as both."""
-_AGAIN = 1.0
+_AGAIN = 2.0
 """What it takes from them that the text has the word again, or the known word."""
 _KEPT = 100_000
 """Number of words whose readings are kept."""
@@ -76,6 +77,9 @@ class Readings:
         self._vocabulary, self._both, self._own = vocabulary, both, own
         self._found: dict[str, tuple[int, float]] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Readings, self._vocabulary, both=self._both, own=self._own), ()
+
     def unknown(
         self, batch: Ragged, words: Sequence[str], right: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
@@ -88,13 +92,18 @@ class Readings:
         """
         ids, scores = self._likely(words)
         scores[right] = _NONE
-        places = np.flatnonzero(batch.ids < 0)
-        for at in np.flatnonzero((scores >= _LIKELY) & (scores < _CERTAIN)).tolist():
-            text = int(np.searchsorted(batch.offsets, places[at], "right")) - 1
-            low, high = np.searchsorted(places, batch.offsets[text : text + 2])
-            again = words[low:high].count(words[at]) > 1
-            if again or (batch[text] == ids[at]).any():
-                scores[at] -= _AGAIN
+        doubted = np.flatnonzero((scores >= _LIKELY) & (scores < _CERTAIN))
+        if len(doubted):
+            places = np.flatnonzero(batch.ids < 0)[doubted]
+            texts = np.searchsorted(batch.offsets, places, "right") - 1
+            # not a look at the text for each word: a long text has many
+            pairs = texts * len(self._vocabulary) + ids[doubted]
+            distinct = np.unique(texts)
+            near = batch.take(distinct)
+            around = np.repeat(distinct, near.lengths) * len(self._vocabulary) + near.ids
+            known = np.isin(pairs, around[near.ids >= 0])
+            _, which, times = np.unique(pairs, return_inverse=True, return_counts=True)
+            scores[doubted] -= np.float32(_AGAIN) * (known | (times[which] > 1))
         sure, likely = scores >= _SURE, scores >= _LIKELY
         either = -2 - ids if self._both else np.full_like(ids, -1)
         return np.select([sure, likely], [ids, either], -1).astype(np.int32)
@@ -106,10 +115,11 @@ class Readings:
         ids are kept.
         """
         ids, kept = batch.ids.copy(), np.ones(len(batch.ids), np.bool_)
-        apostrophes, whole = self._parted
-        for at in np.flatnonzero(np.isin(ids, [last for _, last in whole])).tolist():
+        apostrophes, whole, ends = self._parted
+        places = np.flatnonzero(ends[np.where(ids < 0, -1, np.minimum(ids, len(ends) - 1))])
+        begins = batch.offsets[np.searchsorted(batch.offsets, places, "right") - 1]
+        for at, begin in zip(places.tolist(), begins.tolist(), strict=True):
             back = 2 if at and int(ids[at - 1]) in apostrophes else 1
-            begin = batch.offsets[np.searchsorted(batch.offsets, at, "right") - 1]
             if at - back < begin or not kept[at - back]:
                 continue
             together = whole.get((int(ids[at - back]), int(ids[at])))
@@ -137,7 +147,9 @@ class Readings:
         lists, index = _lists(), self._vocabulary.index
         ids, scores = self._spelling.likely(words)
         scores += [_SHORT.get(len(word), 0.0) for word in words]
-        scores[np.isin(word_keys(words), lists.own)] = _NONE
+        keys = word_keys(words)
+        places = np.minimum(np.searchsorted(lists.own, keys), len(lists.own) - 1)
+        scores[lists.own[places] == keys] = _NONE
         for at, word in enumerate(words):
             if (right := index.get(lists.misspelt.get(word, ""))) is not None:
                 ids[at], scores[at] = right, _CERTAIN
@@ -156,8 +168,8 @@ class Readings:
         for wrong, right in _lists().misspelt.items():
             if wrong in index and right in index:
                 table[index[wrong]] = index[right]
-        for _, last in self._parted[1]:
-            table[last] = ~last
+        ends = self._parted[2][:-1]
+        table[ends] = ~table[ends]
         return table
 
     @cached_property
@@ -165,8 +177,11 @@ class Readings:
         return self._vocabulary.index.get("n't", -1)
 
     @cached_property
-    def _parted(self) -> tuple[frozenset[int], dict[tuple[int, int], int]]:
-        """The ids of apostrophes, and the id of the word that a word and the end of one make."""
+    def _parted(self) -> tuple[frozenset[int], dict[tuple[int, int], int], NDArray[np.bool_]]:
+        """The ids of apostrophes; the id of the word that a word and an end make; what is an end.
+
+        The last are (rows,) bool, with one more for all ids that are no word's.
+        """
         index, whole = self._vocabulary.index, dict[tuple[int, int], int]()
         for word in self._vocabulary.words:
             first, apostrophe, last = word.rpartition("'")
@@ -174,7 +189,9 @@ class Readings:
                 whole[index[first], index[last]] = index[word]
             if apostrophe and last == "t" and first[:-1] in index and self._not >= 0:
                 whole[index[first[:-1]], self._not] = index[word]
-        return frozenset(index[sign] for sign in "'`" if sign in index), whole
+        ends = np.zeros(len(index) + 1, np.bool_)
+        ends[[last for _, last in whole]] = True
+        return frozenset(index[sign] for sign in "'`" if sign in index), whole, ends
 
 
 def are_right(text: str, tokens: Sequence[re.Match[str]], unknown: Sequence[bool]) -> list[bool]:

@@ -125,6 +125,10 @@ class WordIds:
             batch, kept = self.readings.joined(batch)
         return batch, words, kept
 
+    @property
+    def _normalize(self) -> Callable[[str], str]:
+        return normalize_text if self.readings is None else normalize_cased
+
     @cached_property
     def _table(self) -> Any:
         """The kernel's table of words."""
@@ -138,15 +142,16 @@ class WordIds:
 
         Then which of these their text shows to be right, and whether words may be parted.
         """
-        normalize = normalize_text if self.readings is None else normalize_cased
-        batch, rest, right, parted = _numbered(self._table, sentences, normalize, adding=False)
+        batch, rest, right, parted = _numbered(
+            self._table, sentences, self._normalize, adding=False
+        )
         return batch, rest.decode().split("\n")[:-1], np.frombuffer(right, np.bool_), bool(parted)
 
     def _by_sentence(
         self, sentences: Sequence[str]
     ) -> tuple[Ragged, list[str], NDArray[np.bool_], bool]:
         index, readings = self.vocabulary.index, self.readings
-        texts = [normalize_cased(text) for text in sentences]
+        texts = [self._normalize(text) for text in sentences]
         tokens = [list(find_tokens(text.lower())) for text in texts]
         flat = [token[0] for row in tokens for token in row]
         ids = np.fromiter((index.get(token, -1) for token in flat), np.int32, len(flat))

@@ -1,0 +1,188 @@
+"""Which words are read as others, and which are right."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rejoinder import kernels
+from rejoinder.kernels import kernel
+from rejoinder.models.folder import read_model
+from rejoinder.models.shipped import shipped_model
+from rejoinder.text.features import WordFeatures
+from rejoinder.text.vocabulary import Vocabulary
+
+NAMES = """
+Loach Mosul Quito Reuters IAEA Skoda Splunk Revolut Opel Lada Tata Scania Vespa Lodz Brno Tirana
+Minsk Cusco Recife Homs Hama Erbil Basra Sanaa Aden Doha Manama Kano Lome Dakar Lusaka Ceylan Cilic
+Thiem Halep Kerber Salah Kante Neuer Boateng Pham Hoang Minh Linh Thuy Joao Rafaela Mariana Kenji
+Naoki Ambien Crestor Numpy Solus Qubes Oppo Vivo Garmin Razer Sonos Jabra Anker Splatoon Zara
+Primark Aldi Asda Kroger Wizz Iberia Cathay Sauron Thorin Smaug Macron Meloni Orban Duda Fico
+Swindon Luton Crewe Mahfouz Capek Bernhard Handke Oromo Wolof Udon Soba Satay Dosa Idli Sambar
+Zypper Journald Firestore Nuxt Gitea Kubernetes Grafana Zabbix
+"""
+MISSPELT = """
+accomodate accommodate acheive achieve accross across agressive aggressive apparantly apparently
+arguement argument basicly basically begining beginning beleive believe bizzare bizarre
+buisness business calender calendar cemetary cemetery comming coming completly completely
+definately definitely dissapear disappear embarass embarrass enviroment environment
+existance existence familar familiar finaly finally foriegn foreign freind friend
+goverment government happend happened immediatly immediately independant independent
+knowlege knowledge millenium millennium neccessary necessary noticable noticeable
+ocassion occasion occured occurred peice piece prefered preferred publically publicly
+realy really recieve receive religous religious rember remember seperate separate
+succesful successful suprise surprise tommorow tomorrow truely truly untill until
+wierd weird wich which teh the thier their becuase because adress address didnt didn't
+dont don't grammer grammar reccomend recommend rythm rhythm strenght strength vaccum vacuum
+writting writing excercise exercise probaly probably restaraunt restaurant
+"""
+
+
+@pytest.fixture(scope="module")
+def features() -> WordFeatures:
+    found = read_model(shipped_model()).features
+    assert isinstance(found, WordFeatures)
+    assert found.spelling == "likely"
+    return found
+
+
+def words_of(features: WordFeatures, text: str) -> list[str]:
+    """What each word is read as: a known word, `word?` where it may be one, or `-`."""
+    words, [ids] = features.vocabulary.words, [features.word_ids.read([text])[0].ids.tolist()]
+    return [words[one] if one >= 0 else "-" if one == -1 else f"{words[-2 - one]}?" for one in ids]
+
+
+@pytest.mark.parametrize("frame", ["{}", "we met {} there"])
+@pytest.mark.parametrize("form", [str, str.lower])
+def test_names_are_not_read_as_words(features, form, frame):
+    names = NAMES.split()
+    texts = [frame.format(form(name)) for name in names]
+    index = features.vocabulary.index
+    others = [
+        name
+        for name, text in zip(names, texts, strict=True)
+        if name.lower() not in index and "-" not in words_of(features, text)
+    ]
+    assert len(others) <= 0.05 * len(names), others
+
+
+def test_common_misspellings_stand_for_their_words(features):
+    words = MISSPELT.split()
+    pairs = list(zip(words[::2], words[1::2], strict=True))
+    wrong = [pair for pair in pairs if words_of(features, pair[0]) != words_of(features, pair[1])]
+    assert len(pairs) == 64
+    assert len(wrong) <= 9, wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("my pasword", "password"),
+        ("Pasword", "password"),  # phones begin with a capital
+        ("PLEASE RESET MY PASWORD", "password"),
+        ("How Do I Reset My Pasword", "password"),  # a title
+        ("we told Pasword", "-"),
+        ("they call it PASWORD there", "-"),
+        ("use my_pasword", "-"),
+        ("see pasword.txt", "-"),
+        ("call pasword()", "-"),
+        ("version pasword2", "-"),
+        ("ask #pasword", "-"),
+        ("is it my pasword.", "password"),
+    ],
+)
+def test_how_a_word_stands_tells_whether_it_is_right(features, text, expected):
+    assert expected in words_of(features, text)
+    assert ("password" in words_of(features, text)) == (expected == "password")
+
+
+def test_words_of_another_language_stay(features):
+    german = "Ich habe gestern meine Schuhe verloren und suche jetzt neue Schuhe"
+    assert {*words_of(features, german)} <= {*german.lower().split(), "-"}
+
+
+def test_a_word_that_the_text_has_again_or_next_to_the_known_one_is_less_likely_an_error(features):
+    assert words_of(features, "my passwort is lost")[1] == "password"
+    again = words_of(features, "my passwort is the passwort that was lost")
+    assert (again[1], again[4]) == ("password?", "password?")
+    assert words_of(features, "my passwort is not a password")[1] == "password?"
+
+
+@pytest.mark.parametrize(
+    ("parted", "whole"),
+    [
+        ("I do n't know", "I don't know"),
+        ("they ca n't and wo n't", "they can't and won't"),
+        ("it 's what you 're told", "it's what you're told"),
+        ("it can\u00b4t be", "it can't be"),
+        ("it don`t matter", "it don't matter"),
+        ("n't", "n't"),
+        ("he said 's'", "he said 's'"),
+    ],
+)
+def test_words_that_old_corpora_part_are_one(features, parted, whole):
+    assert features([parted]).ids.tolist() == features([whole]).ids.tolist()
+    together = features([parted, "how", parted])
+    assert [row.tolist() for row in (together[0], together[1])] == [
+        features([whole]).ids.tolist(), features(["how"]).ids.tolist()
+    ]  # fmt: skip
+
+
+def test_a_word_that_may_be_either_has_both_rows(features):
+    """The known word's, and those of its letters."""
+    [word] = words_of(features, "zypper")
+    assert word == "zipper?"
+    ids = features(["zypper"]).ids.tolist()
+    assert ids[0] == features.vocabulary.index["zipper"]
+    assert all(one >= len(features.vocabulary) for one in ids[1:])
+    assert len(ids) > 2
+    assert features.known(["zypper"]).ids.tolist() == ids[:1]
+
+
+def test_words_of_the_users_texts_stay(features):
+    own = WordFeatures(
+        features.vocabulary, letter_buckets=8, spelling="likely", own={"pasword"}.__contains__
+    )
+    assert words_of(own, "pasword passwrod") == ["-", "password"]
+
+
+def test_readings_survive_a_copy_into_another_process(features):
+    again = pickle.loads(pickle.dumps(features.word_ids))  # noqa: S301
+    texts = ["my pasword of Loach, do n't"]
+    assert again(texts).ids.tolist() == features.word_ids(texts).ids.tolist()
+
+
+WORDS = ("do", "don't", "don", "'", "t", "n't", "it", "it's", "s", "password", "weather", "until",
+         "the", "teh", ".", "where", "untill")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def both_ways() -> list[WordFeatures]:
+    made = []
+    for left_out in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "LEFT_OUT", left_out)
+            features = WordFeatures(Vocabulary(WORDS), letter_buckets=8, spelling="likely")
+            assert features.word_ids.way == ("python" if left_out else "native")
+            made.append(features)
+    return made
+
+
+pieces = st.sampled_from([
+    "pasword", "Pasword", "PASWORD", "wheather", "teh", "untill", "do n't", "it 's", "don`t",
+    "can\u00b4t", "\u00c9tat", "Stra\u00dfe", "\u0130", "Where", "zyxxyq", "xqzz", "2", "_", ".",
+    ",", "(", "()", "@", "\u2019", "\u4e2d", "e\u0301", "\n", "-", ". ",
+])  # fmt: skip
+
+
+@pytest.mark.skipif(kernel("text._words") is None, reason="the kernel is not built")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.lists(st.tuples(pieces, st.sampled_from(["", " "])), max_size=12), max_size=3))
+def test_the_kernel_reads_as_python_does(both_ways, rows):
+    texts = ["".join(piece + space for piece, space in row) for row in rows]
+    (one, words), (other, others) = (ways.word_ids.read(texts) for ways in both_ways)
+    assert words == others
+    assert np.array_equal(one.ids, other.ids)
+    assert np.array_equal(one.offsets, other.offsets)
