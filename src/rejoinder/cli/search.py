@@ -21,7 +21,7 @@ from rejoinder.cli.options import (
     prints,
 )
 from rejoinder.cli.output import asked_for, form_of_output, note_unknown, print_table
-from rejoinder.cli.use import note_long, print_marked, unknown_texts
+from rejoinder.cli.use import note_long, note_read_as, print_marked, unknown_texts
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def search(
             where=where_conditions(where or []), context=context or 0,
         )  # fmt: skip
         by_query = rescored(encoder, by_query)
+        note_read_as(encoder, wanted)
         if any(hit.about for hits in by_query for hit in hits):
             print_messages(
                 opened.find, wanted, by_query, score, marked=marked, context=bool(context)
@@ -139,6 +140,7 @@ def search(
         texts = [entry.encoded for entry in entries]
         encoder, label = open_encoder(model, model_sha256, on_too_long), "line"
         nearest = rescored(encoder, encoder.search(wanted, texts, count))
+        note_read_as(encoder, wanted)
         if entries and entries[0].about:
             print_messages(finder(entries), wanted, hits_among(entries, nearest), score)
             return

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from rejoinder.inference.encoder import SentenceEncoder
 
 _LISTED = 5
-"""Number of pairs that a note names."""
+"""Number of pairs or words that a note names."""
+_READ = 100
+"""Number of pairs of which words are named that are read as others."""
 SIMILARITY_EXAMPLES = epilog(
     "rejoinder similarity 'How old are you?' 'What is your age?'",
     "rejoinder similarity --model model/ 'How old are you?' 'What is your age?'",
@@ -102,6 +104,7 @@ def similarity(
     )  # fmt: skip
     pairs_of = [number for number, row in enumerate(rows, 1) if unknown.intersection(row)]
     note_unknown(unknown, [*firsts, *seconds], "sentences", f" ({_numbered(pairs_of)})")
+    note_read_as(encoder, [*firsts[:_READ], *seconds[:_READ]])
     swapped = [number for number, row in enumerate(rows, 1) if encoder.confuses(*row)]
     if swapped and not by_scorer:
         note(
@@ -175,6 +178,7 @@ def rank(
         message=[message] * len(rows), response=best,
     )  # fmt: skip
     note_unknown(unknown, [message], "messages")
+    note_read_as(encoder, [message])
     note_unknown(unknown, best, "responses")
     note_long(encoder, [message, *turns], "messages")
     note_long(encoder, texts, "responses")
@@ -236,6 +240,14 @@ def print_marked(
         names = [[name for name, t in zip(sides, row, strict=True) if t in unknown] for row in told]
         rows = [(*row, named) for row, named in zip(rows, names, strict=True)]
     print_rows(columns, rows)
+
+
+def note_read_as(encoder: "SentenceEncoder", texts: list[str]) -> None:
+    """Notes which words are read as others, such as misspelt ones."""
+    read = encoder.read_as(texts[: 2 * _READ])
+    words = list(dict.fromkeys(f"{one} as {other}" for row in read for one, other in row.items()))
+    if words:
+        note(f"reads {', '.join(words[:_LISTED])}{', …' if len(words) > _LISTED else ''}")
 
 
 def note_long(encoder: "SentenceEncoder", texts: list[str], name: str) -> None:
