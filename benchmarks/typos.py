@@ -9,6 +9,9 @@ neighbouring key. Prints the cosine of the sentence with and without it, and in 
 known word nearest to the misspelt one is the right one; an error that makes another known word
 counts as wrong. Sentences are those of STS-B dev by default. `--speed` encodes them in parts of
 4,096, and prints processor time per sentence and the share of unknown words.
+
+Then come words with a capital of STS-B dev and test that the model does not know: how many it reads
+as others, alone and in their sentence. `--words FILE` has more, a line each, such as names.
 """
 
 import argparse
@@ -32,6 +35,7 @@ from rejoinder.text.normalize import tokens_of
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 KINDS = ("swapped", "dropped", "doubled", "key")
 _WORD = re.compile(r"(?<![\w'])[a-z]{5,}(?![\w'])")
+_NAME = re.compile(r"(?<![\w'])[A-Z][A-Za-z]{2,}(?![\w'])")
 _OFTEN = 5
 _PART = 4_096
 
@@ -127,6 +131,30 @@ def speed(encoder: SentenceEncoder, sentences: Sequence[str]) -> dict[str, float
     return found
 
 
+def names(encoder: SentenceEncoder, data: Path, words: Path | None) -> dict[str, str]:
+    """Returns how many words with a capital are read as others."""
+    features, found = encoder._model.features, dict[str, str]()
+    if not isinstance(features, WordFeatures):
+        return {}
+    places: dict[str, str] = {}
+    for pairs in (read_stsb(data, "dev"), read_stsb(data, "test")):
+        for text in (*pairs.first, *pairs.second):
+            for word in _NAME.findall(text):
+                places.setdefault(word, text)
+    given = [] if words is None else words.read_text("utf-8").split()
+    for name, rows in {
+        "STS-B": places,
+        "in their sentence": places,
+        "words": {word: word for word in given},
+    }.items():
+        unknown = [word for word in rows if word.lower() not in features.vocabulary.index]
+        texts = [rows[word] if name == "in their sentence" else word for word in unknown]
+        read = encoder.read_as(texts)
+        others = sum(word.lower() in row for word, row in zip(unknown, read, strict=True))
+        found[name] = f"{others} of {len(unknown)}"
+    return found
+
+
 def main() -> None:
     """Prints a table with a column per model."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -138,6 +166,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--words", type=Path, help="Names that the models may not know.")
     args = parser.parse_args()
     if args.sentences is None:
         pairs = read_stsb(args.data, "dev")
@@ -151,6 +180,7 @@ def main() -> None:
         encoder = SentenceEncoder.load(name, threads=1)
         found = report(encoder, made) | (speed(encoder, sentences) if args.speed else {})
         print(name, ", ".join(f"{key} {value:.3f}" for key, value in found.items()), sep=": ")
+        print("read as other words", names(encoder, args.data, args.words), sep=": ")
 
 
 if __name__ == "__main__":

@@ -62,7 +62,12 @@ def main() -> None:
 
     listed = dict(_listed(dictionary, frequency))
     listed |= {word: f"{word}g" for word in frequency if word.endswith("in")}  # mornin, playin
-    listed |= {word: other for word, other in _near(frequency) if other in meanings.get(word, ())}
+    listed |= {  # publically, racoon; not doubled
+        word: other
+        for word, other in _near(frequency)
+        if other in meanings.get(word, ())
+        if not word.startswith(other) and not other.startswith(word)
+    }
     listed = {wrong: right for wrong, right in listed.items() if stands_for(wrong, right)} | _KNOWN
     own = [word for word in _own(frequency, meanings.keys()) if word not in listed]
     text = "".join(f"{wrong}\t{right}\n" for wrong, right in sorted(listed.items()))

@@ -141,13 +141,6 @@ def test_a_word_that_may_be_either_has_both_rows(features):
     assert features.known(["zypper"]).ids.tolist() == ids[:1]
 
 
-def test_words_of_the_users_texts_stay(features):
-    own = WordFeatures(
-        features.vocabulary, letter_buckets=8, spelling="likely", own={"pasword"}.__contains__
-    )
-    assert words_of(own, "pasword passwrod") == ["-", "password"]
-
-
 def test_readings_survive_a_copy_into_another_process(features):
     again = pickle.loads(pickle.dumps(features.word_ids))  # noqa: S301
     texts = ["my pasword of Loach, do n't"]

@@ -87,8 +87,8 @@ def export(
         letter_buckets: number of buckets of letters, by which unknown words are then read instead:
             sequences of 3 to 6 letters get rows that are fitted to those of known words, and rare
             words turn towards them. 0 leaves out those that there are.
-        spelling: read misspelt words of at least four letters, with one dropped, added, wrong or
-            swapped, as the known words that they stand for. False undoes it. None keeps the way.
+        spelling: read words that are likely to be misspelt as the known words that they stand for.
+            For English. False undoes it. None keeps the way.
         saturation: K above 0; long rows, those of rare words, are shortened: a row n times as long
             as the median becomes (1 + K) n / (n + K) times as long. The larger K, the less changes.
             For a DAN without dense layers. None keeps the rows.

@@ -1,7 +1,7 @@
 """Features of sentences: the token ids that an encoder reads. They are saved with a model."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
@@ -68,8 +68,6 @@ class WordFeatures:
     if all alphabets share `letter_buckets`."""
     spelling: Spellings = "as written"
     """Which misspelt words have the ids of the words that they stand for."""
-    own: Callable[[str], bool] | None = field(default=None, compare=False)
-    """Tells words of the user's texts, which are never read as others. It is not saved."""
 
     @property
     def words(self) -> int:
@@ -118,8 +116,8 @@ class WordFeatures:
         unknown = UnknownWords(self.vocabulary, self.unknown_buckets, spelling=nearest)
         if self.spelling != "likely":
             return WordIds(self.vocabulary, unknown)
-        both = bool(self.letter_buckets)
-        return WordIds(self.vocabulary, unknown, Readings(self.vocabulary, both=both, own=self.own))
+        readings = Readings(self.vocabulary, both=bool(self.letter_buckets))
+        return WordIds(self.vocabulary, unknown, readings)
 
     def known(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence's words of the vocabulary."""
@@ -155,6 +153,12 @@ class WordFeatures:
         )
         share: NDArray[np.float64] = unknown / np.maximum(words, 1)
         return share
+
+    def doubted(self, sentence: str) -> set[str]:
+        """Returns the unknown words of a sentence that may be misspelt: not names, nor English."""
+        if (readings := self.word_ids.readings) is None:
+            return set()
+        return readings.doubted(self.texts([sentence])[0])
 
     def whole(self, sentences: Iterable[str]) -> Ragged:
         """Returns what a call returns: an encoder of words cuts long sentences itself."""

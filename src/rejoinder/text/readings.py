@@ -9,7 +9,7 @@ never change.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib.resources import files
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load
 
+from rejoinder.text.normalize import find_tokens, normalize_cased
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.spelling import Spelling, word_keys
 from rejoinder.text.unicode_14 import DIGIT, LETTER, classes
@@ -66,19 +67,13 @@ class Readings:
     A word has the id of a known word, -1 if it stands for none, or -2 - id if it may be either.
     """
 
-    def __init__(
-        self, vocabulary: Vocabulary, *, both: bool, own: Callable[[str], bool] | None = None
-    ) -> None:
-        """Creates the readings of a model's words.
-
-        `both` says whether the model can read a word in two ways. `own` tells words of the user's
-        texts, which are never read as others.
-        """
-        self._vocabulary, self._both, self._own = vocabulary, both, own
+    def __init__(self, vocabulary: Vocabulary, *, both: bool) -> None:
+        """Creates the readings of a model's words; `both`: it can read a word in two ways."""
+        self._vocabulary, self._both = vocabulary, both
         self._found: dict[str, tuple[int, float]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Readings, self._vocabulary, both=self._both, own=self._own), ()
+        return partial(Readings, self._vocabulary, both=self._both), ()
 
     def unknown(
         self, batch: Ragged, words: Sequence[str], right: NDArray[np.bool_]
@@ -107,6 +102,15 @@ class Readings:
         sure, likely = scores >= _SURE, scores >= _LIKELY
         either = -2 - ids if self._both else np.full_like(ids, -1)
         return np.select([sure, likely], [ids, either], -1).astype(np.int32)
+
+    def doubted(self, text: str) -> set[str]:
+        """Returns the unknown words of a text that are in no list and that may be misspelt."""
+        text = normalize_cased(text)
+        tokens = list(find_tokens(text.lower()))
+        unknown = [token[0] not in self._vocabulary.index for token in tokens]
+        words = [token[0] for token, new in zip(tokens, unknown, strict=True) if new]
+        right = are_right(text, tokens, unknown) | _are_own(words)
+        return {word for word, sure in zip(words, right.tolist(), strict=True) if not sure}
 
     def joined(self, batch: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
         """Returns a batch in which words that old corpora part are one, and what was kept of it.
@@ -147,14 +151,10 @@ class Readings:
         lists, index = _lists(), self._vocabulary.index
         ids, scores = self._spelling.likely(words)
         scores += [_SHORT.get(len(word), 0.0) for word in words]
-        keys = word_keys(words)
-        places = np.minimum(np.searchsorted(lists.own, keys), len(lists.own) - 1)
-        scores[lists.own[places] == keys] = _NONE
+        scores[_are_own(words)] = _NONE
         for at, word in enumerate(words):
             if (right := index.get(lists.misspelt.get(word, ""))) is not None:
                 ids[at], scores[at] = right, _CERTAIN
-            if self._own is not None and scores[at] > _NONE and self._own(word):
-                scores[at] = _NONE
         return list(zip(ids.tolist(), scores.tolist(), strict=True))
 
     @cached_property
@@ -194,16 +194,24 @@ class Readings:
         return frozenset(index[sign] for sign in "'`" if sign in index), whole, ends
 
 
-def are_right(text: str, tokens: Sequence[re.Match[str]], unknown: Sequence[bool]) -> list[bool]:
+def _are_own(words: Sequence[str]) -> NDArray[np.bool_]:
+    """Returns which words are in the list of those that are not misspellings."""
+    own, keys = _lists().own, word_keys(words)
+    found: NDArray[np.bool_] = own[np.minimum(np.searchsorted(own, keys), len(own) - 1)] == keys
+    return found
+
+
+def are_right(
+    text: str, tokens: Sequence[re.Match[str]], unknown: Sequence[bool]
+) -> NDArray[np.bool_]:
     """Returns which unknown words of a text are likely to be right, by how they stand there.
 
     `text` has the capitals that were written, and `tokens` are found in it in small letters. The
     kernel does the same (`text/_words.c`).
 
-    >>> from rejoinder.text.normalize import find_tokens
     >>> text = "We met Loach at teh gate"
     >>> are_right(text, list(find_tokens(text.lower())), [False, False, True, False, True, False])
-    [True, False]
+    array([ True, False])
     """
     kinds = classes()
     rights, last, words, strange, small = list[tuple[bool, bool]](), "", 0, 0, False
@@ -221,7 +229,8 @@ def are_right(text: str, tokens: Sequence[re.Match[str]], unknown: Sequence[bool
         last = _WORD if kind in (LETTER, DIGIT) else first
     # where all words have a capital, it tells nothing
     foreign = strange >= _FEWEST_FOREIGN and _OF_FOREIGN * strange >= words
-    return [foreign or code or (small and name) for name, code in rights]
+    marks = [foreign or code or (small and name) for name, code in rights]
+    return np.array(marks, np.bool_)
 
 
 def _in_code(text: str, start: int, stop: int) -> bool:

@@ -160,14 +160,14 @@ class WordIds:
         if readings is None:
             return batch, words, np.zeros(len(words), np.bool_), False
         right = [
-            mark
+            are_right(text, row, (batch[number] < 0).tolist())
             for number, (text, row) in enumerate(zip(texts, tokens, strict=True))
-            for mark in are_right(text, row, (batch[number] < 0).tolist())
         ]
         read_as = np.where(ids < 0, ids, readings.table[ids])
         parted = (read_as < 0) & (ids >= 0)
         ids = np.where(parted, ~read_as, read_as)
-        return Ragged(ids, batch.offsets), words, np.array(right, np.bool_), bool(parted.any())
+        all_right = np.concatenate([np.empty(0, np.bool_), *right])
+        return Ragged(ids, batch.offsets), words, all_right, bool(parted.any())
 
 
 class NumberedWords:

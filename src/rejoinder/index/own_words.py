@@ -1,0 +1,85 @@
+"""Misspelt words of a query as words of an index: it knows names that no list of English has.
+
+A word that the index has stays. Of others, those that are likely to be misspelt are read as a word
+of the index one error away, else as the model reads them.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.inference.tokens import Located, located_tokens, read_tokens
+from rejoinder.text.features import WordFeatures
+from rejoinder.text.spelling import RANK, Spelling
+
+Count = Callable[[Sequence[str]], NDArray[np.int64]]
+"""Gives the number of texts of the index that have each word, (N,) int64."""
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_LEAST, _MOST = 5, 24
+_EASY, _LONG = -0.5, 7
+"""Least logarithm of an error in a word of fewer letters."""
+
+
+def own_words(query: str, count: Count, features: WordFeatures) -> dict[str, str]:
+    """Returns the words of a query that are likely to stand for words of an index, and those.
+
+    Words that the index has, that English has, or that their text shows to be right are not among
+    them (`text.readings`).
+    """
+    found = [one for one in located_tokens(query, features.normalize) if one[0].isalpha()]
+    absent = np.flatnonzero(count([word for word, *_ in found]) == 0).tolist()
+    if not absent:
+        return {}
+    doubted = features.doubted(query)
+    read = {token.text: token.read_as for token in read_tokens(features, [query])[0]}
+    words = dict[str, str]()
+    for word, *_ in (found[at] for at in absent):
+        known = read.get(word)
+        if word not in doubted and known is None:
+            continue
+        near = _nearest(word, count)
+        if near is None and known is not None and count([known])[0]:
+            near = known
+        if near is not None:
+            words[word] = near
+    return words
+
+
+def in_own_words(query: str, words: dict[str, str], features: WordFeatures) -> str:
+    """Returns a query with the words that stand for others in their place."""
+    parts, last = list[str](), 0
+    found: list[Located] = located_tokens(query, features.normalize) if words else []
+    for word, start, stop in found:
+        if word in words and start is not None and stop is not None:
+            parts += [query[last:start], words[word]]
+            last = stop
+    return "".join([*parts, query[last:]])
+
+
+def _nearest(word: str, count: Count) -> str | None:
+    """Returns the word of an index that a word is one error from; of several, the likeliest."""
+    if not _LEAST <= len(word) <= _MOST:
+        return None
+    near = list(_one_error_from(word))
+    counts = count(near)
+    there = sorted(np.flatnonzero(counts).tolist(), key=lambda at: (-counts[at], near[at]))
+    if not there:
+        return None
+    candidates = [near[at] for at in there]
+    numbers, likely = Spelling(candidates).likely([word])
+    number = int(numbers[0])
+    if number < 0 or (len(word) < _LONG and likely[0] + np.log(number + RANK) < _EASY):
+        return None
+    return candidates[number]
+
+
+def _one_error_from(word: str) -> dict[str, None]:
+    """Returns the words one letter dropped, added, wrong or swapped from a word."""
+    parts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    near = [first + rest[1:] for first, rest in parts if rest]
+    near += [first + rest[1] + rest[0] + rest[2:] for first, rest in parts if len(rest) > 1]
+    for letter in _LETTERS:
+        near += [first + letter + rest for first, rest in parts]
+        near += [first + letter + rest[1:] for first, rest in parts if rest]
+    return dict.fromkeys(one for one in near if one != word)
