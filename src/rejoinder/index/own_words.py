@@ -1,7 +1,7 @@
 """Misspelt words of a query as words of an index: it knows names that no list of English has.
 
-A word that the index has stays. Of others, those that are likely to be misspelt are read as a word
-of the index one error away, else as the model reads them.
+Words that are likely to be misspelt are read as a word of the index one error away, else as the
+model reads them.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.inference.tokens import Located, located_tokens, read_tokens
 from rejoinder.text.features import WordFeatures
+from rejoinder.text.readings import Mark, is_listed
 from rejoinder.text.spelling import RANK, Spelling
 
 Count = Callable[[Sequence[str]], NDArray[np.int64]]
@@ -19,31 +20,28 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _LEAST, _MOST = 5, 24
 _EASY, _LONG = -0.5, 7
 """Least logarithm of an error in a word of fewer letters."""
+_OFTEN = 20
+"""How many more texts have the right word than one that the index has, too."""
 
 
 def own_words(query: str, count: Count, features: WordFeatures) -> dict[str, str]:
     """Returns the words of a query that are likely to stand for words of an index, and those.
 
-    Words that the index has, that English has, or that their text shows to be right are not among
-    them (`text.readings`).
+    A word that the index has or English has stays (`text.readings`), unless people often misspell
+    another so, which the index has far more often. A name stands for another name alone.
     """
-    found = [one for one in located_tokens(query, features.normalize) if one[0].isalpha()]
-    absent = np.flatnonzero(count([word for word, *_ in found]) == 0).tolist()
-    if not absent:
-        return {}
     doubted = features.doubted(query)
     read = {token.text: token.read_as for token in read_tokens(features, [query])[0]}
-    words = dict[str, str]()
-    for word, *_ in (found[at] for at in absent):
-        known = read.get(word)
-        if word not in doubted and known is None:
+    words = [word for word in {**doubted, **read} if word in doubted or read.get(word)]
+    found = dict[str, str]()
+    for word, times in zip(words, count(words).tolist(), strict=True):
+        near = _nearest(word, count) or read.get(word)
+        if near is None or count([near])[0] <= _OFTEN * times or (times and not is_listed(word)):
             continue
-        near = _nearest(word, count)
-        if near is None and known is not None and count([known])[0]:
-            near = known
-        if near is not None:
-            words[word] = near
-    return words
+        name = read.get(word) is None and doubted[word] is Mark.NAME
+        if not name or (len(word) >= _LONG and near not in features.vocabulary.index):
+            found[word] = near
+    return found
 
 
 def in_own_words(query: str, words: dict[str, str], features: WordFeatures) -> str:

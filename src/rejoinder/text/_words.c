@@ -118,7 +118,7 @@ static const uint8_t *past(const uint8_t *at, const uint8_t *end, const uint8_t 
     return at;
 }
 
-/* What is written for unknown words: each with a line feed, and a mark: 1 if it is likely to be right. */
+/* What is written for unknown words: each with a line feed, and a mark (text.readings.Mark). */
 typedef struct {
     uint8_t *words, *marks;
     int flagged; /* whether a word is read as a complement */
@@ -145,7 +145,7 @@ static int has_late_capital(const uint8_t *start, const uint8_t *stop) {
     return 0;
 }
 
-enum { IS_NAME = 1, IN_CODE = 2 }; /* why a word is likely to be right */
+enum { NO_MARK, IS_NAME, IN_CODE, FOREIGN = 2 }; /* while a sentence is read; then 1 is for both of the first */
 
 /* Writes the ids of a sentence, at most one for each byte, and returns the place after them.
    An unknown word has the id -1 and is written to `rest`, or if `adding` is added: NULL means that there was no
@@ -184,7 +184,7 @@ static int32_t *add_sentence(Table *table, const uint8_t *given, const uint8_t *
             int inside = is_capital(*first) && (last == 'a' || is_among(last, ",;-('&/"));
             int name = inside || has_late_capital(first, first + size);
             int code = kind == LETTER && is_in_code(given, given + (end - text), first, first + size);
-            *rest->marks++ = (uint8_t)((name ? IS_NAME : 0) | (code ? IN_CODE : 0));
+            *rest->marks++ = code ? IN_CODE : name ? IS_NAME : NO_MARK;
         } else if (read_as) {
             memcpy(&id, read_as + 4 * (size_t)id, 4);
             if (id < 0) id = ~id, rest->flagged = 1;
@@ -195,7 +195,8 @@ static int32_t *add_sentence(Table *table, const uint8_t *given, const uint8_t *
     }
     /* where all words have a capital, it tells nothing; two unknown words of five are another language */
     int foreign = unknown >= 3 && 5 * unknown >= 2 * words;
-    for (; marks < rest->marks; marks++) *marks = foreign || *marks & IN_CODE || (small && *marks & IS_NAME);
+    for (; marks < rest->marks; marks++)
+        *marks = *marks == IN_CODE || (small && *marks == IS_NAME) ? IS_NAME : foreign ? FOREIGN : NO_MARK;
     return ids;
 }
 
@@ -321,7 +322,7 @@ static void table_dealloc(PyObject *self) {
 }
 
 static PyMethodDef table_methods[] = {
-    {"ids", table_ids, METH_VARARGS, "ids(sentences, adding) -> (ids, offsets, unknown words, each followed by a line feed, a byte for each: 1 if it is likely to be right); their ids are -1"},
+    {"ids", table_ids, METH_VARARGS, "ids(sentences, adding) -> (ids, offsets, unknown words, each followed by a line feed, a mark for each); their ids are -1"},
     {"since", table_since, METH_O, "since(id) -> the words from an id on, each followed by a line feed"},
     {NULL, NULL, 0, NULL},
 };

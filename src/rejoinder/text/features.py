@@ -24,7 +24,7 @@ from rejoinder.text.normalize import (
     normalize_text,
 )
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.readings import Readings
+from rejoinder.text.readings import Mark, Readings
 from rejoinder.text.subwords import SubwordFeatures
 from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary
@@ -154,11 +154,10 @@ class WordFeatures:
         share: NDArray[np.float64] = unknown / np.maximum(words, 1)
         return share
 
-    def doubted(self, sentence: str) -> set[str]:
-        """Returns the unknown words of a sentence that may be misspelt: not names, nor English."""
-        if (readings := self.word_ids.readings) is None:
-            return set()
-        return readings.doubted(self.texts([sentence])[0])
+    def doubted(self, sentence: str) -> dict[str, Mark]:
+        """Returns the unknown words of a sentence that no list has, and what it tells of them."""
+        readings = self.word_ids.readings
+        return {} if readings is None else readings.doubted(self.texts([sentence])[0])
 
     def whole(self, sentences: Iterable[str]) -> Ragged:
         """Returns what a call returns: an encoder of words cuts long sentences itself."""

@@ -11,6 +11,7 @@ never change.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache, cached_property, partial
 from importlib.resources import files
 from typing import Any
@@ -61,6 +62,19 @@ def _lists() -> _Lists:
     return _Lists(dict(line.split("\t") for line in lines), tensors["own"])
 
 
+class Mark(IntEnum):
+    """What a text tells of an unknown word."""
+
+    NONE = 0
+    NAME = 1
+    """It stands capitalised inside a sentence, or in an identifier: it is right."""
+    FOREIGN = 2
+    """Many words of the text are unknown: it is right unless it is a known misspelling."""
+
+
+Marks = NDArray[np.uint8]
+
+
 class Readings:
     """Finds the known words that words stand for.
 
@@ -75,18 +89,16 @@ class Readings:
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Readings, self._vocabulary, both=self._both), ()
 
-    def unknown(
-        self, batch: Ragged, words: Sequence[str], right: NDArray[np.bool_]
-    ) -> NDArray[np.int32]:
+    def unknown(self, batch: Ragged, words: Sequence[str], marks: Marks) -> NDArray[np.int32]:
         """Returns the ids of a batch's unknown words, (U,) int32.
 
         Args:
             batch: Ids, -1 for an unknown word.
             words: The unknown words.
-            right: (U,) bool: which of them their text shows to be right.
+            marks: (U,) what their text tells of them.
         """
         ids, scores = self._likely(words)
-        scores[right] = _NONE
+        scores[(marks == Mark.NAME) | ((marks == Mark.FOREIGN) & (scores < _CERTAIN))] = _NONE
         doubted = np.flatnonzero((scores >= _LIKELY) & (scores < _CERTAIN))
         if len(doubted):
             places = np.flatnonzero(batch.ids < 0)[doubted]
@@ -103,14 +115,18 @@ class Readings:
         either = -2 - ids if self._both else np.full_like(ids, -1)
         return np.select([sure, likely], [ids, either], -1).astype(np.int32)
 
-    def doubted(self, text: str) -> set[str]:
-        """Returns the unknown words of a text that are in no list and that may be misspelt."""
+    def doubted(self, text: str) -> dict[str, Mark]:
+        """Returns the unknown words of a text that no list has, and what the text tells of them."""
         text = normalize_cased(text)
         tokens = list(find_tokens(text.lower()))
         unknown = [token[0] not in self._vocabulary.index for token in tokens]
         words = [token[0] for token, new in zip(tokens, unknown, strict=True) if new]
-        right = are_right(text, tokens, unknown) | _are_own(words)
-        return {word for word, sure in zip(words, right.tolist(), strict=True) if not sure}
+        marks, own = marks_of(text, tokens, unknown).tolist(), _are_own(words).tolist()
+        return {
+            word: Mark(mark)
+            for word, mark, known in zip(words, marks, own, strict=True)
+            if not known
+        }
 
     def joined(self, batch: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
         """Returns a batch in which words that old corpora part are one, and what was kept of it.
@@ -194,6 +210,11 @@ class Readings:
         return frozenset(index[sign] for sign in "'`" if sign in index), whole, ends
 
 
+def is_listed(word: str) -> bool:
+    """Returns whether people often write another word so."""
+    return word in _lists().misspelt
+
+
 def _are_own(words: Sequence[str]) -> NDArray[np.bool_]:
     """Returns which words are in the list of those that are not misspellings."""
     own, keys = _lists().own, word_keys(words)
@@ -201,20 +222,18 @@ def _are_own(words: Sequence[str]) -> NDArray[np.bool_]:
     return found
 
 
-def are_right(
-    text: str, tokens: Sequence[re.Match[str]], unknown: Sequence[bool]
-) -> NDArray[np.bool_]:
-    """Returns which unknown words of a text are likely to be right, by how they stand there.
+def marks_of(text: str, tokens: Sequence[re.Match[str]], unknown: Sequence[bool]) -> Marks:
+    """Returns what a text tells of its unknown words by how they stand in it, (U,) uint8.
 
     `text` has the capitals that were written, and `tokens` are found in it in small letters. The
     kernel does the same (`text/_words.c`).
 
     >>> text = "We met Loach at teh gate"
-    >>> are_right(text, list(find_tokens(text.lower())), [False, False, True, False, True, False])
-    array([ True, False])
+    >>> marks_of(text, list(find_tokens(text.lower())), [False, False, True, False, True, False])
+    array([1, 0], dtype=uint8)
     """
     kinds = classes()
-    rights, last, words, strange, small = list[tuple[bool, bool]](), "", 0, 0, False
+    marks, last, words, strange, small = list[tuple[bool, bool]](), "", 0, 0, False
     for token, new in zip(tokens, unknown, strict=True):
         start, stop = token.span()
         kind, first = kinds[ord(token[0][0])], text[start]
@@ -222,15 +241,16 @@ def are_right(
         if new:
             late = any("A" <= letter <= "Z" for letter in text[start + 1 : stop])
             name = late or (capital and (last in _INSIDE or last == _WORD))
-            rights.append((name, kind == LETTER and _in_code(text, start, stop)))
+            marks.append((name, kind == LETTER and _in_code(text, start, stop)))
         if kind == LETTER:
             words, strange = words + 1, strange + new
             small = small or (len(token[0].encode()) >= _LONG and not capital)
         last = _WORD if kind in (LETTER, DIGIT) else first
-    # where all words have a capital, it tells nothing
     foreign = strange >= _FEWEST_FOREIGN and _OF_FOREIGN * strange >= words
-    marks = [foreign or code or (small and name) for name, code in rights]
-    return np.array(marks, np.bool_)
+    rest = Mark.FOREIGN if foreign else Mark.NONE
+    # where all words have a capital, it tells nothing
+    found = [Mark.NAME if code or (small and name) else rest for name, code in marks]
+    return np.array(found, np.uint8)
 
 
 def _in_code(text: str, start: int, stop: int) -> bool:

@@ -15,7 +15,7 @@ from rejoinder.kernels import kernel
 from rejoinder.text.buckets import word_buckets
 from rejoinder.text.normalize import find_tokens, normalize_cased, normalize_text, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.readings import Readings, are_right
+from rejoinder.text.readings import Marks, Readings, marks_of
 from rejoinder.text.spelling import Spelling
 from rejoinder.text.unicode_14 import classes
 from rejoinder.text.vocabulary import Vocabulary
@@ -109,13 +109,13 @@ class WordIds:
     ) -> tuple[Ragged, list[str], NDArray[np.bool_] | None]:
         """Returns what `read` does, and which tokens have an id; None: each has one."""
         read = self._by_sentence if self._native is None else self._by_kernel
-        batch, words, right, parted = read(sentences)
+        batch, words, marks, parted = read(sentences)
         kept = None
         if words:
             unknown = batch.ids < 0
             ids = np.full(len(words), -1, np.int32)
             if self.readings is not None:
-                ids = self.readings.unknown(batch, words, right)
+                ids = self.readings.unknown(batch, words, marks)
             rest = np.flatnonzero(ids == -1)
             if len(rest):
                 ids[rest] = self.unknown([words[at] for at in rest.tolist()])
@@ -135,21 +135,17 @@ class WordIds:
         read_as = () if self.readings is None else (self.readings.table.tobytes(),)
         return self._native.Table(self.vocabulary.text.encode(), classes(), *read_as)
 
-    def _by_kernel(
-        self, sentences: Sequence[str]
-    ) -> tuple[Ragged, list[str], NDArray[np.bool_], bool]:
+    def _by_kernel(self, sentences: Sequence[str]) -> tuple[Ragged, list[str], Marks, bool]:
         """Returns ids and the words that the vocabulary lacks, whose ids are -1.
 
-        Then which of these their text shows to be right, and whether words may be parted.
+        Then what their texts tell of these, and whether words may be parted.
         """
-        batch, rest, right, parted = _numbered(
+        batch, rest, marks, parted = _numbered(
             self._table, sentences, self._normalize, adding=False
         )
-        return batch, rest.decode().split("\n")[:-1], np.frombuffer(right, np.bool_), bool(parted)
+        return batch, rest.decode().split("\n")[:-1], np.frombuffer(marks, np.uint8), bool(parted)
 
-    def _by_sentence(
-        self, sentences: Sequence[str]
-    ) -> tuple[Ragged, list[str], NDArray[np.bool_], bool]:
+    def _by_sentence(self, sentences: Sequence[str]) -> tuple[Ragged, list[str], Marks, bool]:
         index, readings = self.vocabulary.index, self.readings
         texts = [self._normalize(text) for text in sentences]
         tokens = [list(find_tokens(text.lower())) for text in texts]
@@ -158,16 +154,16 @@ class WordIds:
         batch = Ragged(ids, offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens))))
         words = [flat[at] for at in np.flatnonzero(ids < 0).tolist()]
         if readings is None:
-            return batch, words, np.zeros(len(words), np.bool_), False
-        right = [
-            are_right(text, row, (batch[number] < 0).tolist())
+            return batch, words, np.zeros(len(words), np.uint8), False
+        marks = [
+            marks_of(text, row, (batch[number] < 0).tolist())
             for number, (text, row) in enumerate(zip(texts, tokens, strict=True))
         ]
         read_as = np.where(ids < 0, ids, readings.table[ids])
         parted = (read_as < 0) & (ids >= 0)
         ids = np.where(parted, ~read_as, read_as)
-        all_right = np.concatenate([np.empty(0, np.bool_), *right])
-        return Ragged(ids, batch.offsets), words, all_right, bool(parted.any())
+        all_marks = np.concatenate([np.empty(0, np.uint8), *marks])
+        return Ragged(ids, batch.offsets), words, all_marks, bool(parted.any())
 
 
 class NumberedWords:
