@@ -151,7 +151,7 @@ def indexed(folder: Path) -> Digests:
     index = TextIndex(folder)
     index.check()
     found: dict[str, str] = {}
-    for part in encoded_texts(index._segments):
+    for part in encoded_texts(index.segments):
         for name, text, row in zip(part.ids, part.texts, np.asarray(part.embeddings), strict=True):
             found[str(name)] = hashlib.sha256(text.encode() + row.tobytes()).hexdigest()
     entries = index.manifest.segments

@@ -168,7 +168,7 @@ def _scan(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
     queries, index = np.load(folder / "queries.npy"), TextIndex(folder / "index")
     best = np.full((len(queries), chosen.top_k), -np.inf, np.float32)
     begun = time.perf_counter()
-    for segment in index._segments:
+    for segment in index.segments:
         rows = segment.embeddings
         for begin in range(0, len(rows), SCAN_ROWS):
             block = np.asarray(rows[begin : begin + SCAN_ROWS], np.float32)

@@ -10,7 +10,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from rejoinder.errors import InputError
-from rejoinder.index.manifest import FILE, Manifest
+from rejoinder.index.context import Place
+from rejoinder.index.manifest import FILE, Manifest, read_manifest
 from rejoinder.index.new_segments import gets_lists, given_twice, in_groups, new_segment
 from rejoinder.index.reader import IndexReader
 from rejoinder.index.segment import (
@@ -20,6 +21,7 @@ from rejoinder.index.segment import (
     name_of_deletions,
     places_of,
 )
+from rejoinder.index.state import State, check_segments
 from rejoinder.index.string_table import StringTable
 from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import claim, sweep
@@ -41,7 +43,9 @@ class TextIndex(IndexReader):
     as it was.
 
     A segment of 200,000 texts or more has inverted lists for approximate search (`index.lists`).
-    Smaller segments are joined and get lists once they hold as many texts together.
+    Smaller segments are joined and get lists once they hold as many texts together. Before that,
+    adding joins a segment with those after it once they hold as many texts as it does: an index
+    has few segments however it grew, and a text is written again each time their size doubles.
     """
 
     def add_encoded(self, parts: Iterable[EncodedTexts], *, update: bool = False) -> int:
@@ -57,50 +61,47 @@ class TextIndex(IndexReader):
             BusyError: another command is changing the index.
             StorageError: the index can't be written.
         """
-        with self._changing():
+        with self._changing() as state:
             try:
-                about, old = self._written(parts, update=update)
+                about, old = self._written(state, parts, update=update)
+                new = about.segments[len(state.segments) :]
+                kept = self._without(state, old)
+                about = replace(
+                    about,
+                    segments=(*kept.segments, *new),
+                    next_number=max(kept.next_number, about.next_number),
+                )
+                self._become(self._joined(about))
             except BaseException:
                 self._sweep()
                 raise
-            new = about.segments[len(self._segments) :]
-            changed = self._without(old)
-            self._become(
-                replace(
-                    changed,
-                    segments=(*changed.segments, *new),
-                    next_number=max(changed.next_number, about.next_number),
-                    next_id=about.next_id,
-                )
-            )
-            self._list_small_ones()
             return sum(entry.rows for entry in new)
 
     def _written(
-        self, parts: Iterable[EncodedTexts], *, update: bool
-    ) -> tuple[Manifest, list[tuple[int, int]]]:
+        self, state: State, parts: Iterable[EncodedTexts], *, update: bool
+    ) -> tuple[Manifest, list[Place]]:
         """Writes segments, and returns the manifest with them, and the places of the same ids.
 
         Raises:
             InputError: an id is given twice, or is in the index and `update` is False.
         """
         added: list[Segment] = []
-        old: list[tuple[int, int]] = []
-        about = self.manifest
-        for about in self._segments_of(parts, self.manifest):
-            if len(about.segments) == len(self._segments) + len(added):
+        old: list[Place] = []
+        about = state.manifest
+        for about in self._segments_of(parts, state.manifest):
+            if len(about.segments) == len(state.segments) + len(added):
                 continue  # no text came
             segment = Segment(self.folder, about.segments[-1], about)
             ids = iter(segment.ids)
             while chunk := list(islice(ids, _IDS)):
                 if (twice := next(filter(None, places_of(added, chunk)), None)) is not None:
                     raise given_twice(added[twice[0]].ids[twice[1]])
-                found = [place for place in self._places(chunk) if place is not None]
+                found = [place for place in state.places(chunk) if place is not None]
                 if found and not update:
                     part, row = found[0]
                     raise InputError(
                         f"{self.folder} already has a text with the id "
-                        f"{self._segments[part].ids[row]!r}. Nothing was added; update it "
+                        f"{state.segments[part].ids[row]!r}. Nothing was added; update it "
                         "(--update), or choose another id."
                     )
                 old += found
@@ -129,8 +130,8 @@ class TextIndex(IndexReader):
             BusyError: another command is changing the index.
             StorageError: the index can't be written.
         """
-        with self._changing():
-            self._become(self._without(self._known_places(ids)))
+        with self._changing() as state:
+            self._become(self._without(state, self._known_places(state, ids)))
 
     def compact(self) -> None:
         """Frees the space of deleted texts, and joins segments of up to a million texts.
@@ -140,32 +141,38 @@ class TextIndex(IndexReader):
             BusyError: another command is changing the index.
             StorageError: the index can't be written.
         """
-        with self._changing():
-            self.check()  # otherwise damage would get a valid hash in the new segment
-            about = replace(self.manifest, segments=())
-            for extended in self._segments_of(encoded_texts(self._segments), about):
+        with self._changing() as state:
+            # otherwise damage would get a valid hash in the new segment
+            check_segments(self.folder, state.manifest.segments)
+            about = replace(state.manifest, segments=())
+            for extended in self._segments_of(encoded_texts(state.segments), about):
                 about = extended
             self._become(about)
 
-    def _list_small_ones(self) -> None:
-        """Joins the last segments without lists if they are large enough together."""
-        kept = [*self._segments]
-        while kept and kept[-1].lists is None:
-            kept.pop()
-        small = self._segments[len(kept) :]
-        rows = sum(segment.entry.count for segment in small)
-        if len(small) < 2 or not gets_lists(self.manifest, rows):
-            return
-        self._sweep()
-        joined = new_segment(self.folder, self.manifest, encoded_texts(small))
-        segments = (*self.manifest.segments[: len(kept)], joined)
-        self._become(replace(self.manifest, segments=segments))
+    def _joined(self, about: Manifest) -> Manifest:
+        """Joins the last segments if they are large enough together, and returns the manifest.
 
-    def _without(self, places: Sequence[tuple[int, int]]) -> Manifest:
+        Raises:
+            InputError: a file of one was changed after it was written.
+        """
+        entries, first = about.segments, len(about.segments)
+        while first and entries[first - 1].probing is None:
+            first -= 1
+        if not gets_lists(about, sum(entry.count for entry in entries[first:])):
+            first = _first_joined([entry.count for entry in entries[first:]]) + first
+        if len(entries) - first < 2:
+            return about
+        check_segments(self.folder, entries[first:])  # damage would get a valid hash
+        old = [Segment(self.folder, entry, about) for entry in entries[first:]]
+        joined = new_segment(self.folder, about, encoded_texts(old))
+        segments = (*entries[:first], *([joined] if joined.rows else ()))
+        return replace(about, segments=segments, next_number=about.next_number + 1)
+
+    def _without(self, state: State, places: Sequence[Place]) -> Manifest:
         """Writes which texts are deleted, and returns the new manifest."""
-        number = self.manifest.next_number + 1
+        number = state.manifest.next_number + 1
         segments = []
-        for index, segment in enumerate(self._segments):
+        for index, segment in enumerate(state.segments):
             rows = [row for at, row in places if at == index]
             if not rows:
                 segments.append(segment.entry)
@@ -177,30 +184,44 @@ class TextIndex(IndexReader):
             write_bytes(self.folder / name, listed.tobytes())
             segments.append(replace(segment.entry, deletions=name, deleted=len(listed)))
             number += 1
-        return replace(self.manifest, segments=tuple(segments), next_number=number)
+        return replace(state.manifest, segments=tuple(segments), next_number=number)
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _changing(self) -> Iterator[State]:
         """Locks and opens the index for a change, and removes files that no manifest names."""
         with claim(self.folder), storage_errors(self.folder):
-            self._open()  # another process may have changed it
+            state = self._latest()
             self._sweep()
-            yield
+            yield state
             self._sweep()
 
     def _become(self, manifest: Manifest) -> None:
         replace(manifest, next_number=manifest.next_number + 1).write(self.folder)
-        self._open()
 
     def _sweep(self) -> None:
+        """Removes what no manifest names; the caller has claimed the index."""
         sweep(self.folder)
         named = {FILE, MODEL}
-        for entry in self.manifest.segments:
+        for entry in read_manifest(self.folder).segments:
             named |= {entry.name, *([entry.deletions] if entry.deletions else [])}
         for path in self.folder.iterdir():
             if path.name in named or not path.name[:6].isdigit():
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _first_joined(counts: Sequence[int]) -> int:
+    """Returns the first of segments with so many texts that those after it have caught up with.
+
+    >>> _first_joined([8, 2, 1, 1])
+    1
+    """
+    first, rows = len(counts), 0
+    for place in reversed(range(len(counts))):
+        if counts[place] <= min(rows, SEGMENT_ROWS - rows):
+            first = place
+        rows += counts[place]
+    return first
 
 
 def create_index(

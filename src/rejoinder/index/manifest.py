@@ -50,6 +50,10 @@ class IndexModel(Record, frozen=True):
     source: str | None
     """Its name, or the path of its folder. None: `model/` in the index, or not known."""
 
+    def is_same(self, other: "IndexModel") -> bool:
+        """Returns whether the embeddings of both are the same, wherever the models are."""
+        return (self.sha256, self.adaptation) == (other.sha256, other.adaptation)
+
 
 class SegmentFacts(Record, frozen=True):
     """A segment of an index."""

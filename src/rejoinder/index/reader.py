@@ -1,36 +1,32 @@
 """`IndexReader`: a folder of texts, ids and embeddings that you can search."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import overload
+from typing import TypeVar, overload
 
-import numpy as np
-
-from rejoinder.errors import InputError
-from rejoinder.index.by_words import search_by_words
-from rejoinder.index.fields import refuse_unmet
-from rejoinder.index.hits import Found, IndexedText, IndexHit, hits_of, unscored
+from rejoinder.errors import InputError, RejoinderError
+from rejoinder.index.context import Place
+from rejoinder.index.hits import IndexedText, IndexHit, unscored
 from rejoinder.index.hybrid import DEPTH, Mode, check_mode, fuse
-from rejoinder.index.manifest import FILE, REMEDY, read_manifest
-from rejoinder.index.nearest import search_segments
-from rejoinder.index.segment import (
-    Absent,
-    EncodedTexts,
-    Segment,
-    encoded_texts,
-    places_of,
-)
+from rejoinder.index.manifest import FILE, Manifest
+from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts
+from rejoinder.index.state import State, check_segments, opened
 from rejoinder.index.summary import Summary, summary_of
-from rejoinder.index.where import ConditionError, Where, conditions_of
+from rejoinder.index.where import Where
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
-from rejoinder.io.files.hashed import check_file
-from rejoinder.io.files.states import read_one_state, stamp_of
-from rejoinder.io.files.storage import lacks_memory
+from rejoinder.io.files.states import stamp_of
 from rejoinder.protocols import Embeddings
+
+T = TypeVar("T")
+_ATTEMPTS = 10
+"""How often to read again what another process changed meanwhile."""
 
 
 class IndexReader:
-    """Texts with ids and embeddings in a folder, in the state that was opened."""
+    """Texts with ids and embeddings in a folder. Each call reads its latest state.
+
+    A change, also of another process, therefore shows in the next call. Threads may share it.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Opens an index. Embeddings and texts are read when they are used.
@@ -39,41 +35,61 @@ class IndexReader:
             InputError: the folder is not an index, or a file is missing or has another size.
         """
         self.folder = folder
-        self._open()
-
-    def _open(self) -> None:
-        """Opens the files of one state of the index; another process may be changing it."""
-        read_one_state(self.folder / FILE, self._read)
-
-    def _read(self) -> None:
-        try:
-            self._opened_at = stamp_of(self.folder / FILE)
-            self.manifest = read_manifest(self.folder)
-            self._segments = [
-                Segment(self.folder, entry, self.manifest) for entry in self.manifest.segments
-            ]
-        except OSError as error:  # another process just removed it
-            if lacks_memory(error):
-                raise
-            raise InputError(f"{self.folder} can't be read: {error.strerror or error}.") from None
+        self._state = opened(folder)
 
     def reload(self) -> None:
-        """Opens the index again if it has changed. Checking that reads the state of one file.
+        """Opens the index again if it has changed, as each call does; that reads one file's state.
 
         Raises:
-            InputError: it is damaged or gone.
+            InputError: it is damaged, gone, or replaced by an index of another model.
         """
-        if stamp_of(self.folder / FILE) != self._opened_at:
-            self._open()
+        self._latest()
+
+    def _latest(self) -> State:
+        """Returns the latest state of the index, which threads may read while others change it."""
+        state = self._state
+        if stamp_of(self.folder / FILE) != state.stamp:
+            before, state = state.manifest, opened(self.folder, state)
+            now = state.manifest
+            if not now.model.is_same(before.model) or now.dim != before.dim:
+                raise InputError(
+                    f"{self.folder} was replaced by an index of another model, {now.model.name}; "
+                    "open it again."
+                )
+            self._state = state
+        return state
+
+    def _at_latest(self, read: Callable[[State], T]) -> T:
+        """Returns what `read` makes of the latest state.
+
+        A change removes the files of the state before it, so `read` may fail and is called again.
+        """
+        for _ in range(_ATTEMPTS):
+            state = self._latest()
+            try:
+                return read(state)
+            except (RejoinderError, OSError):
+                if stamp_of(self.folder / FILE) == state.stamp:
+                    raise
+        return read(self._latest())
+
+    @property
+    def manifest(self) -> Manifest:
+        """Model, settings and segments."""
+        return self._latest().manifest
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """The parts of the index."""
+        return self._latest().segments
 
     def __len__(self) -> int:
-        return sum(entry.count for entry in self.manifest.segments)
+        return len(self._latest())
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
             return False
-        self.reload()
-        return self._places([name])[0] is not None
+        return self._at_latest(lambda state: state.places([name])[0]) is not None
 
     @overload
     def get(self, ids: str) -> str: ...
@@ -85,26 +101,21 @@ class IndexReader:
         Raises:
             InputError: no text has one of the ids, or an id is not a string.
         """
-        self.reload()
-        texts = [self._segments[part].texts[row] for part, row in self._known_places(ids)]
+        texts = self._at_latest(lambda state: state.texts(self._known_places(state, ids)))
         return texts[0] if isinstance(ids, str) else texts
 
     def find(self, ids: Sequence[str]) -> list[str | None]:
         """Returns the texts with these ids, None where there is none."""
-        self.reload()
-        places = self._places(list(ids))
-        return [
-            None if place is None else self._segments[place[0]].texts[place[1]] for place in places
-        ]
+        names = list(ids)
+        return self._at_latest(
+            lambda state: [
+                None if place is None else state.texts([place])[0] for place in state.places(names)
+            ]
+        )
 
     def encoded(self) -> Iterator[EncodedTexts]:
         """Yields all texts with ids, embeddings and what is known about them, in parts."""
-        yield from encoded_texts(self._segments)
-
-    @property
-    def segments(self) -> Sequence[Segment]:
-        """The parts of the state that was opened."""
-        return self._segments
+        yield from encoded_texts(self._latest().segments)
 
     def embeddings(self, ids: list[str]) -> Embeddings:
         """Returns the (N, D) float32 embeddings of the texts with some ids.
@@ -112,9 +123,7 @@ class IndexReader:
         Raises:
             InputError: no text has one of the ids, or an id is not a string.
         """
-        self.reload()
-        rows = [self._segments[part].embeddings[[row]] for part, row in self._known_places(ids)]
-        return np.concatenate([np.empty((0, self.manifest.dim)), *rows]).astype(np.float32)
+        return self._at_latest(lambda state: state.embeddings(self._known_places(state, ids)))
 
     def around(self, name: str, context: int) -> IndexHit:
         """Returns the text with an id, and messages around it as a search does; its score is 0.
@@ -122,8 +131,9 @@ class IndexReader:
         Raises:
             InputError: no text has the id, or as in `nearest`.
         """
-        self.reload()
-        [[hit]] = self._hits([unscored(self._known_places(name))], context)
+        [[hit]] = self._at_latest(
+            lambda state: state.hits([unscored(self._known_places(state, name))], context)
+        )
         return hit
 
     def known(self, ids: list[str]) -> list[IndexedText]:
@@ -132,9 +142,12 @@ class IndexReader:
         Raises:
             InputError: the index is damaged.
         """
-        self.reload()
-        places = [place for place in self._places(ids) if place is not None]
-        [hits] = self._hits([unscored(places)], 0)
+
+        def read(state: State) -> list[IndexHit]:
+            places = [place for place in state.places(ids) if place is not None]
+            return state.hits([unscored(places)], 0)[0]
+
+        hits = self._at_latest(read)
         return [IndexedText(hit.id, hit.text, hit.about) for hit in hits]
 
     def summary(self) -> Summary:
@@ -143,18 +156,17 @@ class IndexReader:
         Raises:
             InputError: the index is damaged.
         """
-        self.reload()
-        return summary_of(self._segments)
+        return self._at_latest(lambda state: summary_of(state.segments))
 
     @property
     def knows(self) -> bool:
         """Whether something is known about some texts, as about messages of an export."""
-        return any(segment.fields is not None for segment in self._segments)
+        return any(segment.fields is not None for segment in self._latest().segments)
 
     @property
     def is_exact(self) -> bool:
         """Whether each search is exact: no 200,000 texts, or `recall=1`, or made without FAISS."""
-        return all(segment.lists is None for segment in self._segments)
+        return all(segment.lists is None for segment in self._latest().segments)
 
     def nearest(
         self,
@@ -184,11 +196,9 @@ class IndexReader:
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         top_k = whole_number("top_k", top_k)
-        absent = self._absent(where)
-        found = search_segments(
-            self._segments, queries, top_k, absent=absent, exact=exact or bool(where)
+        return self._at_latest(
+            lambda state: state.hits(state.nearest(queries, top_k, where, exact=exact), context)
         )
-        return self._hits(found, context)
 
     def matching(
         self,
@@ -208,8 +218,9 @@ class IndexReader:
             InputError: a query is not a string, or as in `nearest`.
         """
         top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
-        found = search_by_words(self._segments, texts, top_k, self._absent(where))
-        return self._hits(found, context)
+        return self._at_latest(
+            lambda state: state.hits(state.matching(texts, top_k, where), context)
+        )
 
     def best(
         self,
@@ -249,44 +260,17 @@ class IndexReader:
         if mode == "semantic":
             return self.nearest(embeddings, top_k, exact=exact, where=where, context=context)
         top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
-        depth, absent = max(top_k, DEPTH), self._absent(where)
-        meaning = search_segments(
-            self._segments, embeddings, depth, absent=absent, exact=exact or bool(where)
-        )
-        words = search_by_words(self._segments, texts, depth, absent)
-        share = self.manifest.weight if weight is None else weight
-        both = zip(meaning, words, strict=True)
-        found = [fuse(first.places, second.places, share, top_k) for first, second in both]
-        return self._hits(found, context)
+        depth = max(top_k, DEPTH)
 
-    def _hits(self, found: Sequence[Found], context: int) -> list[list[IndexHit]]:
-        """Returns what was found, with messages around it.
+        def read(state: State) -> list[list[IndexHit]]:
+            meaning = state.nearest(embeddings, depth, where, exact=exact)
+            words = state.matching(texts, depth, where)
+            share = state.manifest.weight if weight is None else weight
+            both = zip(meaning, words, strict=True)
+            found = [fuse(first.places, second.places, share, top_k) for first, second in both]
+            return state.hits(found, context)
 
-        Raises:
-            InputError: `context` is not a whole number.
-            ConditionError: the texts are not messages.
-        """
-        if context != 0:
-            context = whole_number("context", context)
-            if len(self) and all(segment.fields is None for segment in self._segments):
-                raise ConditionError(
-                    "context: the texts of the index are not messages of an export, and have no "
-                    "others around them."
-                )
-        return hits_of(self._segments, found, context)
-
-    def _absent(self, where: Where | None) -> list[Absent]:
-        """Returns the texts of each segment that a search does not find.
-
-        Raises:
-            InputError: a condition is not valid, or no text has its field or one of its values.
-        """
-        if not where:
-            return [segment.absent() for segment in self._segments]
-        conditions = conditions_of(where)
-        fields = [segment.fields for segment in self._segments if segment.fields is not None]
-        refuse_unmet(conditions, fields)
-        return [segment.absent(conditions) for segment in self._segments]
+        return self._at_latest(read)
 
     def check(self) -> None:
         """Compares every file with its SHA-256 from when it was written.
@@ -294,15 +278,9 @@ class IndexReader:
         Raises:
             InputError: a file has changed.
         """
-        for entry in self.manifest.segments:
-            for name, facts in entry.files.items():
-                check_file(self.folder / entry.name / name, facts, InputError, REMEDY)
+        self._at_latest(lambda state: check_segments(self.folder, state.manifest.segments))
 
-    def _places(self, ids: Sequence[str]) -> list[tuple[int, int] | None]:
-        """Returns for each id its segment and row; None if the index lacks it."""
-        return places_of(self._segments, ids)
-
-    def _known_places(self, ids: str | Iterable[str]) -> list[tuple[int, int]]:
+    def _known_places(self, state: State, ids: str | Iterable[str]) -> list[Place]:
         """Returns the segments and rows of texts.
 
         Raises:
@@ -312,8 +290,8 @@ class IndexReader:
         for name in names:
             if not isinstance(name, str):
                 raise InputError(f"id {name!r}: ids are strings, such as {str(name)!r}.")
-        places: list[tuple[int, int]] = []
-        for name, place in zip(names, self._places(names), strict=True):
+        places: list[Place] = []
+        for name, place in zip(names, state.places(names), strict=True):
             if place is None:
                 raise InputError(f"{self.folder} has no text with the id {name!r}.")
             places.append(place)

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -81,17 +81,53 @@ def test_a_killed_process_holds_nothing(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_claims_of_one_process_nest_and_threads_take_turns(tmp_path):
-    out = tmp_path / "out.txt"
-    texts = [str(number) * 10_000 for number in range(8)]
-    with claim(out), claim(out):
-        threads = [threading.Thread(target=write_text, args=(out, text)) for text in texts]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert out.read_text() in texts
-    assert names(tmp_path) == ["out.txt"]
+def test_claims_nest_within_a_thread_and_threads_take_turns(tmp_path):
+    out, inside, most = tmp_path / "new" / "out.txt", [], []
+
+    def write(text):
+        with claim(out), claim(out):
+            inside.append(text)
+            write_text(out, text)
+            most.append(len(inside))
+            assert out.read_text() == text
+            inside.remove(text)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, [str(number) * 10_000 for number in range(80)]))
+    assert most == [1] * 80
+    assert names(out.parent) == ["out.txt"]
+    assert claims._TURNS == {}
+
+
+def test_a_thread_that_waited_does_not_replace_what_another_wrote(tmp_path):
+    def write(name):
+        with new_folder(tmp_path / "out") as part:
+            (part / "name").write_text(name)
+        return name
+
+    with ThreadPoolExecutor(2) as pool, claim(tmp_path / "out"):  # both wait before they begin
+        both = [pool.submit(write, name) for name in ("first", "second")]
+    refusals = [one.exception() for one in both]
+    [refused] = [one for one in refusals if one is not None]
+    assert isinstance(refused, InputError)
+    [written] = [one.result() for one in both if one.exception() is None]
+    assert (tmp_path / "out" / "name").read_text() == written
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_thread_that_another_process_keeps_out_leaves_its_turn(tmp_path):
+    with holder(tmp_path / "out") as other:
+
+        def refuse(_number):
+            with pytest.raises(BusyError, match=rf"process {other.pid} "), claim(tmp_path / "out"):
+                raise AssertionError("the block ran")
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(refuse, range(8)))
+        other.stdin.close()
+    with claim(tmp_path / "out"):
+        pass
+    assert (names(tmp_path), claims._TURNS) == ([], {})
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
@@ -256,7 +292,7 @@ def test_a_claim_that_can_not_be_made_leaves_no_lock(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "recover", fail)
     with pytest.raises(StorageError, match="input/output"), claim(tmp_path / "new" / "out"):
         raise AssertionError("the block ran")
-    assert (names(tmp_path), claims._HELD) == ([], {})
+    assert (names(tmp_path), claims._TURNS) == ([], {})
 
 
 def test_a_lock_that_its_holder_removed_is_made_again(tmp_path, monkeypatch):

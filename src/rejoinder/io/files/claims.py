@@ -22,31 +22,32 @@ from rejoinder.io.files.platform import process_description
 from rejoinder.io.files.storage import refused
 
 
-@dataclass
-class _Held:
-    """A lock that this process holds."""
+@dataclass(eq=False)
+class _Turn:
+    """A thread that claims an output, or waits until the threads before it have released it."""
 
-    handle: int | None
-    """The open lock file. The kernel unlocks it when the process ends."""
-    created: list[Path]
-    """Folders that were created to hold the output, the innermost first."""
+    thread: int
     users: int = 0
-    """Number of claims on the output in this process."""
-    writing: threading.Lock = field(default_factory=threading.Lock)
-    """Threads of this process share the file lock. With this lock they take turns."""
+    """Number of claims of this thread on the output."""
+    handle: int | None = None
+    """The open lock file. The kernel unlocks it when the process ends."""
+    created: list[Path] = field(default_factory=list)
+    """Folders that were created to hold the output, the innermost first."""
 
 
-_GUARD = threading.Lock()
-_HELD: dict[Path, _Held] = {}
+_GUARD = threading.Condition()
+_TURNS: dict[Path, list[_Turn]] = {}
+"""The threads of this process that claim an output. The first has its lock."""
 
 
 @contextmanager
 def claim(path: Path, *, inputs: Iterable[object] = ()) -> Iterator[None]:
-    """Locks an output file or folder against other processes while the block runs.
+    """Locks an output file or folder against others while the block runs.
 
     Claim an output before the work begins, to know that it can be written. Claims nest within a
-    process. If a killed process left a half-written output, that is removed, and what it was about
-    to replace is restored. Devices and pipes need no claim.
+    thread, and threads of one process wait for each other, so a thread must not wait for another
+    one that claims what it has claimed itself. If a killed process left a half-written output, that
+    is removed, and what it was about to replace is restored. Devices and pipes need no claim.
 
     Raises:
         InputError: one of the `inputs` would be replaced (`outputs.refuse_inputs`).
@@ -58,20 +59,30 @@ def claim(path: Path, *, inputs: Iterable[object] = ()) -> Iterator[None]:
     if is_device(path):
         yield
         return
-    held: _Held | None = None
+    turn = _Turn(threading.get_ident())
+    turns: list[_Turn] = []
     try:  # around all of it: a signal may end the process at any line
         with _GUARD:
-            held = _HELD.get(path) or _acquire(path)
-            held.users += 1
-            _HELD[path] = held
+            turns = _TURNS.setdefault(path, turns)
+            if turns and turns[0].thread == turn.thread:
+                turn = turns[0]
+            else:
+                turns.append(turn)
+            turn.users += 1
+            _GUARD.wait_for(lambda: turns[0] is turn)
+            if turn.handle is None:  # here, as a release may remove the folder of the lock
+                _acquire(path, turn)
         yield
     finally:
         with _GUARD:
-            if held is not None:
-                held.users -= 1
-                if held.users < 1:
-                    _HELD.pop(path, None)
-                    _release(companion(path, "lock"), held)
+            turn.users -= 1
+            if turn in turns and turn.users < 1:
+                if turns[0] is turn:
+                    _release(companion(path, "lock"), turn)
+                turns.remove(turn)
+                if not turns:
+                    _TURNS.pop(path, None)
+                _GUARD.notify_all()
 
 
 @contextmanager
@@ -96,7 +107,7 @@ def claim_output(
 def part_of(path: Path) -> Iterator[Path]:
     """Yields the path next to an output for its new content, and removes it when the block ends."""
     path = resolved(path)
-    with claim(path), _HELD[path].writing:
+    with claim(path):
         part = companion(path, "part")
         try:
             yield part
@@ -153,43 +164,38 @@ def _remove(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _acquire(path: Path) -> _Held:
-    held = _Held(None, [])
+def _acquire(path: Path, turn: _Turn) -> None:
     lock = companion(path, "lock")
     try:
-        held.created += [folder for folder in path.parents if not folder.exists()]
+        turn.created += [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        while held.handle is None:
-            held.handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-            if not _is_locked(held.handle):
-                holder = os.read(held.handle, 1000).decode("utf-8", "replace").strip()
+        while turn.handle is None:
+            turn.handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+            if not _is_locked(turn.handle):
+                holder = os.read(turn.handle, 1000).decode("utf-8", "replace").strip()
                 raise BusyError(
                     f"{path} is being written by another command ({holder or 'just begun'}); wait "
                     "for it to end, or name another output."
                 )
-            if not _is_at(lock, held.handle):
-                os.close(held.handle)  # its last holder removed it between the calls: try again
-                held.handle = None
-        os.ftruncate(held.handle, 0)
-        os.write(held.handle, process_description().encode("utf-8", "surrogateescape"))
+            if not _is_at(lock, turn.handle):
+                os.close(turn.handle)  # its last holder removed it between the calls: try again
+                turn.handle = None
+        os.ftruncate(turn.handle, 0)
+        os.write(turn.handle, process_description().encode("utf-8", "surrogateescape"))
         recover(path)
-        return held
-    except BaseException as error:  # also the exit that a signal raises
-        _release(lock, held)
-        if isinstance(error, OSError):
-            raise refused(path, error) from None
-        raise
+    except OSError as error:
+        raise refused(path, error) from None
 
 
-def _release(lock: Path, held: _Held) -> None:
+def _release(lock: Path, turn: _Turn) -> None:
     """Removes a lock file, unless another process holds it, and the folders made for its output."""
     with suppress(OSError):  # such as a folder that can't be written, or that was removed
-        if held.handle is None:  # a signal came before its number was returned
-            held.handle = os.open(lock, os.O_RDWR)
-        if _is_locked(held.handle) and _is_at(lock, held.handle):
+        if turn.handle is None:  # a signal came before its number was returned
+            turn.handle = os.open(lock, os.O_RDWR)
+        if _is_locked(turn.handle) and _is_at(lock, turn.handle):
             lock.unlink()
-        os.close(held.handle)
-    for folder in held.created:
+        os.close(turn.handle)
+    for folder in turn.created:
         try:
             folder.rmdir()
         except OSError:  # it is not empty
