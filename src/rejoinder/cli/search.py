@@ -126,7 +126,7 @@ def search(
             where=where_conditions(where or []), context=context or 0,
         )  # fmt: skip
         by_query = rescored(encoder, by_query)
-        note_read_as(encoder, wanted)
+        note_read_as(opened, wanted)
         if any(hit.about for hits in by_query for hit in hits):
             print_messages(
                 opened.find, wanted, by_query, score, marked=marked, context=bool(context)

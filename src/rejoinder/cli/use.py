@@ -27,6 +27,7 @@ from rejoinder.cli.output import (
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
+    from rejoinder.index.indexing import Index
     from rejoinder.inference.encoder import SentenceEncoder
 
 _LISTED = 5
@@ -242,9 +243,9 @@ def print_marked(
     print_rows(columns, rows)
 
 
-def note_read_as(encoder: "SentenceEncoder", texts: list[str]) -> None:
+def note_read_as(reader: "SentenceEncoder | Index", texts: list[str]) -> None:
     """Notes which words are read as others, such as misspelt ones."""
-    read = encoder.read_as(texts[: 2 * _READ])
+    read = reader.read_as(texts[: 2 * _READ])
     words = list(dict.fromkeys(f"{one} as {other}" for row in read for one, other in row.items()))
     if words:
         note(f"reads {', '.join(words[:_LISTED])}{', …' if len(words) > _LISTED else ''}")

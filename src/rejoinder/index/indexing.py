@@ -12,6 +12,7 @@ from rejoinder.index.given import GivenText, given_texts
 from rejoinder.index.hits import IndexHit
 from rejoinder.index.hybrid import Mode, check_mode
 from rejoinder.index.manifest import WEIGHT, IndexModel, Manifest
+from rejoinder.index.own_words import in_own_words
 from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.index.where import Where
 from rejoinder.inference import sentence_stream
@@ -168,11 +169,28 @@ class Index(TextIndex):
             MissingExtraError: the index is searched approximately, and FAISS is not installed.
         """
         check_mode(mode, weight)
-        embeddings = None if mode == "words" else self.encoder.encode(as_texts(queries)[0])
+        texts, _ = self._in_own_words(as_texts(queries)[0])
+        embeddings = None if mode == "words" else self.encoder.encode(texts)
         return self.best(
-            queries, embeddings, top_k, mode=mode, weight=weight, exact=exact, where=where,
+            texts, embeddings, top_k, mode=mode, weight=weight, exact=exact, where=where,
             context=context,
         )  # fmt: skip
+
+    def read_as(self, queries: Sentences) -> list[dict[str, str]]:
+        """Returns for each query the words that `search` reads as others, and those.
+
+        Words that are likely to be misspelt are read as words of the index, else as the model does.
+
+        Raises:
+            InputError: a query is not a string, or the index is damaged.
+        """
+        texts, own = self._in_own_words(as_texts(queries)[0])
+        rest = self.encoder.read_as(texts)
+        return [{**model, **words} for words, model in zip(own, rest, strict=True)]
+
+    def _in_own_words(self, queries: list[str]) -> tuple[list[str], list[dict[str, str]]]:
+        own = self.own_words(queries, getattr(self.encoder, "features", None))
+        return [in_own_words(*one) for one in zip(queries, own, strict=True)], own
 
     def add(
         self,

@@ -4,13 +4,14 @@ Words that are likely to be misspelt are read as a word of the index one error a
 model reads them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.inference.tokens import Located, located_tokens, read_tokens
+from rejoinder.inference.tokens import located_tokens, read_tokens
 from rejoinder.text.features import WordFeatures
+from rejoinder.text.normalize import find_tokens
 from rejoinder.text.readings import Mark, is_listed
 from rejoinder.text.spelling import RANK, Spelling
 
@@ -27,9 +28,13 @@ _OFTEN = 20
 def own_words(query: str, count: Count, features: WordFeatures) -> dict[str, str]:
     """Returns the words of a query that are likely to stand for words of an index, and those.
 
-    A word that the index has or English has stays (`text.readings`), unless people often misspell
+    A word that the index or English has stays (`text.readings`), unless people often misspell
     another so, which the index has far more often. A name stands for another name alone.
     """
+    index = features.vocabulary.index
+    tokens = [token[0] for token in find_tokens(features.normalize(query))]
+    if all(token in index and not is_listed(token) for token in tokens):
+        return {}
     doubted = features.doubted(query)
     read = {token.text: token.read_as for token in read_tokens(features, [query])[0]}
     words = [word for word in {**doubted, **read} if word in doubted or read.get(word)]
@@ -39,18 +44,26 @@ def own_words(query: str, count: Count, features: WordFeatures) -> dict[str, str
         if near is None or count([near])[0] <= _OFTEN * times or (times and not is_listed(word)):
             continue
         name = read.get(word) is None and doubted[word] is Mark.NAME
-        if not name or (len(word) >= _LONG and near not in features.vocabulary.index):
+        if not name or (len(word) >= _LONG and near not in index):
             found[word] = near
     return found
 
 
-def in_own_words(query: str, words: dict[str, str], features: WordFeatures) -> str:
-    """Returns a query with the words that stand for others in their place."""
+def in_own_words(query: str, words: Mapping[str, str]) -> str:
+    """Returns a query in which words are replaced. Capitals stay, which tell names.
+
+    >>> in_own_words("Is Kuberntes up?", {"kuberntes": "kubernetes"})
+    'Is Kubernetes up?'
+    """
     parts, last = list[str](), 0
-    found: list[Located] = located_tokens(query, features.normalize) if words else []
-    for word, start, stop in found:
+    for word, start, stop in located_tokens(query) if words else []:
         if word in words and start is not None and stop is not None:
-            parts += [query[last:start], words[word]]
+            written, right = query[start:stop], words[word]
+            if written[1:] != written[1:].lower():
+                right = right.upper()
+            elif written[0].isupper():
+                right = right.capitalize()
+            parts += [query[last:start], right]
             last = stop
     return "".join([*parts, query[last:]])
 

@@ -9,6 +9,7 @@ from rejoinder.index.context import Place
 from rejoinder.index.hits import IndexedText, IndexHit, unscored
 from rejoinder.index.hybrid import DEPTH, Mode, check_mode, fuse
 from rejoinder.index.manifest import FILE, Manifest
+from rejoinder.index.own_words import own_words
 from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts
 from rejoinder.index.state import State, check_segments, opened
 from rejoinder.index.summary import Summary, summary_of
@@ -16,6 +17,7 @@ from rejoinder.index.where import Where
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
 from rejoinder.io.files.states import stamp_of
 from rejoinder.protocols import Embeddings
+from rejoinder.text.features import WordFeatures
 
 T = TypeVar("T")
 _ATTEMPTS = 10
@@ -271,6 +273,20 @@ class IndexReader:
             return state.hits(found, context)
 
         return self._at_latest(read)
+
+    def own_words(self, queries: Sequence[str], features: object) -> list[dict[str, str]]:
+        """Returns for each query its words that stand for words of the index (`own_words`).
+
+        `features` are those of the model that the index was made with; only words have such.
+
+        Raises:
+            InputError: the index is damaged.
+        """
+        if not isinstance(features, WordFeatures):
+            return [{} for _ in queries]
+        return self._at_latest(
+            lambda state: [own_words(query, state.having, features) for query in queries]
+        )
 
     def check(self) -> None:
         """Compares every file with its SHA-256 from when it was written.

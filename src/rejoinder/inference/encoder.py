@@ -23,6 +23,7 @@ from rejoinder.models.layout import ENTAILMENT
 from rejoinder.models.remote import Progress
 from rejoinder.models.shipped import shipped_model
 from rejoinder.protocols import Embeddings
+from rejoinder.text.features import TextFeatures
 from rejoinder.text.normalize import same_words
 
 if TYPE_CHECKING:
@@ -141,6 +142,11 @@ class SentenceEncoder(Mining):
         return self.dim
 
     get_sentence_embedding_dimension = get_embedding_dimension
+
+    @property
+    def features(self) -> TextFeatures:
+        """What turns texts into the ids that the model reads."""
+        return self._model.features
 
     @property
     def on_too_long(self) -> OnTooLong:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError
 from rejoinder.index.folder import TextIndex
+from rejoinder.index.own_words import in_own_words
 from rejoinder.index.where import ConditionError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.scoring.opened import Scorer
@@ -217,6 +218,8 @@ class Service:
                 )
             find = partial(self._texts.nearest, await self.embed(queries))
         else:
+            words = await self.read_index(lambda index: index.own_words(queries, self._features))
+            queries = [in_own_words(*one) for one in zip(queries, words, strict=True)]
             mode = chosen.get("mode", "semantic")
             rows = None if mode == "words" else await self.embed(queries)
             find = partial(self._best, self._index, queries, rows, {**chosen, "mode": mode})
