@@ -25,11 +25,13 @@ _QUOTES = (
     ".yahoo_quoted, #divRplyFwdMsg, #divRplyFwdMsg ~ *, #appendonsend ~ *, .OutlookMessageHeader"
 )
 _ID = re.compile(r"<\s*([^<>\s]+)\s*>")
-_ENCODED = re.compile(r"(?:=\?[^?\s]+\?[bq]\?[^?\s]*\?=(?:\s+(?==\?))?)+", re.IGNORECASE)
-_ADDRESS = re.compile(r"\s*\"?(.*?)\"?\s*<([^<>]*)>")
-_NAME_AFTER = re.compile(r"\s*(.*?\S)\s*\((.+)\)\s*")
-_BY_LIST = re.compile(r"\s+via\s+\S.*$")
-_SUBJECT_MARKS = re.compile(r"(?:\s*(?:(?:re|aw|sv|antw?|rv|fwd?)(?:\[\d+\])?:|\[[^\]]*\]))+", re.I)
+_ENCODED = re.compile(r"(?:=\?[^?\s]+\?[bq]\?[^?\s]*\?=(?:\s+(?==\?))?){1,99}", re.IGNORECASE)
+_ADDRESS = re.compile(r'"?(.*?)"?(?<!\s)\s*<([^<>]*)>')
+_NAME_AFTER = re.compile(r"(?=.*\)\Z)(.*?\S)\s?\((.+)\)")
+_BY_LIST = re.compile(r"(?<!\s)\s+via\s+\S.*$")
+_SUBJECT_MARKS = re.compile(
+    r"(?:(?<!\s)\s*+(?:(?:re|aw|sv|antw?|rv|fwd?)(?:\[\d+\])?:|\[[^\[\]]*\]))++", re.IGNORECASE
+)
 _PROGRAM = re.compile(r"mailer-daemon|^postmaster|-owner$|-request$|-bounces$|^mailman$", re.I)
 _BOT = re.compile(r"(?:no|do.?not).?reply", re.IGNORECASE)
 _OTHER_THAN_ASCII = ("iso-2022", "hz", "utf-7", "utf7", "utf-16", "utf-32")
@@ -116,7 +118,7 @@ def _headers(mail: Mail) -> dict[str, str]:
 
 def _unfolded(value: str) -> str:
     text = " ".join(_decoded(value.encode("ascii", "surrogateescape"), "").split())
-    return _ENCODED.sub(_decoded_words, text) if "=?" in text else text
+    return " ".join(_ENCODED.sub(_decoded_words, text).split()) if "=?" in text else text
 
 
 def _decoded_words(words: re.Match[str]) -> str:

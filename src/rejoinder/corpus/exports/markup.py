@@ -11,7 +11,7 @@ from rejoinder.errors import require
 
 _BLOCKS = "p, div, br, li, tr, h1, h2, h3, h4, h5, h6, pre, blockquote, ul, ol, table, hr"
 _UNREAD = ("script", "style", "head", "template")
-_MARKS = re.compile(r"[*_`\[\]~<>\\|#&]|^\s*(?:[-+]|[0-9]+[.)])\s", re.MULTILINE)
+_MARKS = re.compile(r"[*_`\[\]~<>\\|#&]|^[^\S\n]*(?:[-+]|[0-9]+[.)])\s", re.MULTILINE)
 """Matches whatever could be a mark of Markdown."""
 _QUOTE_ENDS = re.compile(r"^( {0,3}>.*)\n(?! {0,3}>)", re.MULTILINE)
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")

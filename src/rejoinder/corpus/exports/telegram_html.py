@@ -18,7 +18,7 @@ _LARGEST = 1 << 26
 _MARK = b"<title>Exported Data</title>"
 _NUMBER = re.compile(r"go_to_message(\d+)")
 _PART = re.compile(r"messages(\d*)\.html")
-_VIA = re.compile(r"\s+via @\w+$")
+_VIA = re.compile(r"(?<!\s)\s+via @\w+$")
 _DATE = re.compile(r"(\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d)(?: UTC([+-]\d\d:?\d\d)?)?")
 
 
