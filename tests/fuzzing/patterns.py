@@ -78,9 +78,10 @@ def _used(file: Path) -> Iterator[Used]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in _METHODS and isinstance(node.value, ast.Name):
             methods.setdefault(node.value.id, set()).add(node.attr)
+    others = set().union(*(m for v, m in methods.items() if v != "re" and not isinstance(scope.get(v), re.Pattern)), set()) & _METHODS
     for variable, value in list(scope.items()):
         for n, pattern in enumerate(_patterns(value)):
-            ms = methods.get(variable) or {"finditer"}
+            ms = methods.get(variable) or others or {"finditer"}
             for m in ms:
                 yield Used(f"{name}.{variable}" + (f"[{n}]" if not isinstance(value, re.Pattern) else ""), pattern, m)
 
@@ -108,11 +109,11 @@ def texts_for(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
         for end in ("", "\0"):
             yield "", piece, end
     for piece in [*prefixes]:
-        for end in ("", "\0"):
+        for end in ("", "\0", " \0", "\n\0"):
             yield "", piece, end
-            yield "", piece + " ", end
+        yield "", piece + " ", "\0"
     for before, piece in pairs:
-        for end in _ENDS[:3]:
+        for end in ("\0", " \0", "\n\0"):
             yield before, piece, end
 
 

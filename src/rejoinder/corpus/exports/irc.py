@@ -18,7 +18,9 @@ from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.manifest import Malformed
 
-_ENDINGS = re.compile(r"(\.(log|txt|weechatlog|irclog|irc)){1,4}(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
+_ENDINGS = re.compile(
+    r"(\.(log|txt|weechatlog|irclog|irc)){1,4}(\.(gz|bz2|xz|zst))?$", re.IGNORECASE
+)
 _STAMP = re.compile(
     r"\s*(?:\[(?P<long>[^\]\d][^\]]{5,40})\] )?[\[(]?"
     r"(?:(?P<date>\d{4}-\d\d-\d\d)(?:[T ]|\] \[)|(?P<month>[A-Z][a-z]{2}) +(?P<day>\d\d?) )?"

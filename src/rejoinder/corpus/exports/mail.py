@@ -22,13 +22,15 @@ LARGEST = 1 << 24
 """What comes after so many bytes of a mail is attachments, and left out."""
 _QUOTES = (
     "blockquote, .gmail_quote, .gmail_signature, .gmail_attr, .moz-cite-prefix, .moz-signature, "
-    ".yahoo_quoted, #divRplyFwdMsg, #divRplyFwdMsg ~ *, #appendonsend ~ *, .OutlookMessageHeader"
+    ".yahoo_quoted, .OutlookMessageHeader"
 )
+_ANSWERED = "#divRplyFwdMsg, #appendonsend"
+"""Outlook writes the answered mail after these."""
 _ID = re.compile(r"<\s*([^<>\s]+)\s*>")
 _ENCODED = re.compile(r"(?:=\?[^?\s]+\?[bq]\?[^?\s]*\?=(?:\s+(?==\?))?){1,99}", re.IGNORECASE)
 _ADDRESS = re.compile(r'"?(.*?)"?(?<!\s)\s*<([^<>]*)>')
 _NAME_AFTER = re.compile(r"(?=.*\)\Z)(.*?\S)\s?\((.+)\)")
-_BY_LIST = re.compile(r"(?<!\s)\s+via\s+\S.*$")
+_BY_LIST = re.compile(r"(?<!\s)\s+via\s+\S.*")
 _SUBJECT_MARKS = re.compile(
     r"(?:(?<!\s)\s*+(?:(?:re|aw|sv|antw?|rv|fwd?)(?:\[\d+\])?:|\[[^\[\]]*\]))++", re.IGNORECASE
 )
@@ -204,5 +206,5 @@ def _body(part: Mail) -> str:
         content if isinstance(content, bytes) else b"", part.get_content_charset() or ""
     )
     if kind == "text/html":
-        return plain_text(text, without=_QUOTES)
+        return plain_text(text, without=_QUOTES, after=_ANSWERED)
     return text if kind in ("text/plain", "multipart/mixed") else ""

@@ -16,7 +16,8 @@ _WROTE = re.compile(rf"{_VERBS}(?=\W*+$)\W*?[:：]", re.IGNORECASE)
 _WROTE_THEN = re.compile(rf"{_VERBS}.{{0,80}}[:：]\W*+$", re.IGNORECASE)
 """or with a name, where it begins with a date."""
 _BY_ADDRESS = re.compile(
-    r"^(?>.*?(?:\S@\S|\w at \w+\.\w)).*[:：]\s*$|^(?:quoting|citando|zitat von)\b.*:\s*$", re.IGNORECASE
+    r"^(?>.*?(?:\S@\S|\w at \w+\.\w)).*[:：]\s*$|^(?:quoting|citando|zitat von)\b.*:\s*$",
+    re.IGNORECASE,
 )
 _BEGINS = re.compile(
     r"\s*(?:(?:on|at|in a message dated|am|le|el|il|em|op|den|dnia|w dniu|dne|pe|в)\b|"

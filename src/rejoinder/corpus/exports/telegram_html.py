@@ -7,9 +7,8 @@ from typing import Any
 
 from rejoinder.corpus.exports.base import Item, Message
 from rejoinder.corpus.exports.files import Files
-from rejoinder.corpus.exports.markup import plain_text
+from rejoinder.corpus.exports.markup import parsed, plain_text
 from rejoinder.corpus.exports.rows import FAULTS, no_message
-from rejoinder.errors import require
 
 _ENDING = ".html"
 _LOOKED_AT = 20
@@ -51,11 +50,8 @@ def _place(name: str) -> tuple[str, int]:
 
 
 def _page(files: Files, name: str) -> Iterator[Item]:
-    require("extract", "selectolax")
-    from selectolax.lexbor import LexborHTMLParser
-
     with files.open(name) as file:
-        tree = LexborHTMLParser(file.read(_LARGEST).decode("utf-8", "replace"))
+        tree = parsed(file.read(_LARGEST).decode("utf-8", "replace"))
     folder = name.rpartition("/")[0]
     chat = _text(tree, ".page_header .text") or folder or files.path.stem
     author = ""
