@@ -29,7 +29,8 @@ _FORWARDED = re.compile(
     r"\s*(?:-{2,}|_{2,}|\*{2,})\s*"
     r"(?:(?:begin )?(?:original|forwarded|weitergeleitete|ursprüngliche|urspr\S+gliche|message|"
     r"mensaje|messaggio|mensagem|oorspronkelijk|doorgestuurd|oprindelig|ursprungligt|opprinnelig|"
-    r"wiadomość|исходное|пересылаемое|özgün|orijinal|iletilen|původní|eredeti)\b)|\s*begin forwarded message:\s*$",
+    r"wiadomość|исходное|пересылаемое|özgün|orijinal|iletilen|původní|eredeti)\b)"
+    r"|\s*begin forwarded message:\s*$",
     re.IGNORECASE,
 )
 _SENDER = re.compile(

@@ -14,12 +14,16 @@ _BLOCKS = "p, div, br, li, tr, h1, h2, h3, h4, h5, h6, pre, blockquote, ul, ol, 
 _UNREAD = ("script", "style", "head", "template")
 _TAG = re.compile(r"<(/?)([A-Za-z][^\s/<>]*)")
 _EMPTY = "img"
-_NOT_DEEP = frozenset(
-    "area base body br caption col colgroup dd dt embed head hr html img input li link meta option "
-    "p param source tbody td tfoot th thead tr track wbr".split()
-)
+_NOT_DEEP = frozenset({
+    "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head",
+    "hr", "html", "img", "input", "li", "link", "meta", "option", "p", "param", "source",
+    "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+})  # fmt: skip
 """Elements that hold nothing, or that end where the next of them begins."""
-_STYLES = frozenset("a b big code em font i nobr s small strike strong tt u".split())
+_STYLES = frozenset({
+    "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt",
+    "u",
+})  # fmt: skip
 """Elements that a parser begins again in each block until they end."""
 _FEW, _DEEPEST, _MOST_STYLES = 1_000, 200, 8
 _MARKS = re.compile(r"[*_`\[\]~<>\\|#&]|^[^\S\n]*(?:[-+]|[0-9]+[.)])\s", re.MULTILINE)
