@@ -4,8 +4,10 @@ import base64
 import gzip
 import io
 import shutil
+import signal
 import tarfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -212,6 +214,40 @@ def test_texts_of_a_file_are_read(server, tmp_path):
     lines = b"line\n" * 3_000
     answer = sent(server, "../../lines.txt.gz", gzip.compress(lines)).json()
     assert (len(answer["texts"]), answer["more"]) == (2_048, True)
+
+
+HOSTILE = (
+    b"From: a@b.example\nDate: Fri, 1 Mar 2024 10:00:00 +0000\nContent-Type: text/html\n\n<p "
+    + b" ".join(b"a%d" % number for number in range(80_000))
+    + b">"
+)
+"""A mail whose HTML takes a parser a minute, in which no other thread of its process can work."""
+
+
+def test_a_file_that_takes_long_holds_up_nobody(server):
+    reader = server.service.files
+    reader.seconds, usual = 2, reader.seconds
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(sent, server, "a.eml", HOSTILE)
+            healthy = [server.client.get("/health").status_code]
+            while not answer.done():
+                healthy.append(server.client.get("/health").status_code)
+        assert answer.result().status_code == 422
+        assert "a.eml takes more than 2 seconds to read" in answer.result().json()["error"]
+        assert len(healthy) > 9
+        assert set(healthy) == {200}
+    finally:
+        reader.seconds = usual
+    assert sent(server, "a.txt", b"one\n").json()["texts"][0]["text"] == "one"
+
+
+def test_a_stopped_server_ends_the_process_that_reads():
+    with running(dan_model()) as server:
+        assert sent(server, "a.txt", b"one\n").status_code == 200
+        worker = server.service.files._worker
+        assert worker.poll() is None
+    assert worker.poll() == -signal.SIGKILL
 
 
 def bomb():

@@ -27,12 +27,17 @@ _COMMON = frozenset(_WORDS.split())
 """Words that do not say what a question is about."""
 _WORD = re.compile(r"[^\W_]+")
 _FEW = 2
-_QUESTION = re.compile(
-    r"(?:\A\s*(?:anyone|anybody|are|can|could|did|do|does|has|have|how|is|should|was|were|what|"
-    r"when|where|which|who|why|will|would)\b(?=.*\s\S+.*\s\S)|(?:\A|[.!?\n])\W*\w[^.!?\n]*\s\S[^.!?\n]*\s\S[^.!?\n]*\?)",
+_BEGINS = re.compile(
+    r"\s*(?:anyone|anybody|are|can|could|did|do|does|has|have|how|is|should|was|were|what|"
+    r"when|where|which|who|why|will|would)\b(?>.*?\s(?=\S))\S++.*?\s\S",
     re.IGNORECASE,
 )
-"""Matches an English text that begins as a question does, or has one of three words or more."""
+"""Matches an English text that begins as a question does, and has three words or more."""
+_ASKED = re.compile(
+    r"(?<![^.!?\n])[^\w.!?\n]*+(\w[^.!?\n]*+(?:(?:\n\S|(?<=\s)[.!?])[^.!?\n]*+){0,2})\?"
+)
+"""Matches what is asked, in up to three lines. Words such as `.py` do not end it."""
+_LEAST_WORDS = 3
 
 
 def asks(text: str) -> bool:
@@ -41,7 +46,9 @@ def asks(text: str) -> bool:
     >>> asks("How do I reset my password"), asks("It is late. Is the bus?"), asks("Really? I know.")
     (True, True, False)
     """
-    return bool(_QUESTION.search(text))
+    return _BEGINS.match(text) is not None or any(
+        len(found[1].split()) >= _LEAST_WORDS for found in _ASKED.finditer(text)
+    )
 
 
 def is_vague(question: str) -> bool:

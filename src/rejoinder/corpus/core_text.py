@@ -53,7 +53,8 @@ _BEFORE_LAST = re.compile(
 )
 """Matches what is between sentences."""
 _REACHED = re.compile(
-    r"\S+@\S+|\S+ at \w+\.\S+|(?:https?://|www\.)\S+|(?:\w+:? )?[+(]?\d[\d ()/.-]{5,}|[:;]-?[)D]"
+    r"(?>\S+?@)\S+|\S+ at \w+\.\S+|(?:https?://|www\.)\S+|(?:\w+:? )?[+(]?\d[\d ()/.-]{5,}"
+    r"|[:;]-?[)D]"
 )
 """Matches a line that says how to reach somebody."""
 _SIGNED_BELOW = re.compile(

@@ -198,7 +198,7 @@ def open_openai(name: str) -> RemoteEncoder:
         InputError: the name has another form, or the address is not valid.
         MissingExtraError: a package that asks is not installed.
     """
-    match = re.fullmatch(r"(.+?)@(https?://.+)", name)
+    match = re.fullmatch(r"(?>(.+?)@(?=https?://))(.+)", name)
     if match is None:
         raise InputError(
             "an encoder of OpenAI's interface is named openai:MODEL@URL, such as "

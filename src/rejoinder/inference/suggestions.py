@@ -25,7 +25,9 @@ NEIGHBOURS = 200
 SIMILARITY, FLOOR = 10.0, 0.5
 SAME = 0.8
 """Least cosine of two replies without names and numbers that say nearly the same."""
-_NAME = re.compile(r"(?<=[\w,;:] )(?!I\b)[A-ZÀ-ÖØ-ÞΆ-ΫЀ-Я][\w'’.-]*|\S*\d\S*")
+_NAME = re.compile(
+    r"(?<=[\w,;:] )(?!I\b)[A-ZÀ-ÖØ-ÞΆ-ΫЀ-Я][\w'’.-]*+(?:\S*?\d\S*)?|(?<!\S)\S*?\d\S*"
+)
 """Matches words with a capital within a sentence, which are names in most languages but German; and
 numbers."""
 _DIGIT = re.compile(r"\d")

@@ -20,7 +20,7 @@ from rejoinder.models.adaptation.linear import source_of
 
 _CARD = "MODEL_CARD.md"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
-_STATED = re.compile(r"""^(\w+): *["']?(.*?)["']? *$""", re.MULTILINE)
+_STATED = re.compile(r"""^(\w+): *+["']?(.*?)["']?(?<! ) *$""", re.MULTILINE)
 _OTHER_MODEL = Licence("see that model")
 LANGUAGE_NAMES = {
     "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fr": "French",

@@ -1,6 +1,7 @@
 """Creates the FastAPI app of a model."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -53,7 +54,13 @@ def create_app(
     service = Service(model, settings, texts, index, threads, scorer)
     service.explored = explored
 
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.files.close()
+
     app = FastAPI(
+        lifespan=lifespan,
         redirect_slashes=False,  # it would redirect to the Host that a stranger sent
         title="rejoinder",
         version=VERSION,

@@ -13,21 +13,21 @@ _BLOCKS = {
 }  # fmt: skip
 _NAMED = {"mention": "text", "emoji": "text", "status": "text", "inlineCard": "url"}
 """The attribute that has the text of a node, where it has no content."""
-_WITH_CONTENT = re.compile(r"\{(code|noformat)(?::[^}]*)?\}(.*?)\{\1\}", re.DOTALL)
+_WITH_CONTENT = re.compile(r"\{(code|noformat)(?::[^{}]*)?\}")
 _MARKS = [
     (re.compile(r"\{quote\}.*?(?:\{quote\}|\Z)", re.DOTALL), ""),
     (re.compile(r"^bq\. .*$", re.MULTILINE), ""),
-    (re.compile(r"\[~(?:accountid:)?([^\]\n]+)\]"), r"@\1"),
-    (re.compile(r"\[([^\]|\n]+)\|[^\]\n]+\]"), r"\1"),
-    (re.compile(r"\[((?:https?|mailto):[^\]\n]+)\]"), r"\1"),
+    (re.compile(r"\[~(?:accountid:)?([^\[\]\n]+)\]"), r"@\1"),
+    (re.compile(r"\[([^\[\]|\n]+)\|[^\[\]\n]+\]"), r"\1"),
+    (re.compile(r"\[((?:https?|mailto):[^\[\]\n]+)\]"), r"\1"),
     (re.compile(r"(?<!\S)![^!\n|]+\.\w{2,5}(?:\|[^!\n]*)?!"), ""),
-    (re.compile(r"\{(?:color|panel|anchor|section|column)(?::[^}\n]*)?\}"), ""),
+    (re.compile(r"\{(?:color|panel|anchor|section|column)(?::[^{}\n]*)?\}"), ""),
     (re.compile(r"^h[1-6]\. ", re.MULTILINE), ""),
     (re.compile(r"^[*#-]+ (?=\S)", re.MULTILINE), ""),
     (re.compile(r"^\|{1,2}|\|{1,2}[ \t\r]*$", re.MULTILINE), ""),
     (re.compile(r"(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![\w*])"), r"\1"),
     (re.compile(r"(?<![\w_])_(?=\S)([^_\n]+?)(?<=\S)_(?![\w_])"), r"\1"),
-    (re.compile(r"\{\{([^}\n]+)\}\}"), r"\1"),
+    (re.compile(r"\{\{((?:[^{}\n]|\{(?!\{))+)\}\}"), r"\1"),
 ]
 """Marks of the wiki, and what stays of them."""
 
@@ -68,16 +68,24 @@ def wiki_text(text: str) -> str:
     >>> wiki_text("{quote}So?{quote}\nh1. Yes\n* see [the *page*|https://example.org], [~ann]")
     'Yes\nsee the page, @ann'
     """
-    kept: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        kept.append(match[2])
-        return f"\0{len(kept) - 1}\0"
-
-    text = _WITH_CONTENT.sub(keep, text.replace("\0", "").replace("\r\n", "\n"))
+    text, kept = _without_content(text.replace("\0", "").replace("\r\n", "\n"))
     for mark, stays in _MARKS:
         text = mark.sub(stays, text)
     return _tidy(re.sub("\0(\\d+)\0", lambda match: kept[int(match[1])], text))
+
+
+def _without_content(text: str) -> tuple[str, list[str]]:
+    """Returns a text with numbers between NULs for what is kept as it is, and that."""
+    pieces, kept, end = list[str](), list[str](), 0
+    last = {mark: text.rfind(mark) for mark in ("{code}", "{noformat}")}
+    for begin in _WITH_CONTENT.finditer(text):
+        mark = f"{{{begin[1]}}}"
+        if begin.start() >= end and begin.end() <= last[mark]:
+            pieces += text[end : begin.start()], f"\0{len(kept)}\0"
+            end = text.index(mark, begin.end())
+            kept.append(text[begin.end() : end])
+            end += len(mark)
+    return "".join([*pieces, text[end:]]), kept
 
 
 def atlassian_text(body: Any, html: Any = None) -> str:

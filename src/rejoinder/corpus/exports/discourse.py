@@ -28,9 +28,10 @@ _LISTED = ("topic_list.topics.item", "topics.item", "", "item")
 _CATEGORIES = ("category_list.categories.item", "categories.item")
 _SMALL_ACTION, _WHISPER = 3, 4
 _QUOTES = "aside, blockquote, details.elided, .lightbox-wrapper .meta, .quote-controls"
-_QUOTED = re.compile(r'<aside\b[^>]*\bclass="quote\b[^>]*>|\[quote="[^"\]]*"\]')
+_QUOTED = re.compile(r'<aside\b([^<>]*)>|\[quote="[^"\]]*"\]')
+_OF_QUOTES = re.compile(r'\bclass="quote\b')
 _ORIGIN = re.compile(r'(?:data-|\b)(post|topic)(?:="|:) ?(\d+)')
-_QUOTE = re.compile(r"\[quote\b[^\]]*\](?:(?!\[quote\b).)*?\[/quote\]", re.DOTALL)
+_QUOTE_MARK = re.compile(r"\[(?:quote\b[^\[\]]*|/quote)\]")
 
 
 def _recognises(files: Files) -> bool:
@@ -127,8 +128,10 @@ def _answered(row: Mapping[str, Any], topic: str, place: int) -> int | None:
     if row.get("reply_to_post_number"):
         number = int(row["reply_to_post_number"])
         return number if number != place else None
-    for quote in _QUOTED.findall(row.get("cooked") or row.get("raw") or ""):
-        origin = dict(_ORIGIN.findall(quote))
+    for quote in _QUOTED.finditer(row.get("cooked") or row.get("raw") or ""):
+        if quote[1] is not None and not _OF_QUOTES.search(quote[1]):
+            continue
+        origin = dict(_ORIGIN.findall(quote[0]))
         if origin.get("topic") == topic and 0 < int(origin.get("post", 0)) < place:
             return int(origin["post"])
     return None
@@ -137,10 +140,26 @@ def _answered(row: Mapping[str, Any], topic: str, place: int) -> int | None:
 def _text(row: Mapping[str, Any]) -> str:
     if row.get("cooked"):
         return plain_text(row["cooked"], without=_QUOTES)
-    raw, quotes = row.get("raw") or "", 1
-    while quotes:  # those within others go first
-        raw, quotes = _QUOTE.subn("", raw)
-    return markdown_text(raw, html=True)
+    return markdown_text(_unquoted(row.get("raw") or ""), html=True)
+
+
+def _unquoted(text: str) -> str:
+    """Returns a text without its quotes, which may be within others.
+
+    >>> _unquoted("[quote]a [quote=b]c[/quote][/quote]d[/quote] [quote]e")
+    'd[/quote] [quote]e'
+    """
+    kept, begun, end = list[str](), list[int](), 0
+    for mark in _QUOTE_MARK.finditer(text):
+        kept.append(text[end : mark.start()])
+        end = mark.end()
+        if begun and mark[0] == "[/quote]":
+            del kept[begun.pop() :]
+            continue
+        if mark[0] != "[/quote]":
+            begun.append(len(kept))
+        kept.append(mark[0])
+    return "".join([*kept, text[end:]])
 
 
 DISCOURSE = ExportFormat(

@@ -18,7 +18,9 @@ from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.manifest import Malformed
 
-_ENDINGS = re.compile(r"(\.(log|txt|weechatlog|irclog|irc))+(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
+_ENDINGS = re.compile(
+    r"(\.(log|txt|weechatlog|irclog|irc)){1,4}(\.(gz|bz2|xz|zst))?$", re.IGNORECASE
+)
 _STAMP = re.compile(
     r"\s*(?:\[(?P<long>[^\]\d][^\]]{5,40})\] )?[\[(]?"
     r"(?:(?P<date>\d{4}-\d\d-\d\d)(?:[T ]|\] \[)|(?P<month>[A-Z][a-z]{2}) +(?P<day>\d\d?) )?"
@@ -26,7 +28,7 @@ _STAMP = re.compile(
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)? ?(?P<zone>[A-Z]{1,5}|[+-]\d\d:?\d\d)?[\])]?(?:[ \t]+|$)"
 )
 _MODES = "@+%&~! "
-_SPEECH = re.compile(rf"<[{_MODES}]*([^<>\t]{{1,64}}?)(?:>|&gt;)(?:[ \t](.*)|$)")
+_SPEECH = re.compile(rf"<[{_MODES}]{{0,8}}([^<>\t]{{1,64}}?)(?:>|&gt;)(?:[ \t](.*)|$)")
 _NEWS = re.compile(r"(?:\*{3,}|={3}|-!-|=!=|--[->]?|<--|->|<-|-\S+-|<\*[^<>\s]*>)(?:\s+(.*)|$)")
 """Marks what the server, the client, a bouncer or a service such as NickServ says."""
 _ACTION = re.compile(r"\*[ \t]+(\S+)(?:[ \t]+(.*)|$)")

@@ -22,14 +22,18 @@ LARGEST = 1 << 24
 """What comes after so many bytes of a mail is attachments, and left out."""
 _QUOTES = (
     "blockquote, .gmail_quote, .gmail_signature, .gmail_attr, .moz-cite-prefix, .moz-signature, "
-    ".yahoo_quoted, #divRplyFwdMsg, #divRplyFwdMsg ~ *, #appendonsend ~ *, .OutlookMessageHeader"
+    ".yahoo_quoted, .OutlookMessageHeader"
 )
+_ANSWERED = "#divRplyFwdMsg, #appendonsend"
+"""Outlook writes the answered mail after these."""
 _ID = re.compile(r"<\s*([^<>\s]+)\s*>")
-_ENCODED = re.compile(r"(?:=\?[^?\s]+\?[bq]\?[^?\s]*\?=(?:\s+(?==\?))?)+", re.IGNORECASE)
-_ADDRESS = re.compile(r"\s*\"?(.*?)\"?\s*<([^<>]*)>")
-_NAME_AFTER = re.compile(r"\s*(.*?\S)\s*\((.+)\)\s*")
-_BY_LIST = re.compile(r"\s+via\s+\S.*$")
-_SUBJECT_MARKS = re.compile(r"(?:\s*(?:(?:re|aw|sv|antw?|rv|fwd?)(?:\[\d+\])?:|\[[^\]]*\]))+", re.I)
+_ENCODED = re.compile(r"(?:=\?[^?\s]+\?[bq]\?[^?\s]*\?=(?:\s+(?==\?))?){1,99}", re.IGNORECASE)
+_ADDRESS = re.compile(r'"?(.*?)"?(?<!\s)\s*<([^<>]*)>')
+_NAME_AFTER = re.compile(r"(?=.*\)\Z)(.*?\S)\s?\((.+)\)")
+_BY_LIST = re.compile(r"(?<!\s)\s+via\s+\S.*")
+_SUBJECT_MARKS = re.compile(
+    r"(?:(?<!\s)\s*+(?:(?:re|aw|sv|antw?|rv|fwd?)(?:\[\d+\])?:|\[[^\[\]]*\]))++", re.IGNORECASE
+)
 _PROGRAM = re.compile(r"mailer-daemon|^postmaster|-owner$|-request$|-bounces$|^mailman$", re.I)
 _BOT = re.compile(r"(?:no|do.?not).?reply", re.IGNORECASE)
 _OTHER_THAN_ASCII = ("iso-2022", "hz", "utf-7", "utf7", "utf-16", "utf-32")
@@ -116,7 +120,7 @@ def _headers(mail: Mail) -> dict[str, str]:
 
 def _unfolded(value: str) -> str:
     text = " ".join(_decoded(value.encode("ascii", "surrogateescape"), "").split())
-    return _ENCODED.sub(_decoded_words, text) if "=?" in text else text
+    return " ".join(_ENCODED.sub(_decoded_words, text).split()) if "=?" in text else text
 
 
 def _decoded_words(words: re.Match[str]) -> str:
@@ -202,5 +206,5 @@ def _body(part: Mail) -> str:
         content if isinstance(content, bytes) else b"", part.get_content_charset() or ""
     )
     if kind == "text/html":
-        return plain_text(text, without=_QUOTES)
+        return plain_text(text, without=_QUOTES, after=_ANSWERED)
     return text if kind in ("text/plain", "multipart/mixed") else ""

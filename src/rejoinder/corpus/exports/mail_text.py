@@ -11,12 +11,13 @@ _VERBS = (
     r"scris|написал|написала|пишет|писал|написав|yazdı|έγραψε|viết|menulis|escrit|كتب|כתב)\b"
     r"|写道|書きました)"
 )
-_WROTE = re.compile(rf"{_VERBS}\W*[:：]\W*$", re.IGNORECASE)
+_WROTE = re.compile(rf"{_VERBS}(?=\W*+$)\W*?[:：]", re.IGNORECASE)
 """Matches a line that says who wrote the quote after it. It ends with the verb,"""
-_WROTE_THEN = re.compile(rf"{_VERBS}.{{0,80}}[:：]\W*$", re.IGNORECASE)
+_WROTE_THEN = re.compile(rf"{_VERBS}.{{0,80}}[:：]\W*+$", re.IGNORECASE)
 """or with a name, where it begins with a date."""
 _BY_ADDRESS = re.compile(
-    r"(?:\S@\S|\w at \w+\.\w).*[:：]\s*$|^(?:quoting|citando|zitat von)\b.*:\s*$", re.IGNORECASE
+    r"^(?>.*?(?:\S@\S|\w at \w+\.\w)).*[:：]\s*$|^(?:quoting|citando|zitat von)\b.*:\s*$",
+    re.IGNORECASE,
 )
 _BEGINS = re.compile(
     r"\s*(?:(?:on|at|in a message dated|am|le|el|il|em|op|den|dnia|w dniu|dne|pe|в)\b|"
@@ -28,8 +29,8 @@ _FORWARDED = re.compile(
     r"\s*(?:-{2,}|_{2,}|\*{2,})\s*"
     r"(?:(?:begin )?(?:original|forwarded|weitergeleitete|ursprüngliche|urspr\S+gliche|message|"
     r"mensaje|messaggio|mensagem|oorspronkelijk|doorgestuurd|oprindelig|ursprungligt|opprinnelig|"
-    r"wiadomość|исходное|пересылаемое|özgün|orijinal|iletilen|původní|eredeti)\b.*?)"
-    r"(?:-{2,}|_{2,}|\*{2,})?\s*$|\s*begin forwarded message:\s*$",
+    r"wiadomość|исходное|пересылаемое|özgün|orijinal|iletilen|původní|eredeti)\b)"
+    r"|\s*begin forwarded message:\s*$",
     re.IGNORECASE,
 )
 _SENDER = re.compile(
@@ -55,7 +56,9 @@ _ENDS = re.compile(
 )
 """Matches the first line of what is no longer the mail's text."""
 _RULE = re.compile(r"\s*[_=*-]{20,}\s*$")
-_FOOTER = re.compile(r"mailing list|unsubscribe|https?://\S*(?:listinfo|lists?[./])", re.IGNORECASE)
+_FOOTER = re.compile(
+    r"mailing list|unsubscribe|(?<!\S)(?>\S*?https?://)\S*?(?:listinfo|lists?[./])", re.IGNORECASE
+)
 _ARMOUR = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----$|Hash: SHA\d+$")
 _UNDERLINE = re.compile(r"\s*_{20,}\s*$")
 _LONGEST = 400
@@ -85,44 +88,46 @@ def written_text(text: str) -> str:
 
 def _end(lines: Sequence[str]) -> int:
     """Returns the number of lines before a signature, a footer, or the answered mail."""
+    last = max((number for number, line in enumerate(lines) if _QUOTED.match(line)), default=-1)
     for number, line in enumerate(lines):
         after = lines[number + 1 : number + 5]
         if _ENDS.match(line) or _FORWARDED.match(line):
             return number
-        if (line.rstrip() == "--" or _UNDERLINE.match(line)) and _is_short(lines[number:]):
+        if (line.rstrip() == "--" or _UNDERLINE.match(line)) and _is_short(lines, number):
             return number
         if _RULE.match(line) and any(map(_FOOTER.search, after)):
             return number
         if _SENDER.match(line) and any(map(_SENT.match, after[:2])):
             return number - (number > 0 and bool(_RULE.match(lines[number - 1])))
-        if _answers_all(lines, number):
+        if _answers_all(lines, number, last):
             return number
     return len(lines)
 
 
-def _is_short(lines: Sequence[str]) -> bool:
-    own = (line for line in lines if line.strip() and not _QUOTED.match(line))
+def _is_short(lines: Sequence[str], number: int) -> bool:
+    """Returns whether few lines from one on are the author's."""
+    rest = map(lines.__getitem__, range(number, len(lines)))
+    own = (line for line in rest if line.strip() and not _QUOTED.match(line))
     return len(list(islice(own, _LAST + 1))) <= _LAST
 
 
-def _answers_all(lines: Sequence[str], number: int) -> bool:
-    """Whether a line says who wrote the rest, which has no marks of quotes."""
+def _answers_all(lines: Sequence[str], number: int, last: int) -> bool:
+    """Whether a line says who wrote the rest, where no line after it is marked; one is the last."""
     if not _has_date(lines[number]):
         return False
     for length in (1, 2, 3):
         line = " ".join(lines[number : number + length])
         if len(line) <= _LONGEST and _WROTE_THEN.search(line):
-            return not any(map(_QUOTED.match, lines[number + length :]))
+            return last < number + length
     return False
 
 
 def _drop_attribution(kept: list[str]) -> None:
     """Removes the lines before a quote that say who wrote it."""
-    end = len(kept)
-    while end and not kept[end - 1].strip():
-        end -= 1
-    for start in range(max(0, end - 3), end):
-        if _names_author(kept[start:end]):
+    while kept and not kept[-1].strip():
+        kept.pop()
+    for start in range(max(0, len(kept) - 3), len(kept)):
+        if _names_author(kept[start:]):
             del kept[start:]
             return
 

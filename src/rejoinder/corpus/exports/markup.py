@@ -4,6 +4,7 @@
 """
 
 import re
+from collections import Counter
 from functools import cache
 from typing import Any
 
@@ -11,36 +12,85 @@ from rejoinder.errors import require
 
 _BLOCKS = "p, div, br, li, tr, h1, h2, h3, h4, h5, h6, pre, blockquote, ul, ol, table, hr"
 _UNREAD = ("script", "style", "head", "template")
-_MARKS = re.compile(r"[*_`\[\]~<>\\|#&]|^\s*(?:[-+]|[0-9]+[.)])\s", re.MULTILINE)
+_TAG = re.compile(r"<(/?)([A-Za-z][^\s/<>]*)")
+_EMPTY = "img"
+_NOT_DEEP = frozenset({
+    "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head",
+    "hr", "html", "img", "input", "li", "link", "meta", "option", "p", "param", "source",
+    "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+})  # fmt: skip
+"""Elements that hold nothing, or that end where the next of them begins."""
+_STYLES = frozenset({
+    "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt",
+    "u",
+})  # fmt: skip
+"""Elements that a parser begins again in each block until they end."""
+_FEW, _DEEPEST, _MOST_STYLES = 1_000, 200, 8
+_MARKS = re.compile(r"[*_`\[\]~<>\\|#&]|^[^\S\n]*(?:[-+]|[0-9]+[.)])\s", re.MULTILINE)
 """Matches whatever could be a mark of Markdown."""
 _QUOTE_ENDS = re.compile(r"^( {0,3}>.*)\n(?! {0,3}>)", re.MULTILINE)
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 
 
-def plain_text(html: str, without: str = "") -> str:
+def plain_text(html: str, without: str = "", after: str = "") -> str:
     r"""Returns the text of HTML, each block on a separate line.
 
-    `without` are CSS selectors of elements to leave out, such as quotes.
+    `without` are CSS selectors of elements to leave out, such as quotes, and `after` are those
+    after which, within the same element, nothing is read.
 
     >>> plain_text("<p>R&amp;D <a href='/x'>here</a>:</p><ul><li>one<li>two</ul>")
     'R&D here:\none\ntwo'
     """
     if "<" not in html and "&" not in html:
         return _tidy(html)
-    require("extract", "selectolax")
-    from selectolax.lexbor import LexborHTMLParser
-
-    tree = LexborHTMLParser(html)
+    tree = parsed(html)
     if tree.body is None:
         return ""
     tree.strip_tags(list(_UNREAD), recursive=True)
     if without:
         for node in tree.css(without):
             node.decompose()
+    if after and (node := tree.css_first(after)) is not None:
+        while (following := node.next) is not None:
+            following.remove()
     for node in tree.css(_BLOCKS):
         node.insert_before("\n")
         node.insert_after("\n")
     return _tidy(tree.body.text())
+
+
+def parsed(html: str) -> Any:
+    """Returns the tree of HTML as browsers make it, in a time that grows linearly with its size.
+
+    Elements within 200 others, and styles within eight others, hold no text: what they had is next
+    to them.
+    """
+    require("extract", "selectolax")
+    from selectolax.lexbor import LexborHTMLParser
+
+    return LexborHTMLParser(_flat(html) if html.count("<") > _FEW else html)
+
+
+def _flat(html: str) -> str:
+    """Gives elements that are too deep the name of one that holds nothing."""
+    pieces, end = list[str](), 0
+    within, styles, renamed = list[str](), list[str](), Counter[str]()
+    for tag in _TAG.finditer(html):
+        name = tag[2].lower()
+        if name in _NOT_DEEP:
+            continue
+        around, most = (styles, _MOST_STYLES) if name in _STYLES else (within, _DEEPEST)
+        if not tag[1] and len(around) < most:
+            around.append(name)
+        elif tag[1] and not renamed[name]:
+            if name in around:
+                while around.pop() != name:
+                    pass
+        else:
+            renamed[name] += -1 if tag[1] else 1
+            pieces.append(f"{html[end : tag.start()]}<{tag[1]}{_EMPTY}")
+            end = tag.end()
+    return "".join([*pieces, html[end:]])
 
 
 def markdown_text(text: str, *, html: bool = False) -> str:

@@ -76,10 +76,15 @@ _MASKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         "[email]",
     ),
     (
+        # a token of JWT, which may begin within words
+        re.compile(r"(?<![\w-])((?>[\w-]*?\b(?=eyJ)))eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*\b"),
+        r"\1[key]",
+    ),
+    (
         re.compile(
             r"\b(?:AKIA[0-9A-Z]{16}|gh[pousr]_\w{36,}|github_pat_\w{22,}|glpat-[\w-]{20,}"
             r"|xox[abprs]-[\w-]{10,}|[sr]k_(?:live|test)_\w{16,}|sk-[\w-]{20,}|AIza[\w-]{35}"
-            r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|[0-9a-fA-F]{32,})\b"
+            r"|[0-9a-fA-F]{32,})\b"
         ),
         "[key]",
     ),

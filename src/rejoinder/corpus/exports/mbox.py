@@ -13,7 +13,7 @@ from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.mail import HEADER, LARGEST, Mails
 
 _BEGINS = re.compile(rb"(?:\A|\n)From [^\n]*\n>?[!-9;-~]+:[ \t\r\n]")
-_DATE = re.compile(rb"\w{3},? +(?:\w{3} +\d+|\d+ +\w{3}) .*\d\d:\d\d.*")
+_DATE = re.compile(rb"\w{3},? {1,3}(?:\w{3} {1,3}\d\d?|\d\d? {1,3}\w{3}) .{0,40}\d\d:\d\d.*")
 _ESCAPED = re.compile(rb">+From ")
 _MONTH = re.compile(r"\d{4}-?(?:[A-Z][a-z]+|\d\d|q[1-4])?")
 """Matches the names of files that archives write for a month, a quarter or a year."""

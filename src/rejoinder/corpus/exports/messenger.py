@@ -30,7 +30,7 @@ _NEWS = re.compile(
     r"(?:sent an attachment|unsent a message|joined the (?:call|video chat)|"
     r"(?:sent|shared) a (?:photo|video|sticker|GIF|voice message|link|post|reel|story)|"
     r"(?:named|left|created) the group[^\n]*|(?:added|removed) [^\n]+ (?:to|from) the group|"
-    r"(?:started|missed) an? [^\n]*(?:call|video chat)[^\n]*|(?:changed|set) the "
+    r"(?:started|missed) an? (?>[^\n]*?(?:call|video chat))[^\n]*|(?:changed|set) the "
     r"(?:theme|chat theme|group photo|nickname|emoji|quick reaction)[^\n]*)\.?"
 )
 """Matches what they write after a person's name as if the person had, in English."""

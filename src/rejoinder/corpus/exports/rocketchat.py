@@ -30,7 +30,7 @@ _DUMP = re.compile(r"(?:.*/)?(rocketchat_message|rocketchat_room|users)\.bson(?:
 _PRIVATE = ("d", "p")
 """Types of direct and private rooms."""
 _ENCRYPTED = "e2e"
-_QUOTE = re.compile(r"\[\s*\]\([^\s)]*[?&]msg=(\w+)[^\s)]*\)\s*")
+_QUOTE = re.compile(r"\[\s*\]\((?>[^\s()\[\]]*?[?&]msg=)(\w++)[^\s()\[\]]*\)\s*")
 """Matches the link without words by which a message quotes another."""
 
 _Rows = Iterator[tuple[str, int, Any]]

@@ -196,7 +196,9 @@ def seconds(value: Any) -> float | None:
         if not math.isfinite(value):
             raise ValueError(f"{value} is not a time")
         return float(value)
-    when = datetime.fromisoformat(re.sub(r"\s+(?=[+-]|UTC)", "", value).replace("UTC", "+00:00"))
+    when = datetime.fromisoformat(
+        re.sub(r"(?<!\s)\s+(?=[+-]|UTC)", "", value).replace("UTC", "+00:00")
+    )
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 

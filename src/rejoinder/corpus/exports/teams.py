@@ -32,7 +32,8 @@ _MESSAGE = (
 )
 _NAMED = ({"Id", "DisplayName"}, {"id", "displayName"}, {"GroupsId", "Name"})
 """Keys of channels, people and teams."""
-_EMOJI = re.compile(r'<emoji\b[^>]*\balt="([^"]*)"[^>]*>(?:</emoji>)?')
+_EMOJI = re.compile(r'<emoji\b((?:[^<>"]|"[^"<]*")*+)>(?:</emoji>)?')
+_ALT = re.compile(r'\balt="([^"]*)"')
 _QUOTES = "blockquote, attachment"
 _QUOTED = "messageReference"
 
@@ -132,11 +133,16 @@ def _quoted(row: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _emoji(tag: re.Match[str]) -> str:
+    alt = _ALT.search(tag[1])
+    return alt[1] if alt else tag[0]
+
+
 def _text(row: Mapping[str, Any]) -> str:
     body = _get(row, "Body") or {}
     content, subject = _get(body, "Content") or "", _get(row, "Subject") or ""
     if _get(body, "ContentType") != "text":
-        content = plain_text(_EMOJI.sub(r"\1", content), without=_QUOTES)
+        content = plain_text(_EMOJI.sub(_emoji, content), without=_QUOTES)
     return f"{subject}\n{content}".strip()
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from rejoinder.corpus.exports.base import Item, Message
 from rejoinder.corpus.exports.files import Files
-from rejoinder.corpus.exports.markup import plain_text
+from rejoinder.corpus.exports.markup import parsed, plain_text
 from rejoinder.corpus.exports.rows import FAULTS, no_message
-from rejoinder.errors import require
 
 _ENDING = ".html"
 _LOOKED_AT = 20
@@ -18,7 +17,7 @@ _LARGEST = 1 << 26
 _MARK = b"<title>Exported Data</title>"
 _NUMBER = re.compile(r"go_to_message(\d+)")
 _PART = re.compile(r"messages(\d*)\.html")
-_VIA = re.compile(r"\s+via @\w+$")
+_VIA = re.compile(r"(?<!\s)\s+via @\w+$")
 _DATE = re.compile(r"(\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d)(?: UTC([+-]\d\d:?\d\d)?)?")
 
 
@@ -51,11 +50,8 @@ def _place(name: str) -> tuple[str, int]:
 
 
 def _page(files: Files, name: str) -> Iterator[Item]:
-    require("extract", "selectolax")
-    from selectolax.lexbor import LexborHTMLParser
-
     with files.open(name) as file:
-        tree = LexborHTMLParser(file.read(_LARGEST).decode("utf-8", "replace"))
+        tree = parsed(file.read(_LARGEST).decode("utf-8", "replace"))
     folder = name.rpartition("/")[0]
     chat = _text(tree, ".page_header .text") or folder or files.path.stem
     author = ""

@@ -13,7 +13,7 @@ from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.manifest import Malformed
 
-_UNSEEN = "[\u200e\u200f\u202a-\u202e\ufeff]*"
+_UNSEEN = "[\u200e\u200f\u202a-\u202e\ufeff]*+"
 _HEADER = re.compile(
     rf"{_UNSEEN}\[?{_UNSEEN}(\d{{1,4}}){_UNSEEN}([./年년-])\s?(\d{{1,2}}){_UNSEEN}[./月월-]\s?"
     r"(\d{1,4})"
@@ -37,7 +37,7 @@ _MARKS = "\u200e\u200f\ufeff \t\n"
 _INVISIBLE = ("\u200e", "\u200f")
 """Begins what WhatsApp itself writes on iPhones, such as `image omitted`."""
 _NOTICE = "end-to-end encrypted"
-_EDITED = re.compile(r"\s*(?:\u200e<[^<>:]*>|<This message was edited>)$")
+_EDITED = re.compile(r"(?<!\s)\s*+(?:\u200e<[^<>:]*>|<This message was edited>)$")
 _OMITTED = re.compile(r"<[^<>]*>")
 _ATTACHED = re.compile(
     r"\A(?:\u200e[^\n/]+\.\w{2,5} \([^()\n]+\)|[^\n/]+\.\w{2,5} \((?:file attached|Datei angehängt"

@@ -31,7 +31,8 @@ _PERSON, _CHANNEL = 1, 2
 """Types of recipients; others are groups of people."""
 _ANSWERS = re.compile(r"\A@_\*\*[^*\n]+\*\* \[[^\]\n]*\]\([^\s)]*/near/(\d+)\)[^\n]*\n")
 """Matches what "quote and reply" writes before the quote."""
-_QUOTE = re.compile(r"^(`{3,}|~{3,})[ \t]*quote[ \t]*\n.*?^\1[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_QUOTE = re.compile(r"(`{3,}|~{3,})[ \t]*quote[ \t]*")
+"""Matches the line above a quote, which ends with a line of the same signs."""
 _MENTION = re.compile(r"([@#])_?\*{1,2}([^*|\n]+)(?:\|\d+)?\*{1,2}")
 _COMMAND = re.compile(r"\A/(?:me|poll|todo)\s")
 
@@ -123,8 +124,22 @@ def _text(content: str) -> str:
     >>> _text(said + "@**Ann|8**, see #**help** and **this**")
     '@Ann, see #help and this'
     """
-    text = _QUOTE.sub("", _COMMAND.sub("", _ANSWERS.sub("", content)))
+    text = _unquoted(_COMMAND.sub("", _ANSWERS.sub("", content)))
     return markdown_text(_MENTION.sub(r"\1\2", text))
+
+
+def _unquoted(text: str) -> str:
+    lines = [line.rstrip(" \t") for line in text.split("\n")]
+    last = {line: number for number, line in enumerate(lines)}
+    kept, end = list[str](), ""
+    for number, line in enumerate(text.split("\n")):
+        if end:
+            end = "" if lines[number] == end else end
+        elif (begin := _QUOTE.fullmatch(line)) and last.get(begin[1], 0) > number:
+            end = begin[1]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 ZULIP = ExportFormat(

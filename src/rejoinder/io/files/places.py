@@ -18,7 +18,7 @@ Place = Path | Address
 
 _ADDRESS = re.compile(
     # a question mark is a wildcard unless settings follow
-    r"([A-Za-z][A-Za-z0-9+.-]+)://([^/?]*)/*(.*?)(?:\?(\w+=[^/&]*(?:&\w+=[^/&]*)*))?"
+    r"([A-Za-z][A-Za-z0-9+.-]+)://([^/?]*)/*+(.*?)(?:\?(\w+=[^/&?]*(?:&\w+=[^/&?]*)*))?"
 )
 _SHORTENED = re.compile(rf"({'|'.join(SCHEMES)}):/(?=[^/])")
 _COPY_BYTES = 8 << 20

@@ -103,4 +103,4 @@ def _cause(said: str, store: str) -> str:
         )
     if "libjvm" in said or "libhdfs" in said:
         return "HDFS needs Java and Hadoop on this machine (JAVA_HOME, HADOOP_HOME, CLASSPATH)"
-    return re.sub(r"\s*\(Request ID: .*", "", said.split("\n")[0]).rstrip(". ")[:300]
+    return re.sub(r"(?<!\s)\s*+\(Request ID: .*", "", said.split("\n")[0]).rstrip(". ")[:300]

@@ -12,7 +12,7 @@ from rejoinder.io.formats.line_blocks import LONGEST_LINE, line_blocks
 _SNIFFED = 1 << 14
 """Characters by which a document is known."""
 _DOCUMENTS = (
-    (re.compile(r"From \S+.*\n(?:[>\w-]+:|\s)"), "a mailbox (mbox)"),
+    (re.compile(r"From \S.*\n(?:[>\w-]+:|\s)"), "a mailbox (mbox)"),
     (re.compile(r"\s*<(?:!doctype|html|\?xml)\b", re.IGNORECASE), "HTML or XML"),
     (re.compile(r"%PDF-"), "a PDF document"),
 )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rejoinder.errors import InputError, ModelError, RejoinderError, StorageError
 
 _KINDS = {kind.__name__: kind for kind in (InputError, ModelError, StorageError)}
-_MARKED = re.compile(r"rejoinder-error(\[.*?\])rejoinder-error")
+_MARKED = re.compile(r"rejoinder-error(\[[^\[\]]*\])rejoinder-error")
 
 
 @contextmanager

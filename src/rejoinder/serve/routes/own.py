@@ -13,8 +13,8 @@ from rejoinder.inference.tokens import Token
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures
+from rejoinder.serve.file_worker import SentTexts
 from rejoinder.serve.searched import ExplainedHit, MessageHit
-from rejoinder.serve.sent_files import SentTexts
 from rejoinder.serve.service import service_of
 
 router = APIRouter(tags=["rejoinder"], responses=failures(TeiError))
@@ -91,7 +91,8 @@ class SentFile(RequestBody):
 @router.post("/texts", response_model=SentTexts)
 async def texts(request: Request, body: SentFile) -> Response:
     """Read the texts of a file: its lines or rows, or the messages of an export."""
-    return json_response(await service_of(request).files.read(body.name, body.content))
+    content = await service_of(request).files.read(body.name, body.content)
+    return Response(content, media_type="application/json")
 
 
 class Explain(RequestBody):
