@@ -1,0 +1,130 @@
+"""`State`: an index as one change left it. It stays whole while others change the index."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from rejoinder.errors import InputError
+from rejoinder.index.by_words import search_by_words
+from rejoinder.index.context import Place
+from rejoinder.index.fields import refuse_unmet
+from rejoinder.index.hits import Found, IndexHit, hits_of
+from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
+from rejoinder.index.nearest import search_segments
+from rejoinder.index.segment import Absent, Segment, places_of
+from rejoinder.index.where import ConditionError, Where, conditions_of
+from rejoinder.inference.inputs import whole_number
+from rejoinder.io.files.hashed import check_file
+from rejoinder.io.files.states import Stamp, read_one_state, stamp_of
+from rejoinder.io.files.storage import lacks_memory
+from rejoinder.protocols import Embeddings
+
+
+@dataclass(frozen=True)
+class State:
+    """The manifest of an index, and its segments, which are mapped into memory."""
+
+    stamp: Stamp | None
+    """Of the manifest's file."""
+    manifest: Manifest
+    segments: Sequence[Segment]
+
+    def __len__(self) -> int:
+        return sum(entry.count for entry in self.manifest.segments)
+
+    def places(self, ids: Sequence[str]) -> list[Place | None]:
+        """Returns for each id its segment and row; None if the index lacks it."""
+        return places_of(self.segments, ids)
+
+    def texts(self, places: Sequence[Place]) -> list[str]:
+        """Returns the texts at some places."""
+        return [self.segments[part].texts[row] for part, row in places]
+
+    def embeddings(self, places: Sequence[Place]) -> Embeddings:
+        """Returns the (N, D) float32 embeddings of the texts at some places."""
+        rows = [self.segments[part].embeddings[[row]] for part, row in places]
+        return np.concatenate([np.empty((0, self.manifest.dim)), *rows]).astype(np.float32)
+
+    def nearest(
+        self, queries: Embeddings, top_k: int, where: Where | None, *, exact: bool
+    ) -> list[Found]:
+        """Returns for each query the nearest texts by cosine; see `IndexReader.nearest`."""
+        absent = self._absent(where)
+        exact = exact or bool(where)
+        return search_segments(self.segments, queries, top_k, absent=absent, exact=exact)
+
+    def matching(self, queries: Sequence[str], top_k: int, where: Where | None) -> list[Found]:
+        """Returns for each query the texts with the highest BM25; see `IndexReader.matching`."""
+        return search_by_words(self.segments, queries, top_k, self._absent(where))
+
+    def hits(self, found: Sequence[Found], context: int) -> list[list[IndexHit]]:
+        """Returns what was found, with messages around it.
+
+        Raises:
+            InputError: `context` is not a whole number.
+            ConditionError: the texts are not messages.
+        """
+        if context != 0:
+            context = whole_number("context", context)
+            if len(self) and all(segment.fields is None for segment in self.segments):
+                raise ConditionError(
+                    "context: the texts of the index are not messages of an export, and have no "
+                    "others around them."
+                )
+        return hits_of(self.segments, found, context)
+
+    def _absent(self, where: Where | None) -> list[Absent]:
+        """Returns the texts of each segment that a search does not find.
+
+        Raises:
+            InputError: a condition is not valid, or no text has its field or one of its values.
+        """
+        if not where:
+            return [segment.absent() for segment in self.segments]
+        conditions = conditions_of(where)
+        fields = [segment.fields for segment in self.segments if segment.fields is not None]
+        refuse_unmet(conditions, fields)
+        return [segment.absent(conditions) for segment in self.segments]
+
+
+def opened(folder: Path, before: State | None = None) -> State:
+    """Opens the latest state of an index; another process may be changing it.
+
+    Segments that are also in the state `before` are not opened again.
+
+    Raises:
+        InputError: the folder is not an index, or a file is missing or has another size.
+    """
+    return read_one_state(folder / FILE, partial(_read, folder, before))
+
+
+def _read(folder: Path, before: State | None) -> State:
+    known = {} if before is None else {one.entry.name: one for one in before.segments}
+    try:
+        stamp = stamp_of(folder / FILE)
+        manifest = read_manifest(folder)
+        segments = [
+            same
+            if (same := known.get(entry.name)) is not None and same.entry == entry
+            else Segment(folder, entry, manifest)
+            for entry in manifest.segments
+        ]
+    except OSError as error:  # another process just removed it
+        if lacks_memory(error):
+            raise
+        raise InputError(f"{folder} can't be read: {error.strerror or error}.") from None
+    return State(stamp, manifest, segments)
+
+
+def check_segments(folder: Path, entries: Iterable[SegmentFacts]) -> None:
+    """Compares every file of segments with its SHA-256 from when it was written.
+
+    Raises:
+        InputError: a file has changed.
+    """
+    for entry in entries:
+        for name, facts in entry.files.items():
+            check_file(folder / entry.name / name, facts, InputError, REMEDY)
