@@ -7,6 +7,11 @@ import tomllib
 from pathlib import Path
 from subprocess import run
 
+import numpy as np
+import pytest
+
+from rejoinder.kernels import kernel
+
 ROOT = Path(__file__).parents[1]
 HEADERS = "src/kernels"
 
@@ -28,3 +33,116 @@ def test_the_environment_leaves_them_out():
     environment = {**os.environ, "REJOINDER_NATIVE": "0"}
     done = run([sys.executable, "-c", ask], env=environment, capture_output=True, check=True)
     assert done.stdout.split() == [b"None"]
+
+
+HUGE = 1 << 62
+"""A width whose size in bytes is 0 in 64 bits."""
+NO_COLUMNS = {
+    "empty": [],
+    "beyond the content": [0, 1 << 40],
+    "far beyond": [0, (1 << 63) - 1],
+    "before the content": [-1, 2],
+    "descending": [0, 2, 1],
+}
+
+
+@pytest.mark.parametrize("ends", NO_COLUMNS.values(), ids=NO_COLUMNS)
+@pytest.mark.parametrize("name", ["gather", "hashes", "order_in_runs", "text_facts"])
+def test_columns_whose_ends_are_wrong_are_refused(name, ends):
+    native = kernel("corpus.reading._strings")
+    if native is None:
+        pytest.skip("the kernel was not built")
+    content, ends = b"abc", np.array(ends, np.int64)
+    rows = np.arange(max(len(ends) - 1, 1), dtype=np.uint32)
+    arguments = {
+        "gather": ([(content, ends)], np.zeros_like(rows), rows, ""),
+        "hashes": ([(content, ends)], ""),
+        "order_in_runs": ([(content, ends)], np.array([0, len(ends) - 1])),
+        "text_facts": (content, ends, bytes(0x200000 // 8)),
+    }
+    with pytest.raises((ValueError, IndexError), match="column"):
+        getattr(native, name)(*arguments[name])
+
+
+@pytest.mark.parametrize("cut", range(1, 8))
+def test_ends_that_are_cut_are_refused(cut):
+    native = kernel("corpus.reading._strings")
+    if native is None:
+        pytest.skip("the kernel was not built")
+    ends = np.array([0, 1, 2]).tobytes()[:-cut]
+    for call in (
+        lambda: native.hashes([(b"ab", ends)], ""),
+        lambda: native.order_in_runs([(b"ab", ends)], np.array([0, 1])),
+        lambda: native.text_facts(b"ab", ends, bytes(0x200000 // 8)),
+    ):
+        with pytest.raises(ValueError, match="column"):
+            call()
+
+
+def floats(*shape):
+    return np.ones(shape, np.float32)
+
+
+def best(top_k, queries):
+    """A search for no words among two texts."""
+    none, begins = np.empty(0), np.zeros(queries + 1, np.int64)
+    return (
+        top_k, None, b"", b"", floats(2), np.zeros(1, np.int64), b"", b"", none, none, begins, none,
+        none, bytearray(4), bytearray(4), bytearray(8 * queries),
+    )  # fmt: skip
+
+
+def softmax(columns, own, rows=1):
+    one, flags = floats(rows), bytearray(rows)
+    scores = floats(rows * (columns if columns < HUGE else 0))
+    return (
+        0,
+        1,
+        columns,
+        own,
+        1.0,
+        scores,
+        b"",
+        scores.copy(),
+        one,
+        one.copy(),
+        flags,
+        b"",
+        b"",
+        bytearray(),
+    )
+
+
+def sums(width, out):
+    offsets = np.zeros(2, np.int64)
+    return 0, 1, width, b"", np.empty(0, np.int64), offsets, out
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "arguments"),
+    [
+        ("index._matches", "best", best(HUGE, 1)),
+        ("index._matches", "best", best(HUGE, 4)),
+        ("index._matches", "best", best(-1, 1)),
+        ("training.losses._softmax", "softmax", softmax(HUGE, 0)),
+        ("training.losses._softmax", "softmax", softmax(HUGE, 0, rows=4)),
+        ("training.losses._softmax", "softmax", softmax(3, (1 << 63) - 1)),
+        ("training.losses._softmax", "softmax", softmax(3, 2, rows=2)),
+        ("training.losses._softmax", "log_sums", (0, 1, HUGE, 1.0, b"", bytearray(), b"", b"")),
+        ("training.losses._softmax", "log_sums", (0, 1, HUGE, 1.0, b"", bytearray(4), b"", b"")),
+        ("encoders.nn._rows", "sum_rows", sums(HUGE, bytearray())),
+        ("encoders.nn._rows", "sum_rows", sums(HUGE // 2, bytearray())),
+        ("encoders.nn._rows", "sum_rows", sums(3, bytearray(8))),
+        (
+            "encoders.nn._rows",
+            "move_rows",
+            (0, 1, HUGE, *sums(1, None)[3:6], bytearray(), np.zeros(1, np.int64), bytearray(), 1.0, 1.0),
+        ),
+    ],
+)  # fmt: skip
+def test_numbers_that_do_not_fit_arrays_are_refused(module, name, arguments):
+    native = kernel(module)
+    if native is None:
+        pytest.skip("the kernel was not built")
+    with pytest.raises(ValueError, match="do not belong together"):
+        getattr(native, name)(*arguments)

@@ -1,4 +1,4 @@
-"""The commands of `benchmarks/faults.py`, and what they read."""
+"""The commands of `benchmarks/faults.py`, and what they read; `benchmarks/changes.py`."""
 
 import sys
 from dataclasses import dataclass
@@ -19,13 +19,23 @@ class Prepared:
     base: Path
 
 
+def benchmark(name: str) -> ModuleType:
+    spec = spec_from_file_location(f"{name}_benchmark", BENCHMARKS / f"{name}.py")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def changes() -> ModuleType:
+    return benchmark("changes")
+
+
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     """A dump, pairs, a run, models, labelled data and indexes."""
-    spec = spec_from_file_location("faults_benchmark", BENCHMARKS / "faults.py")
-    faults = module_from_spec(spec)
-    sys.modules[spec.name] = faults  # dataclasses look their module up
-    spec.loader.exec_module(faults)
+    faults = benchmark("faults")
     base = tmp_path_factory.mktemp("faults").resolve()
     faults.prepare(base)
     return Prepared(faults, base)

@@ -231,7 +231,7 @@ static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Queries all = {words.buf, slots.buf, begins.buf, weights.buf, rests.buf, begins.len / 8 - 1, top_k, out_rows.buf,
                    out_scores.buf, out_sizes.buf};
     int64_t hits = top_k * all.queries;
-    int fits = top_k > 0 && (!absent.buf || absent.len == texts) && (count_bytes == 1 || count_bytes == 2 || count_bytes == 4) &&
+    int fits = top_k > 0 && (all.queries < 1 || top_k <= out_rows.len / 4) && (!absent.buf || absent.len == texts) && (count_bytes == 1 || count_bytes == 2 || count_bytes == 4) &&
                counts.len == pairs * count_bytes && bytes.len == pairs &&
                texts <= UINT32_MAX - RANGE && offsets.len >= 8 && all.queries >= 0 &&
                columns.len % (texts + !texts) == 0 && slots.len == total * 8 && weights.len == total * 8 && rests.len == total * 8 && out_rows.len == hits * 4 &&

@@ -53,6 +53,19 @@ class WordQueries:
         return len(self.begins) - 1
 
 
+class _Shares:
+    """What words add to the scores of texts, by the mean length of a text in the index."""
+
+    def __init__(self, words: Words, frequent: int, mean: float) -> None:
+        self.mean = mean
+        self.slack: Scores = (K1 * (1 - B + B / mean * words.lengths)).astype(np.float32)
+        self.bounds: NDArray[np.float64] = np.full(len(words.offsets) - 1, np.nan)
+        self.bytes: NDArray[np.uint8] = np.empty(len(words.rows), np.uint8)
+        """(pairs,) uint8: the most that a word adds to a text, and its count; written when used."""
+        self.columns: NDArray[np.uint8] = np.empty((frequent, len(words.lengths)), np.uint8)
+        """(F, rows) uint8: the same of frequent words, for all texts."""
+
+
 class Matcher:
     """The words of a segment, without those of deleted texts."""
 
@@ -71,16 +84,10 @@ class Matcher:
         self.length = int(lengths.sum(dtype=np.int64))
         """Number of words of all texts."""
         self._texts = words.texts_with(absent)
-        self._mean = 0.0
-        self._slack: Scores = np.empty(0, np.float32)
-        self._bounds: NDArray[np.float64] = np.empty(0)
         sizes = np.diff(words.offsets)
         self._frequent = np.flatnonzero(sizes * _FREQUENT >= max(len(words.lengths), 1))
         """(F,) int64: the frequent words, ascending."""
-        self._bytes: NDArray[np.uint8] = np.empty(0, np.uint8)
-        """(pairs,) uint8: the most that a word adds to a text, and its count; written when used."""
-        self._columns: NDArray[np.uint8] = np.empty((0, 0), np.uint8)
-        """(F, rows) uint8: the same of frequent words, for all texts."""
+        self._shares: _Shares | None = None
 
     def find(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns the (N,) int64 numbers of words and of texts that have them; -1 and 0 if none."""
@@ -101,22 +108,29 @@ class Matcher:
             top_k: Most texts per query, at least 1. Their scores are above 0.
             absent: (rows,) bool, texts that are not found; the deleted ones are among them.
         """
-        self._prepare(mean)
-        top_k = min(top_k, len(self._slack))
+        shares = self._shares
+        if shares is None or shares.mean != mean:  # the mean changes with the index
+            shares = self._shares = _Shares(self._words, len(self._frequent), mean)
+        top_k = min(top_k, len(shares.slack))
         native = kernel("index._matches")
         if native is not None:
-            return self._by_kernel(native, queries, top_k, absent)
+            return self._by_kernel(native, shares, queries, top_k, absent)
         return [
-            self._by_numpy(queries.words[part], queries.weights[part], top_k, absent)
+            self._by_numpy(shares, queries.words[part], queries.weights[part], top_k, absent)
             for part in map(slice, queries.begins[:-1].tolist(), queries.begins[1:].tolist())
         ]
 
     def _by_kernel(
-        self, native: Any, queries: WordQueries, top_k: int, absent: NDArray[np.bool_] | None
+        self,
+        native: Any,
+        shares: _Shares,
+        queries: WordQueries,
+        top_k: int,
+        absent: NDArray[np.bool_] | None,
     ) -> list[tuple[Rows, Scores]]:
         count, words = len(queries), self._words
-        slots = self._slots(queries.words)
-        rests = self._rests(queries)
+        slots = self._slots(shares, queries.words)
+        rests = _rests(shares, queries)
         step = min(_SLICE, -(-count // default_workers()))
         rows, scores = np.empty((count, top_k), np.uint32), np.empty((count, top_k), np.float32)
         sizes = np.zeros(count, np.int64)
@@ -126,8 +140,8 @@ class Matcher:
             begins = queries.begins[begin : end + 1]
             part = slice(begins[0], begins[-1])
             native.best(
-                top_k, absent, words.rows, words.counts, self._slack, words.offsets, self._bytes,
-                self._columns, queries.words[part], slots[part], begins - begins[0],
+                top_k, absent, words.rows, words.counts, shares.slack, words.offsets, shares.bytes,
+                shares.columns, queries.words[part], slots[part], begins - begins[0],
                 queries.weights[part], rests[part],
                 rows[begin:end], scores[begin:end], sizes[begin:end],
             )  # fmt: skip
@@ -138,15 +152,16 @@ class Matcher:
 
     def _by_numpy(
         self,
+        shares: _Shares,
         words: NDArray[np.int64],
         weights: NDArray[np.float64],
         top_k: int,
         absent: NDArray[np.bool_] | None,
     ) -> tuple[Rows, Scores]:
         """Returns what `best` does for one query."""
-        sums = np.zeros(len(self._slack), np.float32)
+        sums = np.zeros(len(shares.slack), np.float32)
         for word, weight in zip(words.tolist(), weights.tolist(), strict=True):
-            rows, scores = self._scores(word, weight)
+            rows, scores = self._scores(shares, word, weight)
             sums[rows] += scores
         if absent is not None:
             sums[absent] = 0
@@ -155,58 +170,47 @@ class Matcher:
         order = found[np.lexsort((found, -sums[found]))][:top_k]
         return order.astype(np.uint32), sums[order]
 
-    def _rests(self, queries: WordQueries) -> NDArray[np.float64]:
-        """Returns (total,) float64: the most that a word and those after it add to a score."""
-        most = queries.weights * self._bounds[queries.words]
-        sums = np.concatenate([[0.0], np.cumsum(most)])
-        ends = np.repeat(sums[queries.begins[1:]], np.diff(queries.begins))
-        return np.asarray(ends - sums[:-1])
-
-    def _slots(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _slots(self, shares: _Shares, words: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns (total,) int64: the columns of words; -1 for rare ones. Writes what they need."""
         slots = np.searchsorted(self._frequent, words)
         slots[np.append(self._frequent, -1)[slots] != words] = -1
         new, first = np.unique(words, return_index=True)
         for word, slot in zip(new.tolist(), slots[first].tolist(), strict=True):
-            if np.isnan(self._bounds[word]):
-                self._write(word, slot)
+            if np.isnan(shares.bounds[word]):
+                self._write(shares, word, slot)
         return slots
 
-    def _write(self, word: int, slot: int) -> None:
+    def _write(self, shares: _Shares, word: int, slot: int) -> None:
         """Writes the bytes of a word, and its column if it has one."""
-        rows, shares = self._scores(word, 1.0)
+        rows, added = self._scores(shares, word, 1.0)
         stretch = self._words.stretch(word)
         counts = np.minimum(self._words.counts[stretch], _MORE)
-        self._bytes[stretch] = np.ceil(_SHARE * shares) + (_SHARE + 1) * counts
+        shares.bytes[stretch] = np.ceil(_SHARE * added) + (_SHARE + 1) * counts
         if slot >= 0:
-            column = np.zeros(self._columns.shape[1], np.uint8)
-            column[rows] = self._bytes[stretch]
-            self._columns[slot] = column  # at once: another thread may read it
+            column = np.zeros(shares.columns.shape[1], np.uint8)
+            column[rows] = shares.bytes[stretch]
+            shares.columns[slot] = column  # at once: another thread may read it
         # the last: a thread that sees it uses the others
-        self._bounds[word] = shares.max(initial=0) * (1 + _MARGIN)
+        shares.bounds[word] = added.max(initial=0) * (1 + _MARGIN)
 
-    def _prepare(self, mean: float) -> None:
-        if mean == self._mean:
-            return
-        slack = K1 * (1 - B + B / mean * self._words.lengths)
-        self._slack, self._mean = slack.astype(np.float32), mean
-        self._bounds = np.full(len(self._texts), np.nan)
-        self._bytes = np.empty(len(self._words.rows), np.uint8)
-        self._columns = np.empty((len(self._frequent), len(slack)), np.uint8)
-
-    def _scores(self, word: int, weight: float) -> tuple[Rows, Scores]:
+    def _scores(self, shares: _Shares, word: int, weight: float) -> tuple[Rows, Scores]:
         """Returns the texts with a word, and what it adds to their scores."""
         stretch = self._words.stretch(word)
         rows = self._words.rows[stretch]
-        return rows, self._shares(rows, self._words.counts[stretch], weight)
-
-    def _shares(self, rows: Rows, counts: NDArray[np.number], weight: float) -> Scores:
-        times = counts.astype(np.float32)
+        times = self._words.counts[stretch].astype(np.float32)
         try:
-            slack = self._slack[rows]
+            slack = shares.slack[rows]
         except IndexError:  # the files were changed after they were checked
             raise self._words.damaged("words.rows") from None
-        return np.asarray(np.float32(weight) * (times / (times + slack)), np.float32)
+        return rows, np.asarray(np.float32(weight) * (times / (times + slack)), np.float32)
+
+
+def _rests(shares: _Shares, queries: WordQueries) -> NDArray[np.float64]:
+    """Returns (total,) float64: the most that a word and those after it add to a score."""
+    most = queries.weights * shares.bounds[queries.words]
+    sums = np.concatenate([[0.0], np.cumsum(most)])
+    ends = np.repeat(sums[queries.begins[1:]], np.diff(queries.begins))
+    return np.asarray(ends - sums[:-1])
 
 
 def _in_threads(work: Callable[[int], None], begins: Sequence[int]) -> None:

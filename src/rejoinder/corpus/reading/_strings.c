@@ -71,6 +71,16 @@ static String string_at(const Columns *columns, uint32_t which, uint32_t row, co
     return found;
 }
 
+/* Returns the number of strings of a column, or -1 if its ends do not lie within its content. */
+static Py_ssize_t rows_of(const Column *column) {
+    const int64_t *ends = column->ends.buf;
+    Py_ssize_t count = column->ends.len % 8 ? -1 : column->ends.len / 8 - 1;
+    if (count < 0 || ends[0] < 0 || ends[count] > column->content.len) return -1;
+    for (Py_ssize_t row = 0; row < count; row++)
+        if (ends[row] > ends[row + 1]) return -1;
+    return count;
+}
+
 /* Rows lie anywhere in memory: so many rows ahead they are fetched into the cache. */
 #define AHEAD 16
 
@@ -155,24 +165,17 @@ static PyObject *hashes(PyObject *self, PyObject *arguments) {
     Columns columns = {0};
     if (!PyArg_ParseTuple(arguments, "O!s", &PyList_Type, &list, &prefix)) return NULL;
     if (!checked_prefix(prefix) || columns_of(list, &columns)) return NULL;
-    if (columns.count != 1 || columns.columns[0].ends.len < 8)
+    Py_ssize_t count = columns.count == 1 ? rows_of(columns.columns) : -1;
+    if (count < 0)
         PyErr_SetString(PyExc_ValueError, "one column of strings is expected");
     else
-        result = PyBytes_FromStringAndSize(NULL, columns.columns[0].ends.len - 8);
+        result = PyBytes_FromStringAndSize(NULL, count * 8);
     if (result) {
         uint64_t *to = (uint64_t *)PyBytes_AsString(result);
-        Py_ssize_t count = columns.columns[0].ends.len / 8 - 1, bad = -1;
         Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t index = 0; index < count && bad < 0; index++) {
-            String string = string_at(&columns, 0, (uint32_t)index, prefix);
-            if (string.size == NO_STRING) bad = index;
-            else to[index] = hash_of(string);
-        }
+        for (Py_ssize_t index = 0; index < count; index++)
+            to[index] = hash_of(string_at(&columns, 0, (uint32_t)index, prefix));
         Py_END_ALLOW_THREADS
-        if (bad >= 0) {
-            Py_CLEAR(result);
-            PyErr_Format(PyExc_IndexError, "no row %zd", bad);
-        }
     }
     release(&columns);
     return result;
@@ -210,11 +213,9 @@ static PyObject *order_in_runs(PyObject *self, PyObject *arguments) {
     const int64_t *start = starts.buf;
     Py_ssize_t runs = starts.len / 8 - 1;
     if (columns_of(list, &columns)) goto done;
-    int64_t count = columns.count == 1 ? columns.columns[0].ends.len / 8 - 1 : -1;
+    int64_t count = columns.count == 1 ? rows_of(columns.columns) : -1;
     int valid = count >= 0 && runs >= 0 && start[0] == 0 && start[runs] == count;
     for (Py_ssize_t run = 0; run < runs && valid; run++) valid = start[run] <= start[run + 1];
-    for (int64_t index = 0; index < count && valid; index++)
-        valid = string_at(&columns, 0, (uint32_t)index, "").size != NO_STRING;
     if (!valid) {
         PyErr_SetString(PyExc_ValueError, "a column of strings and the starts of its runs are expected");
         goto done;
@@ -337,27 +338,30 @@ static uint8_t facts(const uint8_t *text, size_t size, const uint8_t *readable, 
 
 static PyObject *text_facts(PyObject *self, PyObject *arguments) {
     (void)self;
-    Py_buffer content, ends, table;
-    if (!PyArg_ParseTuple(arguments, "y*y*y*", &content, &ends, &table)) return NULL;
-    Py_ssize_t rows = ends.len / 8 - 1;
+    Column texts;
+    Py_buffer table;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*", &texts.content, &texts.ends, &table)) return NULL;
+    Py_ssize_t rows = rows_of(&texts);
     PyObject *letters = NULL, *kinds = NULL;
     if (table.len != TABLE_BYTES)
         PyErr_Format(PyExc_ValueError, "a table of %d bytes is expected", TABLE_BYTES);
+    else if (rows < 0)
+        PyErr_SetString(PyExc_ValueError, "a column of strings is expected");
     else if ((letters = PyBytes_FromStringAndSize(NULL, rows * 4)))
         kinds = PyBytes_FromStringAndSize(NULL, rows);
     if (kinds) {
-        const uint8_t *texts = content.buf, *readable = texts + content.len;
-        const int64_t *borders = ends.buf;
+        const uint8_t *content = texts.content.buf, *readable = content + texts.content.len;
+        const int64_t *ends = texts.ends.buf;
         int32_t *counts = (int32_t *)PyBytes_AsString(letters);
         uint8_t *flags = (uint8_t *)PyBytes_AsString(kinds);
         Py_BEGIN_ALLOW_THREADS
         for (Py_ssize_t row = 0; row < rows; row++)
-            flags[row] = facts(texts + borders[row], (size_t)(borders[row + 1] - borders[row]), readable,
-                               table.buf, counts + row);
+            flags[row] = facts(content + ends[row], (size_t)(ends[row + 1] - ends[row]), readable, table.buf,
+                               counts + row);
         Py_END_ALLOW_THREADS
     }
-    PyBuffer_Release(&content);
-    PyBuffer_Release(&ends);
+    PyBuffer_Release(&texts.content);
+    PyBuffer_Release(&texts.ends);
     PyBuffer_Release(&table);
     if (!kinds) {
         Py_XDECREF(letters);

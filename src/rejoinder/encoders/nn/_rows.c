@@ -115,7 +115,8 @@ static PyObject *sum_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
         return NULL;
     Sums work = sums_of(arrays, width);
     work.out = out.buf;
-    int right = width > 0 && work.sums >= 0 && out.len == work.sums * width * 4;
+    int right = width > 0 && width <= PTRDIFF_MAX / 4 && work.sums >= 0 && out.len % (width * 4) == 0 &&
+                out.len / (width * 4) == work.sums;
     PyObject *result = done(&work, arrays, sum_share, right, parallel, threads);
     PyBuffer_Release(&out);
     return result;

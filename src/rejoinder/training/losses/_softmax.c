@@ -166,8 +166,9 @@ static PyObject *softmax(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Work work = {cosines.buf, gradients.buf, columns, sums.len / 4, (float)scale, sums.len ? sums.buf : NULL,
                  own, losses.buf, alongs.buf, correct.buf, row_factors.len ? row_factors.buf : NULL,
                  column_factors.buf, room.buf};
-    int right = columns > 0 && cosines.len == rows * columns * 4 && gradients.len == cosines.len &&
-                losses.len == rows * 4 && alongs.len == rows * 4 && own >= 0 && own + rows <= columns &&
+    int right = columns > 0 && columns <= PTRDIFF_MAX / 4 && cosines.len % (columns * 4) == 0 &&
+                cosines.len / (columns * 4) == rows && gradients.len == cosines.len &&
+                losses.len == rows * 4 && alongs.len == rows * 4 && own >= 0 && own <= columns - rows &&
                 work.backwards <= columns &&
                 (!row_factors.len || (row_factors.len == rows * 4 && column_factors.len == columns * 4 &&
                                       room.len == (rows + SHARE - 1) / SHARE * 2 * columns * 4));
@@ -229,7 +230,8 @@ static PyObject *log_sums(PyObject *Py_UNUSED(module), PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "Kindy*w*y*y*:log_sums", &parallel, &threads, &columns, &scale, &cosines, &sums,
                           &row_factors, &column_factors))
         return NULL;
-    int right = columns > 0 && cosines.len % (columns * 4) == 0 && sums.len <= columns * 4;
+    int right = columns > 0 && columns <= PTRDIFF_MAX / 4 && cosines.len % (columns * 4) == 0 &&
+                sums.len <= columns * 4;
     int64_t rows = right ? cosines.len / (columns * 4) : 0;
     right = right && (!row_factors.len || (row_factors.len == rows * 4 && column_factors.len == columns * 4));
     Columns work = {cosines.buf, rows, columns, (float)scale, sums.buf, row_factors.len ? row_factors.buf : NULL,
