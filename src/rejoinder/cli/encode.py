@@ -56,10 +56,10 @@ def encode(
     texts: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Sentences; or one file of them, plain or compressed: one per line, a table (.csv, "
-            ".tsv, .parquet) or JSON lines; or an export, or a folder of pairs. "
-            "Without any, or with -, standard input. With --engine: files with one sentence per "
-            "line, folders and patterns of them."
+            help="Sentences; or one file of them, plain or compressed: one per line, a table "
+            "(.csv, .tsv, .parquet) or JSON lines; or an export of conversations, or a folder of "
+            "pairs. Without any, or with -, standard input. With --engine: files with one sentence "
+            "per line, folders and patterns of them."
         ),
     ] = None,
     model: ModelOption = None,
