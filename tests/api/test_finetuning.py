@@ -1,14 +1,17 @@
 """Fine-tuning on pairs of one's own: better at their replies, and not kept if it is not."""
 
 import json
+import re
 import signal
 
 import pytest
 
 from rejoinder.api.finetuning import FineTuned, finetune
+from rejoinder.api.held_out import HeldOut
 from rejoinder.api.search_weight import SearchWeight
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
+from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import find_model
@@ -56,6 +59,19 @@ def test_a_model_learns_the_words_of_the_pairs(tmp_path):
     assert model.training["search_weight"] == tuned.search.weight
     with pytest.raises(InputError, match="overwrite"):
         finetune(pairs, out=tmp_path / "mine")
+
+
+def test_too_few_held_out_pairs_name_a_split_that_has_enough(tmp_path):
+    count, places = 120, [tmp_path / "80", tmp_path / "named", tmp_path / "60"]
+    for place in places:
+        place.mkdir()
+    with pytest.raises(InputError, match=r"extract with --split") as refused:
+        HeldOut(open_pairs(write_pairs(places[0], count, (80, 10, 10))), None, None, None)
+    named = re.search(r"--split ([\d,]+)", str(refused.value))[1]
+    shares = tuple(map(float, named.split(",")))
+    HeldOut(open_pairs(write_pairs(places[1], count, shares)), None, None, None)
+    with pytest.raises(InputError, match="no split of its 60 pairs"):
+        HeldOut(open_pairs(write_pairs(places[2], 60, (80, 10, 10))), None, None, None)
 
 
 def test_questions_and_graded_pairs_train_it_too(tmp_path):

@@ -31,6 +31,15 @@ def test_a_pipe_gets_a_line_a_count(tmp_path, small_dump):
     assert (told.exit_code, "exclude each other" in told.stderr) == (2, True)
 
 
+def test_columns_that_were_found_and_rules_that_drop_most_are_noted(tmp_path):
+    table = tmp_path / "faq.csv"
+    table.write_text("question,answer\n1?,2\n3?,4\nHow are you today?,I am quite well\n")
+    told = CliRunner().invoke(app, ["extract", str(table), "--out", str(tmp_path / "pairs")])
+    assert told.exit_code == 0
+    assert re.search("'question'.*'answer'.*--columns", told.stderr)
+    assert re.search("not_alphabetic 4.*--rules none", told.stderr)
+
+
 def test_carried_comments_are_told(tmp_path, small_dump):
     dump, state = tmp_path / "later.jsonl", tmp_path / "carried"
     lines = [json.loads(line) for line in small_dump.read_text("utf-8").splitlines()[:50]]

@@ -205,7 +205,7 @@ def test_messages_of_an_export_are_ranked_and_encoded(call, export):
     _, out, _ = call("rank", "Does it work?", "--responses", export, "--json")
     [hit] = [hit for hit in json.loads(out) if hit["response"] == _SAID]
     assert hit.items() >= _KNOWN.items()
-    status, out, err = call("encode", "--sentences", export, "--json")
+    status, out, err = call("encode", export, "--json")
     rows = [json.loads(line) for line in out.splitlines()]
     [row] = [row for row in rows if row["text"] == _SAID]
     assert (status, row["author"], len(row["embedding"])) == (0, "Bob B.", 512)

@@ -39,9 +39,19 @@ def file(tmp_path):
     return place
 
 
+def test_encode_reads_a_file_or_folder_as_index_does(call, model, tmp_path):
+    table = tmp_path / "tickets.csv"
+    table.write_text("number,subject\n1,How old are you?\n2,good morning\n")
+    status, out, _ = call("encode", "-m", model, table, "--columns", "text=subject", "--json")
+    assert status == 0
+    assert [json.loads(line)["text"] for line in out.splitlines()] == [SENTENCES[0], SENTENCES[3]]
+    assert "--columns text=COLUMN" in call("encode", "-m", model, table)[2]
+    assert call("encode", "-m", model, tmp_path)[2].startswith(f"rejoinder: {tmp_path} is neither")
+
+
 def test_encode_writes_what_encode_returns(call, model, file, tmp_path):
     expected = SentenceEncoder.load(model).encode(SENTENCES)
-    assert call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "e.npy")[0] == 0
+    assert call("encode", "-m", model, file, "--out", tmp_path / "e.npy")[0] == 0
     np.testing.assert_array_equal(np.load(tmp_path / "e.npy", allow_pickle=False), expected)
     call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "e.parquet")
     frame = pl.read_parquet(tmp_path / "e.parquet")
@@ -336,7 +346,9 @@ def test_markup_in_a_sentence_is_text(call, model):
         (["info", "https://h/m.zip"], "needs the SHA-256 of its archive"),
         (["encode", "-m", "{model}", "a", "--sentences", "-"], "not both"),
         (["encode", "-m", "{model}", "a", "--resume"], "need --out FILE"),
-        (["encode", "-m", "{model}", "{file}"], "are encoded by --sentences {file}."),
+        (["encode", "-m", "{model}", "a", "{file}"], "{file} is a file or a folder; name it alone"),
+        (["encode", "-m", "{model}", "none.txt"], "there is no file 'none.txt'"),
+        (["encode", "-m", "{model}", "a", "--columns", "text=a"], "there is no file 'a'"),
         (["similarity", "-m", "{model}", "one"], "two sentences are needed"),
         (
             ["similarity", "-m", "{model}", "one", "two", "--pairs", "-"],

@@ -21,6 +21,7 @@ from rejoinder.corpus.manifest import read_manifest
 from rejoinder.corpus.options import as_columns, parse_date
 from rejoinder.corpus.query import split_borders
 from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
+from rejoinder.corpus.summary import dropped_most
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sealed
 from rejoinder.io.formats.compression import decompressed
@@ -231,6 +232,36 @@ def test_filters_limits_and_caps(run):
     manifest, capped = run(lines(*rows), max_reply_count=3)
     assert capped.get_column("response").value_counts().get_column("count").max() == 3
     assert (manifest.counts.pairs, manifest.counts.capped) == (21, 29)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("faq.csv", "id,Question,Answer\n1,How are you today?,I am quite well\n"),
+        ("faq.tsv", "prompt\tcompletion\nHow are you today?\tI am quite well\n"),
+        ("faq.jsonl", '{"input": "How are you today?", "response": "I am quite well"}\n'),
+    ],
+)
+def test_columns_with_usual_names_are_understood(run, name, content):
+    manifest, pairs = run(content.encode(), name)
+    assert pairs.select("input", "response").row(0) == ("How are you today?", "I am quite well")
+    assert manifest.options["columns"].keys() == {"message", "reply"}
+
+
+def test_columns_that_may_be_either_are_not_guessed(run):
+    table = b"context,question,answer\nIt is late,How are you today?,I am quite well\n"
+    with pytest.raises(InputError, match=r"its columns are 'context', .* or message=…,reply=…"):
+        run(table, "faq.csv")
+
+
+def test_rules_that_drop_most_comments_are_named(run):
+    rows = [f"{n}?,{n}" for n in range(40)] + ["How are you today?,I am quite well"]
+    table = "\n".join(["message,reply", *rows]).encode()
+    manifest, _ = run(table, "faq.csv")
+    assert re.search(r"not_alphabetic 80\).* --rules none", dropped_most(manifest.counts))
+    assert dropped_most(run(table, "faq.csv", rules="none")[0].counts) == ""
+    with pytest.raises(InputError, match=r"not_alphabetic 80\).* --rules none"):
+        run("\n".join(["message,reply", *rows[:-1]]).encode(), "faq.csv")
 
 
 def test_no_pairs_says_what_took_the_comments(run, tmp_path):

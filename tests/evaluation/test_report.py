@@ -61,7 +61,7 @@ def test_encoders_and_published_rows_stand_beside_each_other():
     )
     [published] = beside_published(runs)
     names = [row[0] for row in published.rows]
-    assert names[-3:] == ["a 1 (ours)", "b (ours)", "a 2 (ours)"]
+    assert names[-3:] == ["a 1", "b", "a 2"]
     assert "InferSent" in names
     assert published.rows[-1][published.columns.index("trec/senteval")] == "70.0"
 

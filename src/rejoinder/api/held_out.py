@@ -1,6 +1,8 @@
 """What a model that is fine-tuned is not trained on: scores that choose weights, and that tell."""
 
 import json
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -9,6 +11,7 @@ import numpy as np
 
 from rejoinder.api.dev_scores import DevScores
 from rejoinder.api.pairs import response_pairs
+from rejoinder.corpus.manifest import SPLITS
 from rejoinder.corpus.shards import Pairs
 from rejoinder.datasets.graded import read_graded
 from rejoinder.datasets.groups import read_groups
@@ -19,9 +22,12 @@ from rejoinder.evaluation.tasks.response import rank_responses, recall_of_all
 from rejoinder.evaluation.tasks.similarity import score_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.search import nearest_rows
+from rejoinder.io.files.hashed import md5_of
 
 LEAST_PAIRS = 20
 """Fewest held-out pairs that can show whether a model got better."""
+_SHARES = (10, 15, 20, 25, 30)
+"""Percent of the threads in dev and in test, each."""
 _LEAST = 200
 """Groups or graded pairs, of which a tenth is held out twice."""
 _RANKED = 3_000
@@ -85,8 +91,8 @@ class HeldOut:
             if pairs.count(split) < LEAST_PAIRS:
                 raise InputError(
                     f"{pairs.folder} has {pairs.count(split):,} pairs of {split}, and "
-                    f"{LEAST_PAIRS} are needed to tell whether a model gets better; extract with "
-                    "--split 80,10,10."
+                    f"{LEAST_PAIRS} are needed to tell whether a model gets better; "
+                    f"{_more_held_out(pairs)}."
                 )
         self.questions = None if questions is None else Questions(questions)
         self._graded = None if graded is None else read_graded(graded)
@@ -118,6 +124,29 @@ class HeldOut:
         for value in self._dev.similarity(encoder).values():
             found["STS-B dev"] = value
         return found
+
+
+def _more_held_out(pairs: Pairs) -> str:
+    """Returns what to do about too few pairs of a split: the smallest one that has enough."""
+    from rejoinder.corpus.query import split_borders  # Ibis takes a fifth of a second
+
+    threads = Counter[str]()
+    for split in SPLITS:
+        for frame in pairs.iter_frames(split, ["thread_id"]):
+            threads.update(frame["thread_id"])
+    heads = {thread: md5_of(thread.encode())[:8] for thread in threads}
+    for share in _SHARES:
+        shares = 100 - 2 * share, share, share
+        borders = split_borders(shares)
+        held_out = Counter[int]()
+        for thread, count in threads.items():
+            held_out[bisect_right(borders, heads[thread])] += count
+        if min(held_out[1], held_out[2]) >= LEAST_PAIRS:
+            return "extract with --split {},{},{}".format(*shares)
+    return (
+        f"no split of its {threads.total():,} pairs has so many, so it takes more conversations "
+        "or fewer rules (--rules none)"
+    )
 
 
 def _refuse_few(count: int, what: str, path: Path | None) -> None:

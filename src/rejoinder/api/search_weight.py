@@ -13,8 +13,8 @@ from rejoinder.index.hybrid import DEPTH, fuse
 from rejoinder.index.indexing import Index
 from rejoinder.inference.encoder import SentenceEncoder
 
-WEIGHTS = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)
-"""The shares of meaning that are tried. Of equally good ones the first is taken."""
+WEIGHTS = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9, 0.0, 1.0)
+"""The shares of meaning that are tried, up to either alone. Of equally good ones the first wins."""
 _QUERIES = 1_000
 _Places = NDArray[np.int64]
 

@@ -1,6 +1,7 @@
 """`rejoinder encode`: writes or prints the embeddings of sentences, as a stream."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -38,10 +39,12 @@ if TYPE_CHECKING:
     from rejoinder.inference.encoding import EncodedFile
     from rejoinder.inference.sentence_stream import EncodedChunk
 
+_FILE_NAME = re.compile(r"\S+\.(?:txt|csv|tsv|jsonl|parquet|gz|zst|zip)")
 EXAMPLES = epilog(
     "rejoinder encode 'How old are you?' --json",
-    "rejoinder encode --model model/ --sentences sentences.txt --out embeddings.npy",
-    "rejoinder encode --sentences texts.txt.gz --out vectors.parquet --resume",
+    "rejoinder encode sentences.txt --model model/ --out embeddings.npy",
+    "rejoinder encode texts.txt.gz --out vectors.parquet --resume",
+    "rejoinder encode tickets.csv --columns text=subject --out vectors.parquet",
     "rejoinder encode --json < sentences.txt",
     "rejoinder encode texts/ --engine spark --master yarn --out vectors.parquet",
     "rejoinder encode texts/ --engine ray --master auto --out vectors.parquet",
@@ -53,16 +56,18 @@ def encode(
     texts: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Sentences. Without any, or with -, lines of standard input. With --engine: files "
-            "with one sentence per line, folders and patterns of them."
+            help="Sentences; or one file of them, plain or compressed: one per line, a table "
+            "(.csv, .tsv, .parquet) or JSON lines; or an export of conversations, or a folder of "
+            "pairs. Without any, or with -, standard input. With --engine: files with one sentence "
+            "per line, folders and patterns of them."
         ),
     ] = None,
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
     sentences: Annotated[
         str | None,
-        "File of sentences, one per line, plain or compressed, or an export of conversations; - is "
-        "standard input.",
+        "The file, for scripts: an argument that is not there would be a sentence. - is standard "
+        "input.",
     ] = None,
     columns: ColumnsOption = None,
     out: Annotated[
@@ -88,8 +93,8 @@ def encode(
 ) -> None:
     """Compute embeddings of sentences: write them to a file, or print a line for each sentence."""
     words = [*(texts or [])]
-    if columns is not None and (engine is not None or words not in ([], ["-"])):
-        raise InputError("--columns is for --sentences FILE, without --engine.")
+    if columns is not None and engine is not None:
+        raise InputError("--columns is for a file, without --engine.")
     if engine is None and (master is not None or threads is not None):
         raise InputError("--master and --threads are for --engine spark and --engine ray.")
     if out is None and (resume or overwrite):
@@ -144,15 +149,23 @@ def _source(words: list[str], sentences: str | None, columns: str | None) -> Pat
     """Returns the file to read, or the texts of arguments or of standard input."""
     if words and sentences is not None:
         raise InputError("sentences are given as arguments or by --sentences FILE, not both.")
-    if not words or words == ["-"]:
-        file = sentences or "-"
-        if file != "-":
-            return Path(file)
-        return (entry.text for entry in stream_entries(file, columns))
-    file = next(filter(os.path.isfile, words), "")
-    if file:
-        raise InputError(f"{file} is a file; its lines are encoded by --sentences {file}.")
-    return list(map(as_text, words))
+    if words and words != ["-"]:
+        sentences = next(filter(os.path.exists, words), None)
+        if sentences is None:
+            if columns is not None or _FILE_NAME.fullmatch(words[0]):
+                raise InputError(
+                    f"there is no file {words[0]!r}; a sentence that looks like a file's name is "
+                    "read from standard input."
+                )
+            return list(map(as_text, words))
+        if len(words) > 1:
+            raise InputError(
+                f"{sentences} is a file or a folder; name it alone to encode its texts."
+            )
+    file = sentences or "-"
+    if file != "-":
+        return Path(file)
+    return (entry.text for entry in stream_entries(file, columns))
 
 
 def _entries(source: Path | Iterable[str], columns: str | None) -> "Iterable[Entry]":

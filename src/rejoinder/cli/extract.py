@@ -7,9 +7,17 @@ import typer
 
 from rejoinder.cli.lines import as_files
 from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, epilog, prints
-from rejoinder.cli.output import asked_for, form_of_output, print_rows, print_table, status_line
+from rejoinder.cli.output import (
+    asked_for,
+    form_of_output,
+    note,
+    print_rows,
+    print_table,
+    status_line,
+)
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.exports import FORMATS
+from rejoinder.corpus.options import PAIR_FIELDS
 from rejoinder.corpus.rules import PROFILES, profile
 from rejoinder.errors import InputError, require
 
@@ -146,6 +154,7 @@ def extract(
     require("extract", "polars")
     from rejoinder.cli.progress import Bar
     from rejoinder.corpus.extract import extract as run
+    from rejoinder.corpus.summary import dropped_most
     from rejoinder.io.files.places import as_place
 
     with as_files(dumps) as files, Bar("pairs") as progress:
@@ -187,6 +196,13 @@ def extract(
             typer.echo(file.read().decode(), nl=False)
     else:
         _show(manifest, str(as_place(out)))
+    if columns is None and (read := manifest.options.get("columns", {})).keys() == {*PAIR_FIELDS}:
+        note(
+            f"messages are the column {read['message']!r}, and replies {read['reply']!r}; "
+            "--columns names others"
+        )
+    if most := dropped_most(manifest.counts):
+        note(most)
 
 
 def _shares(text: str) -> tuple[float, float, float]:

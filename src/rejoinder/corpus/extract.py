@@ -24,9 +24,11 @@ from rejoinder.corpus.options import (
     ExtractOptions,
     ExtractProgress,
     as_columns,
+    known_pairs,
     parse_date,
 )
 from rejoinder.corpus.reading.files import find_files
+from rejoinder.corpus.reading.readers import columns_of
 from rejoinder.corpus.summary import summary
 from rejoinder.errors import InputError
 from rejoinder.io.files.address_folders import check_ours, new_folder_at, refuse_occupied
@@ -87,7 +89,8 @@ def extract(
         columns: your columns by field, such as `{"id": "msg_id", "parent": "reply_to", "text":
             "message"}`, with `author`, `thread`, `source` and `created` where you have them; or
             `{"message": "question", "reply": "answer"}`; or the same as on the command line, a
-            string. None means the fields of the public Reddit dumps.
+            string. None means the fields of the public Reddit dumps or, where a file has none, its
+            columns of messages and replies with usual names, such as `prompt` and `completion`.
         separator: character between the columns of CSV and TSV files. None means that it is
             detected in the first line of each file.
         max_line: size beyond which a line is malformed, such as `64MB`. None means 16 MiB.
@@ -197,6 +200,8 @@ def extract(
                 and not all(one.threads_are_apart for one in converted)
             ):
                 opener = ENGINES["duckdb"]  # the local one would come to it after reading all
+        elif columns is None and state is None and isinstance(files[0], Path):
+            options = replace(options, columns=known_pairs(columns_of(files[0])) or Columns())
         carried = stack.enter_context(carrying(state, options, files, progress))
         parts_memory = _MEMORY_FOR_EXPORTS if converted and memory is None else None
         opened = opener(Resources(spill, memory, threads, master, parts_memory))

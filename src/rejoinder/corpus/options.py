@@ -36,6 +36,9 @@ REDDIT: Mapping[str, str] = {
 """The fields of the public Reddit comment dumps."""
 
 PAIR_FIELDS = ("message", "reply")
+_MESSAGES = {"message", "input", "question", "query", "prompt", "instruction", "context"}
+_REPLIES = {"reply", "response", "answer", "output", "completion"}
+"""What the columns of messages and replies are called in the data sets of the field."""
 _LEAST_LINE = 1_000_000
 """Files come in pieces of this size, and only longer lines are looked at."""
 
@@ -80,8 +83,26 @@ class Columns:
         if missing := self.missing(present):
             raise InputError(
                 f"{source} has no column {', '.join(map(repr, missing))}; its columns are "
-                f"{', '.join(map(repr, present))}. Name yours with --columns id=…,parent=…,text=…."
+                f"{', '.join(map(repr, present))}. Name yours with --columns id=…,parent=…,text=…, "
+                "or message=…,reply=…."
             )
+
+
+def known_pairs(present: Sequence[str]) -> Columns | None:
+    """Returns the columns of messages and replies by their usual names; None if that is unsure.
+
+    >>> known_pairs(["id", "Question", "answer"]).names
+    {'message': 'Question', 'reply': 'answer'}
+    """
+    if not Columns().missing(present):
+        return None
+    found = [
+        [name for name in present if name.strip().lower() in usual]
+        for usual in (_MESSAGES, _REPLIES)
+    ]
+    if any(len(names) != 1 for names in found):
+        return None
+    return Columns({"message": found[0][0], "reply": found[1][0]}, given=True)
 
 
 def as_columns(columns: Columns | Mapping[str, str] | str | None) -> Columns:

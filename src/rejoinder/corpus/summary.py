@@ -10,12 +10,14 @@ from rejoinder.corpus.exports import FORMATS
 from rejoinder.corpus.exports.convert import Converted
 from rejoinder.corpus.manifest import SPLITS, Carried, Counts, ExportCounts, Manifest, WordsFile
 from rejoinder.corpus.options import ExtractOptions
+from rejoinder.corpus.rules import DELETED
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import size_of
 from rejoinder.io.formats.line_blocks import LONGEST_LINE
 from rejoinder.version import VERSION
 
 _LISTED = 3
+_KEEP_ALL = "--rules none keeps all that is not empty or deleted"
 
 
 def summary(
@@ -134,10 +136,17 @@ def _no_pairs(counts: Counts, outcome: Outcome, converted: Sequence[Converted]) 
     if outcome.unmatched:
         reply, parent = outcome.unmatched
         unmatched = f" For example {reply!r} answers {parent!r}; ids are like {reply!r}."
-    return (
-        f"no pairs in {names}: of {counts.comments} comments {fates}.{unmatched} See --rules and "
-        "--columns."
-    )
+    see = f"{_KEEP_ALL}." if dropped_most(counts) else "See --rules and --columns."
+    return f"no pairs in {names}: of {counts.comments} comments {fates}.{unmatched} {see}"
+
+
+def dropped_most(counts: Counts) -> str:
+    """Returns a sentence that names the rules that dropped half of the comments; else nothing."""
+    dropped = Counter(counts.dropped)
+    del dropped["filtered"], dropped[DELETED.name]  # which no choice of rules keeps
+    if 2 * dropped.total() < max(counts.comments, 1):
+        return ""
+    return f"the rules dropped {_sum(dropped)} of {counts.comments} comments; {_KEEP_ALL}"
 
 
 def _no_pairs_of_exports(names: str, fates: str, exports: Sequence[ExportCounts]) -> str:
@@ -147,7 +156,8 @@ def _no_pairs_of_exports(names: str, fates: str, exports: Sequence[ExportCounts]
     titles = ", ".join(dict.fromkeys(FORMATS[export.format].title for export in exports))
     return (
         f"no pairs in {names}: of {sum(export.messages for export in exports)} messages "
-        f"({titles}) {_sum(left_out)} are left out, {fates}. See --rules, --pair and --within."
+        f"({titles}) {_sum(left_out)} are left out, {fates}. See --rules "
+        "(none keeps most), --pair and --within."
     )
 
 

@@ -80,6 +80,9 @@ def test_filters_narrow_the_search(page):
     page.get_by_label("Author").fill("old_mop")
     page.get_by_label("Author").press("Enter")
     expect(page.locator("#fault")).to_contain_text("did you mean 'old_map'")
+    expect(page.locator("#find-hits > li")).to_have_count(0)
+    expect(page.locator("#find-note")).to_be_empty()
+    expect(page.locator("#find-more")).to_be_hidden()
 
 
 def test_modes_compare_meaning_and_words(page):

@@ -37,6 +37,15 @@ def parquet_pieces(
             ) from None
 
 
+def parquet_columns(path: Place) -> list[str]:
+    """Returns the names of the columns; none where the file is damaged, which reading it says."""
+    with local_copy(path) as file:
+        try:
+            return list(pl.read_parquet_schema(file))
+        except _ERRORS:
+            return []
+
+
 def _pieces(
     file: Path, path: Place, columns: Columns, on_read: Callable[[int], None]
 ) -> Iterator[Callable[[], Parsed]]:

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from rejoinder.corpus.manifest import Malformed
-from rejoinder.corpus.options import ExtractOptions
+from rejoinder.corpus.options import Columns, ExtractOptions
 from rejoinder.corpus.reading.comments import Parsed, as_comments
 from rejoinder.corpus.reading.files import format_of, separator_of
 from rejoinder.corpus.reading.json_lines import keys_of, parse_block
-from rejoinder.corpus.reading.parquet import parquet_pieces
-from rejoinder.corpus.reading.tables import detect_separator, table_pieces
+from rejoinder.corpus.reading.parquet import parquet_columns, parquet_pieces
+from rejoinder.corpus.reading.tables import detect_separator, table_pieces, table_rows
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, for_each, size_of
 from rejoinder.io.formats.compression import Zstd, decompressed
@@ -31,6 +31,21 @@ T = TypeVar("T")
 R = TypeVar("R")
 _Piece = Callable[[], Parsed]
 """Parses a piece of a file, in another thread."""
+
+
+def columns_of(path: Place) -> list[str]:
+    """Returns the columns of a file, or the keys of the objects at its beginning.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    kind = format_of(path)
+    if kind == "parquet":
+        return parquet_columns(path)
+    if kind == "table":
+        separator = detect_separator(path, separator_of(path) or ",", Columns())
+        return next(table_rows(decompressed(path), separator), (0, []))[1]
+    return list(keys_of(next(decompressed(path), b"")))
 
 
 @dataclass

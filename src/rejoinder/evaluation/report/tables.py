@@ -1,4 +1,4 @@
-"""Tables of results: a column per encoder, and our rows below published ones."""
+"""Tables of results: a column per encoder, and its row below published ones."""
 
 import csv
 import io
@@ -65,7 +65,7 @@ def overview(runs: Sequence[Sequence[Result]]) -> Table:
 
 
 def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
-    """Returns the published tables that share a task with `runs`, with our rows at the end."""
+    """Returns the published tables that share a task with `runs`, whose rows are at the end."""
     source = files("rejoinder").joinpath("data/published.toml").read_text("utf-8")
     tables = []
     for published in tomllib.loads(source)["table"]:
@@ -76,7 +76,7 @@ def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
                 scores = {result.task: result.scores.get(published["score"]) for result in results}
                 values = [scores.get(task) for task in tasks]
                 if any(value is not None for value in values):
-                    encoder = f"{name} (ours; {label})" if label else f"{name} (ours)"
+                    encoder = f"{name} ({label})" if label else name
                     ours.append((encoder, *(_cell(value, digits) for value in values)))
         if ours:
             rows = [
