@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, overload
@@ -22,7 +23,7 @@ from rejoinder.evaluation.variants import score_text, text_table, variants, with
 from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.measures import ScoringError
 from rejoinder.protocols import CachesItself, Encodes
-from rejoinder.version import VERSION
+from rejoinder.version import VERSION, commit
 
 EvaluationProgress = Callable[[int, int, str], None]
 """Called with the number of finished tasks, the number of all tasks, and the current one: its id,
@@ -157,9 +158,11 @@ def _reused(data: Data, settings: Mapping[str, Any], known: Mapping[Key, Result]
     return [known[key] for (task, _), key in keys.items() if task not in new]
 
 
+@cache
 def _versions() -> dict[str, str]:
     libraries = {name: version(name) for name in ("numpy", "scipy")}
-    return {"rejoinder": VERSION, "python": platform.python_version(), **libraries}
+    checkout = {} if (known := commit()) is None else {"commit": known}
+    return {"rejoinder": VERSION, **checkout, "python": platform.python_version(), **libraries}
 
 
 def _machine() -> dict[str, Any]:

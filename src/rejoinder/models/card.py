@@ -226,14 +226,16 @@ def _leaks(training: Mapping[str, Any]) -> Iterator[str]:
     sets = training.get("leak_sets") or []
     if sets:
         count = training.get("leaks_dropped") or 0
+        files = training.get("labelled") or {}
+        rows = sum(file.get("leaks") or 0 for file in files.values())
         yield (
             f"{count:,} pairs and rows with a sentence of {', '.join(map(_cell, sets))} were left "
-            "out of training."
+            f"out of training: {count - rows:,} pairs, and {rows:,} rows of labelled files."
         )
     by_set = training.get("leaks_by_set")
     if by_set:
         counts = ", ".join(f"{_cell(name)} {count:,}" for name, count in by_set.items())
-        yield f"Pairs left out by set (a pair can count for several): {counts}."
+        yield f"The pairs by set (a pair can count for several): {counts}."
     checked = {name.removesuffix("-dev").removesuffix("-test") for name in sets}
     others = [
         dataset.name

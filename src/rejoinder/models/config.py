@@ -40,6 +40,7 @@ Facts = Mapping[str, Any]
 class _Labelled(Struct, frozen=True):
     rows: Mapping[str, Count] | None = None
     """Rows by task."""
+    leaks: Count = 0
 
 
 class _Training(Struct, frozen=True):
