@@ -14,7 +14,7 @@ THIRD   ?=
 JOBS    ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo models test test-slow test-integration check audit lock sbom docs format clean
+.PHONY: help install demo models test test-slow test-integration quick check audit lock sbom docs format clean
 
 help:
 	@echo 'make demo [DATA=dump]   install into $(VENV), then extract, train, evaluate and encode'
@@ -22,7 +22,8 @@ help:
 	@echo 'make test               install, then run the tests'
 	@echo 'make test-slow          kill commands, take their disk away, try rare variants'
 	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
-	@echo 'make check              English, lint, types, import contracts, docstrings, known vulnerabilities'
+	@echo 'make quick              English, format and lint, in seconds: before each commit'
+	@echo 'make check              the same, types, import contracts, known vulnerabilities'
 	@echo 'make lock               write requirements.lock: constraints.txt with hashes'
 	@echo 'make sbom               write build/sbom.json, the bill of materials (CycloneDX)'
 	@echo 'make docs               build the documentation site into site/'
@@ -55,10 +56,12 @@ test-slow: install
 test-integration: install
 	$(BIN)/python tests/integration/run.py
 
-check: install
+quick: install
 	$(PYTHON) .ci/english.py
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+check: quick
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@$(MAKE) --no-print-directory audit

@@ -21,24 +21,26 @@ EXEMPT = {"examples/intents.toml": r"^replies = "}
 """Files whose sample texts need a phrase, with a pattern of the lines that may have it."""
 
 PATTERNS = {
-    r"(?<!there )\b(is|are|was|were) no (?!longer|more|less|fewer|later|earlier)": "is not a …",
-    r"\b(no|not|nothing|nobody) .{0,40}\bany more\b": "no longer …",
-    r"\bat hand\b": "available, here",
-    r"\bof (its|their|our|your|his|her) own\b": "its own …, separate",
-    r"\b(by|for) (itself|themselves)\b": "alone, automatically",
-    r"\bbeside\b": "next to, besides, compared with",
-    r"\bbehind\b": "after, backed by, at",
-    r"\b(has|had|have|with) \.\d": "scores …, reaches …",
-    r"\b(a|the) (look|way back|reading) (at|of)\b": "a verb: check, read",
-    r"\bthe other one\b": "name the thing again",
-    r"\bin (the )?place of\b": "instead of, written directly",
-    r"\bnothing but\b": "only",
-    r"\bof the (module|run|package|class|file)'s\b": "the module's …, defined in this module",
-    r"\bfor good\b": "permanently",
-    r"\bgive (the )?word\b": "say",
-    r"\bnobody (waits|is told|knows)\b": "name who",
-    r"\bhold(s|ing)? (it|them|this) (against|to)\b": "compare with",
+    r"(?<!there )(is|are|was|were) no (?!longer|more|less|fewer|later|earlier)": "is not a …",
+    r"(no|not|nothing|nobody) .{0,40}\bany more\b": "no longer …",
+    r"at hand\b": "available, here",
+    r"of (its|their|our|your|his|her) own\b": "its own …, separate",
+    r"(by|for) (itself|themselves)\b": "alone, automatically",
+    r"beside\b": "next to, besides, compared with",
+    r"behind\b": "after, backed by, at",
+    r"(has|had|have|with) \.\d": "scores …, reaches …",
+    r"(a|the) (look|way back|reading) (at|of)\b": "a verb: check, read",
+    r"the other one\b": "name the thing again",
+    r"in (the )?place of\b": "instead of, written directly",
+    r"nothing but\b": "only",
+    r"of the (module|run|package|class|file)'s\b": "the module's …, defined in this module",
+    r"for good\b": "permanently",
+    r"give (the )?word\b": "say",
+    r"nobody (waits|is told|knows)\b": "name who",
+    r"hold(s|ing)? (it|them|this) (against|to)\b": "compare with",
 }
+"""Each begins at the beginning of a word."""
+ANY = re.compile(rf"\b(?:{'|'.join(PATTERNS)})", re.IGNORECASE)
 
 
 def files(names: list[str]) -> Iterator[Path]:
@@ -54,11 +56,13 @@ def finds(file: Path) -> Iterator[str]:
     """Yields a line for each phrase that a file has."""
     name = file.relative_to(ROOT).as_posix()
     exempt = EXEMPT.get(name)
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+    text = file.read_text("utf-8")
+    # one search of a whole file takes a fifth of the time
+    for number, line in enumerate(text.splitlines() if ANY.search(text) else (), 1):
         if exempt and re.search(exempt, line):
             continue
         for pattern, instead in PATTERNS.items():
-            found = re.search(pattern, line, re.IGNORECASE)
+            found = re.search(rf"\b{pattern}", line, re.IGNORECASE)
             if found:
                 yield f"{name}:{number}: {found[0]!r}; write: {instead}"
 

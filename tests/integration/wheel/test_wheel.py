@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -136,7 +135,9 @@ def test_a_model_in_a_separate_package_is_found_by_its_name(tmp_path):
     # the environment has no pip
     base = Path(sys.base_prefix) / f"bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     pip = [base, "-m", "pip", "install", "-qq", "--no-deps", "--target", tmp_path]
-    subprocess.run([*pip, shutil.copytree(source, tmp_path / "source")], check=True)
+    before = sorted(source.rglob("*"))
+    subprocess.run([*pip, source], check=True)
+    assert sorted(source.rglob("*")) == before
     shown = command("info", "rejoinder-research", "--json", path=tmp_path)
     assert json.loads(shown.stdout)["licence"] == "non-commercial-research"
 
