@@ -88,7 +88,7 @@ def best(top_k, queries):
     none, begins = np.empty(0), np.zeros(queries + 1, np.int64)
     return (
         top_k, None, b"", b"", floats(2), np.zeros(1, np.int64), b"", b"", none, none, begins, none,
-        none, bytearray(4), bytearray(4), bytearray(8 * queries),
+        none, bytearray(), bytearray(), bytearray(8 * queries),
     )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def sums(width, out):
         (
             "encoders.nn._rows",
             "move_rows",
-            (0, 1, HUGE, *sums(1, None)[3:6], bytearray(), np.zeros(1, np.int64), bytearray(), 1.0, 1.0),
+            (0, 1, HUGE, *sums(1, None)[3:6], bytearray(), np.zeros(1, int), bytearray(), 1.0, 1.0),
         ),
     ],
 )  # fmt: skip

@@ -3,13 +3,15 @@
 import gzip
 import json
 import shutil
+import zlib
+from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
 import pytest
 
 from export_samples import slack, write
-from rejoinder import Index, SentenceEncoder
+from rejoinder import Index, SentenceEncoder, load_encoder
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.corpus.texts import entries_of
 from rejoinder.errors import InputError, ModelError
@@ -224,3 +226,130 @@ def test_ids_are_strings_one_or_several(encoder, tmp_path):
     index.delete("2")
     index.delete(["1"])
     assert len(index) == 1
+
+
+class Trigrams:
+    """Somebody else's encoder: counts of hashed trigrams of letters, mapped to fewer numbers."""
+
+    def __init__(self, dim=32, seed=0):
+        self.map = np.random.default_rng(seed).standard_normal((4_096, dim))
+
+    def encode(self, sentences):
+        counts = np.zeros((len(sentences), 4_096))
+        for row, text in enumerate(sentences):
+            letters = f"  {text.lower()} ".encode()
+            for at in range(len(letters) - 2):
+                counts[row, zlib.crc32(letters[at : at + 3]) % 4_096] += 1
+        return 3 * counts @ self.map
+
+
+def test_any_object_that_encodes_makes_an_index(tmp_path):
+    trigrams = Trigrams()
+    index = Index.create(tmp_path / "index", TEXTS, trigrams)
+    index.add(["Where do they live?"])
+    opened = Index.open(tmp_path / "index", Trigrams())
+    rows = trigrams.encode([*TEXTS, "Where do they live?"])
+    units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    for query in ("Where do you live", "pizza"):
+        [row] = trigrams.encode([query])
+        scores = np.round(units @ row / np.linalg.norm(row), 6)
+        [hits] = opened.search(query, 6)
+        assert [hit.id for hit in hits] == [str(i + 1) for i in np.argsort(-scores, kind="stable")]
+        np.testing.assert_allclose([hit.score for hit in hits], np.sort(scores)[::-1], atol=2e-6)
+    assert opened.search([]) == []
+    assert opened.search("pizza", 1, mode="hybrid")[0][0].text == "I like pizza."
+    with pytest.raises(InputError, match=r"made with Trigrams .*not with Trigrams"):
+        Index.open(tmp_path / "index", Trigrams(seed=1))
+    with pytest.raises(InputError, match="give the encoder"):
+        Index.open(tmp_path / "index")
+    with pytest.raises(InputError, match="encode_response"):
+        Index.create(tmp_path / "other", TEXTS, trigrams, response=True)
+    with pytest.raises(InputError, match="copy_model"):
+        Index.create(tmp_path / "other", TEXTS, trigrams, copy_model=True)
+
+
+class Damaged(Trigrams):
+    """Trigrams whose rows of some texts are wrong, but not those of the probe."""
+
+    wrong = ("nan", "short", "flat", "raises")
+
+    def encode(self, sentences):
+        rows = super().encode(sentences)
+        for kind in self.wrong:
+            if kind in sentences:
+                return {
+                    "nan": lambda: rows * np.nan,
+                    "short": lambda: rows[:, 1:],
+                    "flat": lambda: rows[0],
+                    "raises": lambda: 1 / 0,
+                }[kind]()
+        return rows
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nan", "finite"),
+        ("short", "31 numbers.* 32"),
+        ("flat", "shape"),
+        ("raises", "ZeroDivision"),
+    ],
+)
+def test_rows_of_an_encoder_that_can_not_be_used_are_refused(tmp_path, text, said):
+    index = Index.create(tmp_path / "index", TEXTS, Damaged())
+    for call in (
+        lambda: index.add([text]),
+        lambda: index.search(text),
+        lambda: Index.create(tmp_path / "other", [text], Damaged()),
+    ):
+        with pytest.raises(InputError, match=rf"encode of the encoder Damaged .*{said}"):
+            call()
+    assert len(index) == len(TEXTS)
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_encoders_of_load_encoder_make_indexes(encoder, tmp_path):
+    rows = encoder.encode(TEXTS)
+    frame = pl.DataFrame({"text": TEXTS, "embedding": 2 * rows}).unique("text", maintain_order=True)
+    frame.write_parquet(tmp_path / "vectors.parquet")
+    stored = load_encoder(f"vectors:{tmp_path / 'vectors.parquet'}")
+    index = Index.create(tmp_path / "index", TEXTS, stored)
+    [hits] = index.search(TEXTS[0])
+    [expected] = encoder.search([TEXTS[0]], TEXTS)
+    assert [(hit.id, pytest.approx(hit.score, abs=1e-6)) for hit in hits] == [
+        (str(hit.index + 1), hit.score) for hit in expected
+    ]
+    with pytest.raises(InputError, match=r"made with vectors:vectors.parquet"):
+        Index.open(tmp_path / "index", encoder)
+
+
+@pytest.mark.parametrize("wrong", [3, object(), np.ones(3)])
+def test_other_objects_are_not_encoders(tmp_path, wrong):
+    with pytest.raises(InputError, match="has no encode"):
+        Index.create(tmp_path / "index", TEXTS, wrong)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_encoder_that_learns_from_all_texts_is_refused(tmp_path):
+    with pytest.raises(InputError, match="learns from all texts"):
+        Index.create(tmp_path / "index", TEXTS, load_encoder("baseline:tfidf"))
+
+
+def test_an_index_tells_what_matters(encoder, tmp_path):
+    write(slack.FILES, tmp_path / "slack")
+    index = Index.create(tmp_path / "<index>", tmp_path / "slack", encoder)
+    summary = index.summary()
+    days = [
+        datetime.fromtimestamp(time, UTC).date().isoformat()
+        for time in (summary.first, summary.last)
+    ]
+    for told in (
+        str(tmp_path), f"{len(index)}", "rejoinder-small", f"{encoder.dim}", *days
+    ):  # fmt: skip
+        assert told in repr(index)
+        assert told in index._repr_html_()
+    assert "<index>" in repr(index)
+    assert "&lt;index&gt;" in index._repr_html_()
+    shutil.rmtree(tmp_path / "<index>")
+    assert "<index>" in repr(index)
+    assert "from" not in repr(Index.create(tmp_path / "plain", TEXTS, encoder))

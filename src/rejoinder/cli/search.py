@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -120,7 +120,7 @@ def search(
 
         place = given_model(model, model_sha256)
         opened = Index.open(index, place, on_too_long=on_too_long)
-        encoder, label = opened.encoder, "id"
+        encoder, label = cast("SentenceEncoder", opened.encoder), "id"
         by_query = opened.search(
             wanted, count, mode=mode, weight=weight, exact=exact,
             where=where_conditions(where or []), context=context or 0,

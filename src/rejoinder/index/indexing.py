@@ -5,7 +5,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from rejoinder.corpus.texts import Entry
+from rejoinder.encoders.layers import unit_rows
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, TextIndex, create_index
 from rejoinder.index.given import GivenText, given_texts
@@ -22,6 +25,7 @@ from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.models.find import find_model
 from rejoinder.models.shipped import DEFAULT, shipped_models
+from rejoinder.protocols import Describes, Embeddings, Encodes, EncodesResponses, Prepares
 
 
 class Index(TextIndex):
@@ -30,7 +34,7 @@ class Index(TextIndex):
     def __init__(
         self,
         folder: str | Path,
-        encoder: SentenceEncoder | str | Path | None = None,
+        encoder: Encodes | str | Path | None = None,
         *,
         on_too_long: OnTooLong = "truncate",
     ) -> None:
@@ -38,18 +42,18 @@ class Index(TextIndex):
 
         Args:
             folder: The index.
-            encoder: The model, or its name or folder. Default: the model inside the index, or where
-                it was when the index was made.
+            encoder: The encoder of the index, or the name or folder of its model. Default: the
+                model inside the index, or where it was when the index was made.
             on_too_long: What the model does with long queries; see `SentenceEncoder`.
 
         Raises:
-            InputError: the folder is not an index, is damaged, or was made with another model.
+            InputError: the folder is not an index, is damaged, or was made with another encoder.
             ModelError: the model is no longer there.
         """
         super().__init__(Path(folder))
         place = place_of_model(self) if encoder is None else encoder
         self.encoder, _ = _loaded(place, on_too_long)
-        refuse_other_model(self, self.encoder.describe())
+        refuse_other_model(self, _description(self.encoder))
         self.left_out: Mapping[str, int] = {}
         """Messages of an export that `create` or `add` just left out, by the reason: `private`,
         `bot`, `system`, `empty`, `malformed`."""
@@ -59,7 +63,7 @@ class Index(TextIndex):
         cls,
         folder: str | Path,
         texts: str | Path | Iterable[GivenText | Entry],
-        encoder: SentenceEncoder | str | Path | None = None,
+        encoder: Encodes | str | Path | None = None,
         *,
         columns: str | None = None,
         response: bool = False,
@@ -77,7 +81,10 @@ class Index(TextIndex):
                 whose replies are indexed (see `corpus.texts`); or strings, tuples of an id and a
                 text, or entries. A text without an id gets the next number, from 1.
             encoder: The model, or its name or folder. Default: `rejoinder-base`. The index stores a
-                name or folder, to find the model again.
+                name or folder, to find the model again. Or any object whose `encode` makes (N, D)
+                rows of N strings, as of `load_encoder`; rows are scaled to length 1. Give it again
+                to open the index, which knows it by the `sha256` that it describes, or by its rows
+                of a few sentences (`evaluation.identity`).
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
                 Default: `text`, and `id` if there is one.
             response: Encode the texts by `encode_response`: search then finds texts that answer a
@@ -93,24 +100,30 @@ class Index(TextIndex):
 
         Raises:
             InputError: an id is given twice, a text is not a string, a line can't be read,
-                `folder` is occupied, or an argument is not valid.
+                `folder` is occupied, an argument is not valid, or an encoder returns rows that
+                can't be used.
             ModelError: the model can't be loaded, was never saved, or has no response side.
             BusyError: another command is writing the index.
             StorageError: it can't be written.
         """
         _check_settings(recall, dtype)
         loaded, source = _loaded(encoder)
-        model = _model_of(loaded.describe(), None if copy_model else source)
+        model = _model_of(_description(loaded), None if copy_model else source)
         given = Source(texts, columns, given_texts)
+        weight = WEIGHT
+        if isinstance(loaded, SentenceEncoder):
+            weight = loaded.describe()["training"].get("search_weight", WEIGHT)
+        elif copy_model:
+            raise InputError("copy_model: only a model of rejoinder can be copied into an index.")
+        dim = _dim_of(loaded, response=response)
         manifest = Manifest(
-            model, loaded.dim, recall=float(recall), dtype=dtype,
-            response=response, weight=loaded.describe()["training"].get("search_weight", WEIGHT),
-        )  # fmt: skip
+            model, dim, recall=float(recall), dtype=dtype, response=response, weight=weight
+        )
         create_index(
             Path(folder),
             manifest,
-            _encoded(loaded, given, progress, response=response),
-            copy_model=loaded.save if copy_model else None,
+            _encoded(loaded, dim, given, progress, response=response),
+            copy_model=loaded.save if isinstance(loaded, SentenceEncoder) and copy_model else None,
             overwrite=overwrite,
             inputs=[texts, encoder],
         )
@@ -122,7 +135,7 @@ class Index(TextIndex):
     def open(
         cls,
         folder: str | Path,
-        encoder: SentenceEncoder | str | Path | None = None,
+        encoder: Encodes | str | Path | None = None,
         *,
         on_too_long: OnTooLong = "truncate",
     ) -> "Index":
@@ -170,7 +183,8 @@ class Index(TextIndex):
         """
         check_mode(mode, weight)
         texts, _ = self._in_own_words(as_texts(queries)[0])
-        embeddings = None if mode == "words" else self.encoder.encode(texts)
+        dim = self.manifest.dim
+        embeddings = None if mode == "words" else rows_of(self.encoder, texts, dim)
         return self.best(
             texts, embeddings, top_k, mode=mode, weight=weight, exact=exact, where=where,
             context=context,
@@ -185,8 +199,10 @@ class Index(TextIndex):
             InputError: a query is not a string, or the index is damaged.
         """
         texts, own = self._in_own_words(as_texts(queries)[0])
-        rest = self.encoder.read_as(texts)
-        return [{**model, **words} for words, model in zip(own, rest, strict=True)]
+        if not isinstance(self.encoder, SentenceEncoder):
+            return own
+        read = self.encoder.read_as(texts)
+        return [{**model, **words} for words, model in zip(own, read, strict=True)]
 
     def _in_own_words(self, queries: list[str]) -> tuple[list[str], list[dict[str, str]]]:
         own = self.own_words(queries, getattr(self.encoder, "features", None))
@@ -214,24 +230,61 @@ class Index(TextIndex):
             StorageError: it can't be written.
         """
         given = Source(texts, columns, given_texts)
-        encoded = _encoded(self.encoder, given, progress, response=self.manifest.response)
+        about = self.manifest
+        encoded = _encoded(self.encoder, about.dim, given, progress, response=about.response)
         added = self.add_encoded(encoded, update=update)
         self.left_out = given.left_out
         return added
 
 
 def _encoded(
-    encoder: SentenceEncoder, source: Source, progress: EncodingProgress, *, response: bool
+    encoder: Encodes, dim: int, source: Source, progress: EncodingProgress, *, response: bool
 ) -> Iterator[EncodedTexts]:
     """Yields texts with ids and embeddings, `sentence_stream.CHUNK` at a time."""
-    encode = encoder.encode_response if response else encoder.encode
     items, done = iter(source), 0
     progress(0, 0, source.size)
     while chunk := list(islice(items, sentence_stream.CHUNK)):
         names, contents, about, _ = (list(column) for column in zip(*chunk, strict=True))
-        yield EncodedTexts(names, contents, encode([one.encoded for one in chunk]), about)
+        rows = rows_of(encoder, [one.encoded for one in chunk], dim, response=response)
+        yield EncodedTexts(names, contents, rows, about)
         done += len(chunk)
         progress(done, source.read, source.size)
+
+
+def rows_of(
+    encoder: Encodes, texts: list[str], dim: int | None = None, *, response: bool = False
+) -> Embeddings:
+    """Returns the (N, D) float32 embeddings of texts, unit or zero rows.
+
+    Raises:
+        InputError: it is not an encoder of rejoinder, and what it returns can't be used, is not of
+            dimension `dim`, or it has no responses.
+    """
+    if isinstance(encoder, SentenceEncoder):
+        return encoder.encode_response(texts) if response else encoder.encode(texts)
+    from rejoinder.evaluation.encoding import encode_checked
+
+    if not texts:
+        return np.empty((0, dim or 0), np.float32)
+    name, encode, method = type(encoder).__name__, encoder.encode, "encode"
+    if response:
+        if not isinstance(encoder, EncodesResponses):
+            raise InputError(f"response: the encoder {name} has no encode_response.")
+        encode, method = encoder.encode_response, "encode_response"
+    who = f"{method} of the encoder {name}"
+    found, _ = encode_checked(encode, texts, who)
+    if dim not in (None, found.shape[1]):
+        raise InputError(
+            f"{who} returned vectors of {found.shape[1]} numbers; the index has {dim}."
+        )
+    return unit_rows(found)
+
+
+def _dim_of(encoder: Encodes, *, response: bool) -> int:
+    if isinstance(encoder, SentenceEncoder):
+        return encoder.dim
+    dim = encoder.describe().get("dim") if isinstance(encoder, Describes) else None
+    return dim if isinstance(dim, int) else rows_of(encoder, ["?"], response=response).shape[1]
 
 
 def _check_settings(recall: float, dtype: str) -> None:
@@ -242,10 +295,21 @@ def _check_settings(recall: float, dtype: str) -> None:
 
 
 def _loaded(
-    encoder: SentenceEncoder | str | Path | None, on_too_long: OnTooLong = "truncate"
-) -> tuple[SentenceEncoder, str | None]:
-    """Returns an encoder, and the name or path that it was loaded by (None: from memory)."""
-    if isinstance(encoder, SentenceEncoder):
+    encoder: Encodes | str | Path | None, on_too_long: OnTooLong = "truncate"
+) -> tuple[Encodes, str | None]:
+    """Returns an encoder, and the name or path that it was loaded by (None: from memory).
+
+    Raises:
+        InputError: it can't encode texts one by one.
+        ModelError: the model can't be loaded.
+    """
+    if encoder is not None and not isinstance(encoder, str | Path):
+        if not isinstance(encoder, Encodes) or isinstance(encoder, Prepares):
+            why = "learns from all texts first" if isinstance(encoder, Encodes) else "has no encode"
+            raise InputError(
+                f"encoder: a {type(encoder).__name__} {why}; give an object with encode(list of "
+                "strings), or the name or folder of a model."
+            )
         return encoder, None
     # the index stores the name of a shipped model: its path changes with the installation
     path = find_model(DEFAULT if encoder is None else encoder).absolute()
@@ -267,21 +331,35 @@ def place_of_model(opened: TextIndex) -> Path:
         return opened.folder / MODEL
     raise InputError(
         f"{opened.folder} does not say where its model {opened.manifest.model.name} is, because it "
-        "was made with an encoder in memory; give the model (--model)."
+        "was made with an encoder in memory; give the encoder, or the model (--model)."
     )
 
 
+def _description(encoder: Encodes) -> Mapping[str, Any]:
+    """Returns what an encoder is known by.
+
+    Raises:
+        InputError: it can't encode, or describes itself by what JSON can't hold.
+    """
+    if isinstance(encoder, SentenceEncoder):
+        return encoder.describe()
+    from rejoinder.evaluation.identity import identity
+
+    return identity(encoder)
+
+
 def _model_of(about: Mapping[str, Any], source: str | None) -> IndexModel:
-    adaptation = about["adaptation"]
-    if not about["sha256"]:
+    adaptation = about.get("adaptation")
+    sha256 = about.get("sha256", about.get("probe_sha256"))
+    if not sha256:
         raise InputError(
             "the encoder was never saved, so the index could not recognise it later. Save it, and "
             "load it."
         )
     return IndexModel(
         about["name"],
-        about["sha256"],
-        None if adaptation is None else adaptation["sha256"],
+        str(sha256),
+        str(adaptation["sha256"]) if isinstance(adaptation, Mapping) else None,
         source,
     )
 
@@ -293,7 +371,7 @@ def refuse_other_model(folder: TextIndex, about: Mapping[str, Any]) -> None:
         InputError: it is another one.
     """
     expected, given = folder.manifest.model, _model_of(about, None)
-    if (given.sha256, given.adaptation) != (expected.sha256, expected.adaptation):
+    if not given.is_same(expected):
         raise InputError(
             f"{folder.folder} was made with {expected.name} (SHA-256 {expected.sha256[:12]}…), not "
             f"with {given.name} ({given.sha256[:12]}…). Give that model, or build the index again "

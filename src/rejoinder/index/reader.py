@@ -1,8 +1,11 @@
 """`IndexReader`: a folder of texts, ids and embeddings that you can search."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
 from pathlib import Path
 from typing import TypeVar, overload
+
+import numpy as np
 
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.context import Place
@@ -87,6 +90,34 @@ class IndexReader:
 
     def __len__(self) -> int:
         return len(self._latest())
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}: {value}" for name, value in self._told().items())
+        return f"<{type(self).__name__} {told}>"
+
+    def _repr_html_(self) -> str:
+        """Returns a table for a notebook."""
+        rows = (
+            f"<tr><th>{name}</th><td>{escape(value)}</td></tr>"
+            for name, value in self._told().items()
+        )
+        return f"<table>{''.join(rows)}</table>"
+
+    def _told(self) -> dict[str, str]:
+        told = {"folder": str(self.folder)}
+        try:
+            summary, manifest = self.summary(), self.manifest
+        except RejoinderError as error:
+            return {**told, "error": str(error)}
+        told |= {
+            "texts": f"{summary.texts:,}",
+            "model": manifest.model.name,
+            "dimensions": f"{manifest.dim:,}",
+        }
+        if summary.first is not None and summary.last is not None:
+            first, last = np.array([summary.first, summary.last]).astype("M8[s]").astype("M8[D]")
+            told |= {"from": str(first), "to": str(last)}
+        return told
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):

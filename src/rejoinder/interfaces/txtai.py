@@ -8,9 +8,10 @@ from txtai.vectors import Vectors
 
 from rejoinder.encoders.layers import unit_rows
 from rejoinder.index.hybrid import Mode
-from rejoinder.index.indexing import Index
+from rejoinder.index.indexing import Index, rows_of
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.search import nearest_rows
 from rejoinder.interfaces.opening import index_of, retrieve
 from rejoinder.models.shipped import DEFAULT
 from rejoinder.protocols import Embeddings
@@ -88,5 +89,8 @@ class RejoinderRetriever:
 
     def batchsimilarity(self, queries: list[str], data: list[str]) -> list[list[tuple[int, float]]]:
         """Returns for each query the indices of texts with their cosines, the highest first."""
-        found = self.index.encoder.search(queries, data, max(len(data), 1))
-        return [[(hit.index, hit.score) for hit in hits] for hits in found]
+        encoder, dim = self.index.encoder, self.index.manifest.dim
+        asked, known = (rows_of(encoder, texts, dim) for texts in (queries, data))
+        rows, scores = nearest_rows(asked, known, max(len(data), 1))
+        both = zip(rows.tolist(), scores.tolist(), strict=True)
+        return [list(zip(*found, strict=True)) for found in both]

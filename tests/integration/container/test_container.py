@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -94,6 +95,34 @@ def test_the_build_context_has_what_is_copied_and_little_else():
     assert copied == {line[1:] for line in allowed if line.startswith("!")}
 
 
+def checked(process):
+    """The exit status of the health check, in a container whose process 1 is `process`."""
+    check = json.loads(last("HEALTHCHECK").partition("CMD ")[2])
+    code = check[2].replace("/proc/1/", f"/proc/{process.pid}/")
+    return subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL).returncode
+
+
+@pytest.mark.parametrize("words", ["--port {}", "--port={}", "--port 1 --port {}"])
+def test_the_health_check_asks_the_port_of_the_server(image, tmp_path, words):
+    program, *first = json.loads(last("ENTRYPOINT"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    words = [*first, "--host", "127.0.0.1", *words.format(port).split()]
+    process = subprocess.Popen(
+        [image / "opt/rejoinder/bin" / program, *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stderr.readline().split()[-1].endswith(f":{port}")
+    assert checked(process) == 0
+    process.kill()
+    process.wait(20)
+    process.stderr.close()
+    assert checked(process) != 0
+
+
 def test_the_command_serves_and_stops_without_writing(image, tmp_path):
     program, *words = json.loads(last("ENTRYPOINT"))
     installed = image / "opt/rejoinder"
@@ -106,9 +135,6 @@ def test_the_command_serves_and_stops_without_writing(image, tmp_path):
         env={"PYTHONDONTWRITEBYTECODE": "1"},
     )
     address = process.stderr.readline().split()[-1]
-    check = json.loads(last("HEALTHCHECK").partition("CMD ")[2])
-    code = check[2].replace("http://127.0.0.1:8080", address)
-    subprocess.run([sys.executable, "-c", code], check=True)
     with urllib.request.urlopen(f"{address}/info") as answer:  # noqa: S310
         assert json.load(answer)["model_id"] == "rejoinder-base"
     process.send_signal(signal.SIGTERM)
@@ -138,5 +164,20 @@ def test_compose_runs_it_read_only_for_this_machine_alone():
     [service] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"].values()
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
-    assert service["ports"] == [f"127.0.0.1:8080:{last('EXPOSE')}"]
-    assert shlex.join(service["command"]) == "rejoinder-base"
+    assert service["ports"] == [f"127.0.0.1:${{PORT:-8080}}:{last('EXPOSE')}"]
+
+
+def test_compose_serves_an_index_where_one_is_named():
+    [service] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"].values()
+    [mount] = service["volumes"]
+    assert (mount["type"], mount["read_only"]) == ("bind", True)
+    # what Compose substitutes is what a shell does
+    for named, words, source in (
+        ("", ["--port", last("EXPOSE")], "/dev/null"),
+        ("./my index", ["--port", last("EXPOSE"), "--index", mount["target"]], "./my index"),
+    ):
+        told = subprocess.run(
+            ["sh", "-c", f'echo "{service["command"]}"; echo "{mount["source"]}"'],
+            env={"INDEX": named}, capture_output=True, text=True, check=True,
+        ).stdout.splitlines()  # fmt: skip
+        assert (shlex.split(told[0]), told[1]) == (words, source)

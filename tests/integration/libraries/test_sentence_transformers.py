@@ -7,7 +7,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import quantize_embeddings
 
-from rejoinder import SentenceEncoder
+from rejoinder import Index, SentenceEncoder, load_encoder
 from rejoinder.errors import InputError
 from rejoinder.interfaces.sentence_transformers import RejoinderModule
 from rejoinder.interfaces.targets import export_to
@@ -106,3 +106,15 @@ def test_tensors_are_like_its_own(own, linear):
             ours, theirs = (model.encode(texts, **arguments) for model in (encoder, own))
             assert type(ours) is type(theirs)
             assert [row.shape for row in ours] == [row.shape for row in theirs]
+
+
+def test_a_model_of_the_library_makes_an_index(linear, tmp_path):
+    export_to(linear, tmp_path / "model", "sentence-transformers")
+    encoder = load_encoder(f"st:{tmp_path / 'model'}")
+    texts = ["How old are you?", "I like pizza."]
+    Index.create(tmp_path / "index", texts, encoder).add(["Where do you live?"])
+    index = Index.open(tmp_path / "index", load_encoder(f"st:{tmp_path / 'model'}"))
+    [[hit]] = index.search("I like pizza.", 1)
+    assert (hit.text, hit.score) == ("I like pizza.", pytest.approx(1, abs=1e-5))
+    with pytest.raises(InputError, match=r"not with rejoinder-base"):
+        Index.open(tmp_path / "index", "rejoinder-base")
