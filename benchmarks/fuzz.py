@@ -61,6 +61,7 @@ AREAS = {
     "index folder": Area("fuzzing.index_folders", 0.015),
     "index lists": Area("fuzzing.index_lists", 0.015),
     "requests": Area("fuzzing.requests", 0.15),
+    "patterns": Area("fuzzing.patterns", 0.05),
 }
 _SECONDS_AN_INPUT = 60
 _EVERY = 5.0

@@ -188,7 +188,7 @@ class _Pieces:
 
     def texts(self) -> Iterator[Text]:
         """What a pattern may begin to match, again and again; and what it may match more of."""
-        for piece in PIECES[: None if self._is_short else 10]:
+        for piece in PIECES[: None if self._is_short else 4]:
             yield Text("", piece, "\0")
         for piece in filter(None, self._beginnings):
             yield from (Text("", piece, end) for end in _ENDS)
