@@ -89,14 +89,15 @@ def demonstrate(data: str, out: Path) -> Path:
 
 
 def export_to_search(out: Path) -> None:
-    """From an export of a chat to a search that knows its words, in four commands."""
+    """From an export of a chat to a search that knows its words, in five commands."""
     print("\nThe same from an export of Slack, with a model that comes with rejoinder:", flush=True)
     export, pairs, model, index = (out / name for name in ("slack.zip", "slack", "mine", "index"))
     write_export(export)
     command("extract", str(export), "--out", str(pairs), "--split", "80,10,10", "--overwrite")
     command("finetune", "--pairs", str(pairs), "--out", str(model), "--overwrite")
     command("index", str(export), "--model", str(model), "--out", str(index), "--overwrite")
-    command("search", "Which book did you like?", "--index", str(index), "--top-k", "3")
+    command("search", "How do I get a new password?", "--index", str(index), "--top-k", "3")
+    command("suggest", "How do I get a new password?", "--from", str(pairs), "--model", str(model))
 
 
 def command(*words: str) -> None:

@@ -1,24 +1,30 @@
-"""Writes a made-up export of Slack, from the made-up conversations of `small.jsonl`.
+"""Writes a made-up export of Slack.
 
     python examples/slack_export.py [slack-export.zip]
 
-Their threads become threads of channels, as `rejoinder extract` reads them.
+The threads of `small.jsonl`, small talk, become threads of channels. In one more channel, people
+ask what `support_desk.py` answers, over and over.
 """
 
 import json
 import sys
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from support_desk import NAMES, rows
+
 CONVERSATIONS = Path(__file__).resolve().parent / "small.jsonl"
+QUESTIONS = 800
+"""Number of questions in the channel of the support desk."""
 
 
 def write_export(path: Path) -> None:
     """Writes the zip archive: `users.json`, `channels.json`, and a file for each channel's day."""
-    comments = _comments()
+    comments = [*_comments(), *_desk()]
     people = sorted({comment["author"] for comment in comments})
     users = {name: f"U{number:05}" for number, name in enumerate(people, 1)}
     days: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -57,6 +63,20 @@ def _comments() -> list[dict[str, Any]]:
         if isinstance(comment, dict) and {"author", "created_utc", "body", "link_id"} <= {*comment}:
             comments.append(comment)
     return comments
+
+
+def _desk() -> Iterator[dict[str, Any]]:
+    for number, (question, answer) in enumerate(rows(QUESTIONS)):
+        asked = 1_600_000_000 + 9_900 * number
+        by = NAMES[number % len(NAMES)].lower()
+        for author, time, body in ((by, asked, question), ("help_desk", asked + 300, answer)):
+            yield {
+                "author": author,
+                "subreddit": "Customers",
+                "link_id": f"desk{number}",
+                "created_utc": time,
+                "body": body,
+            }
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_commands_of_a_guide_run(call, name, tmp_path, monkeypatch):
     page = (ROOT / "docs" / "guides" / f"{name}.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "examples")
     slack = runpy.run_path(str(ROOT / "examples" / "slack_export.py"))
     slack["write_export"](tmp_path / "slack-export.zip")
     [pairs] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rejoinder import Suggestions
 from rejoinder.corpus.extract import extract
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
@@ -47,8 +48,13 @@ def test_the_made_up_export_holds_the_made_up_conversations(tmp_path):
     manifest = extract(tmp_path / "slack.zip", tmp_path / "pairs", split=(80.0, 10.0, 10.0))
     [export] = manifest.exports
     assert (export.format, export.malformed) == ("slack", 0)
-    assert export.messages > 7_000
-    assert export.linked > 5_000
+    assert export.messages > 9_000
+    assert export.linked > 6_000
     assert min(manifest.splits.values()) > 300
+    past = Suggestions.open(tmp_path / "pairs")
+    found = past.suggest("How do I get a new password?")
+    assert found.is_good
+    assert "login page" in found.suggestions[0].reply
+    assert past.fitted.outcome.coverage > 0.2
     write_export(tmp_path / "again.zip")
     assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "slack.zip").read_bytes()

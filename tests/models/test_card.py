@@ -86,7 +86,9 @@ def test_a_card_says_what_was_left_out(config):
     training |= {"leak_sets": ["stsb-dev", "cqa2016-test"], "leaks_dropped": 1_234}
     training |= {"labelled": {"a.jsonl": {"leaks": 4}, "b.jsonl": {"leaks": 5}, "c.txt": {}}}
     card = card_of(config, {**training, "leaks_by_set": {"stsb-dev": 1_220, "cqa2016-test": 6}})
-    assert "The pairs by set (a pair can count for several): stsb-dev 1,220, cqa2016-test 6." in card
+    assert (
+        "The pairs by set (a pair can count for several): stsb-dev 1,220, cqa2016-test 6." in card
+    )
     assert "left out of training: 1,225 pairs, and 9 rows of labelled files." in card
     assert "Left out by choice: 12 pairs of dream, mutual." in card
     assert "1,234 pairs and rows with a sentence of stsb-dev, cqa2016-test were left" in card

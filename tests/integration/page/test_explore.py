@@ -25,7 +25,7 @@ def address(serve, tmp_path_factory):
 @pytest.fixture
 def page(open_page, address):
     page = open_page(address)
-    expect(page.locator("#find-facts")).to_contain_text("5 channels")
+    expect(page.locator("#find-facts")).to_contain_text("6 channels")
     return page
 
 
