@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -238,6 +239,19 @@ def test_a_full_disk_leaves_no_predictions_that_no_result_names(tmp_path, monkey
                 file.add(made_up(task="mpqa/senteval", items=Items(NAMES, GOLD, GOLD, [""] * 40)))
         assert sorted((tmp_path / "r.predictions").glob("*.parquet")) == before
     assert [result.task for result in read_results(path)] == ["mr/senteval"]
+
+
+def test_threads_that_add_to_one_file_lose_nothing(tmp_path):
+    path = tmp_path / "r.json"
+
+    def add(task):
+        with open_results(path) as file:
+            file.add(made_up(task=task))
+
+    tasks = ("mr/senteval", "mpqa/senteval", "cr/senteval", "subj/senteval")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, tasks))
+    assert sorted(result.task for result in read_results(path)) == sorted(tasks)
 
 
 def test_another_encoder_is_refused_or_takes_the_place(tmp_path):
