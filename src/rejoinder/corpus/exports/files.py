@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rejoinder.errors import InputError
-from rejoinder.io.files.places import scratch_folder
+from rejoinder.io.files.places import inside, scratch_folder
 from rejoinder.io.files.storage import read_errors
 from rejoinder.io.formats.compression import Frames, compression_of, decompressed
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
@@ -196,8 +196,9 @@ def _damage(path: Path) -> Iterator[None]:
 
 
 def _in_folder(folder: Path) -> dict[str, _Place]:
-    names = ((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*"))
-    return {name: path for name, path in names if path.is_file()}
+    shown = (one for one in folder.rglob("*") if _is_shown(one.relative_to(folder).as_posix()))
+    paths = inside(shown, folder)
+    return {path.relative_to(folder).as_posix(): path for path in paths if path.is_file()}
 
 
 def _title(path: Path) -> str:
