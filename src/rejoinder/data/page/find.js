@@ -137,6 +137,13 @@ async function search(signal) {
     hits = like
       ? await call("similar", { id: like.id, top_k: count, ...(conditions && { where: conditions }) }, signal)
       : (await call("search", { queries: [query], top_k: count, mode, ...(conditions && { where: conditions }), explain: true }, signal))[0];
+  } catch (error) {
+    if (!signal.aborted) {
+      draw([], "");
+      byId("find-note").textContent = "";
+      byId("find-more").hidden = true;
+    }
+    throw error;
   } finally {
     byId("find-hits").removeAttribute("aria-busy");
   }
