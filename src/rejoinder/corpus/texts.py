@@ -141,12 +141,15 @@ def looks_exported(head: bytes) -> bool:
 def _messages(
     path: Path, export: "ExportFormat", on_left_out: Callable[[str], None], most: int | None
 ) -> Iterator[Entry]:
+    from rejoinder.corpus.exports import warn_of_others
     from rejoinder.corpus.exports.base import Message
     from rejoinder.corpus.exports.files import opened
     from rejoinder.corpus.exports.options import ExportOptions, why_not
 
     options, empty = ExportOptions(), True
     with opened(path, most) as files:
+        if most is None:  # nobody reads the warnings of a server
+            warn_of_others(files, export)
         for item in export.read(files):
             reason = why_not(item, options) if isinstance(item, Message) else "malformed"
             if isinstance(item, Message) and reason is None:

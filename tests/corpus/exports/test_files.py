@@ -2,16 +2,20 @@
 
 import io
 import re
+import shutil
 import tarfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from export_samples import maildir, mbox, slack, write
-from rejoinder.corpus.exports import format_of_export
+from export_samples import jira, maildir, mbox, slack, write, zendesk
+from rejoinder.corpus.exports import FORMATS, format_of_export
 from rejoinder.corpus.exports.files import opened
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.reading.files import find_files
+from rejoinder.corpus.texts import entries_of
 from rejoinder.errors import InputError, LeftOutWarning
 
 
@@ -72,6 +76,26 @@ def test_a_folder_of_dumps_has_no_links_to_others(folder):
     (folder / "c.csv").symlink_to("../secret.txt")
     with pytest.warns(LeftOutWarning, match=r"c\.csv"):
         assert find_files([folder]) == [folder / "a.csv", folder / "b.csv"]
+
+
+@pytest.mark.parametrize(("one", "other"), [(slack, mbox), (mbox, slack), (zendesk, jira)])
+@pytest.mark.parametrize("kind", ["folder", "zip"])
+def test_files_of_another_program_are_named(one, other, kind, tmp_path):
+    folder = tmp_path / "export"
+    write(one.FILES, folder / "a")
+    write(other.FILES, folder / "b")
+    path = Path(shutil.make_archive(str(folder), "zip", folder)) if kind == "zip" else folder
+    export = format_of_export(path)
+    assert export is not None
+    [left] = {FORMATS[sample.__name__.rpartition(".")[2]] for sample in (one, other)} - {export}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        read = [entry.id for entry in entries_of(path)]
+        extract(path, tmp_path / "pairs", rules="none")
+    assert read
+    about = [str(one.message) for one in told if one.category is LeftOutWarning]
+    assert len(about) == 2
+    assert all(re.search(rf"of {left.title.split()[0]} \([ab]/", one) for one in about)
 
 
 def packed(path: Path, *entries: tuple[str, bytes, bytes | str], mode: str = "w") -> Path:

@@ -81,6 +81,10 @@ class Files:
             file.read(len(BYTE_ORDER_MARK))
         return file
 
+    def alone(self, name: str) -> "Files":
+        """Returns one of the files, as if there were no others."""
+        return Files(self.path, {name: self._places[name]}, self._left)
+
     def _counted(self, file: IO[bytes]) -> Iterator[bytes]:
         while piece := file.read(_HEAD):
             self._left = (self._left or 0) - len(piece)

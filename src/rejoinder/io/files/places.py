@@ -93,13 +93,23 @@ def inside(paths: Iterable[Path], folder: Path) -> list[Path]:
     return kept
 
 
+def shortened(names: Iterable[str]) -> str:
+    """Returns the first names of many as a list.
+
+    >>> shortened("bcad")
+    'a, b, c …'
+    """
+    first = sorted(names)
+    return ", ".join(first[:_NAMED]) + (" …" if len(first) > _NAMED else "")
+
+
 def warn_of_links(path: Path, names: Sequence[str]) -> None:
     """Warns that links in a folder or an archive lead out of it and are not read, if any do."""
     if names:
         lead = "links lead out of it and are" if len(names) > 1 else "link leads out of it and is"
-        shown = ", ".join(sorted(names)[:_NAMED]) + (" …" if len(names) > _NAMED else "")
         warnings.warn(
-            f"{path}: {len(names):,} {lead} left out: {shown}. Copy the file itself to read it.",
+            f"{path}: {len(names):,} {lead} left out: {shortened(names)}. Copy the file itself to "
+            "read it.",
             LeftOutWarning,
             stacklevel=2,
         )
