@@ -59,6 +59,10 @@ class ForeignTextWarning(UserWarning):
     """Texts seem to be in a language that the model does not know. Warned of once in a process."""
 
 
+class LeftOutWarning(UserWarning):
+    """Files of a folder or an archive are not read."""
+
+
 class MissingExtraError(RejoinderError):
     """An optional dependency is not installed.
 

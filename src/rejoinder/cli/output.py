@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rejoinder.errors import ForeignTextWarning
+from rejoinder.errors import ForeignTextWarning, LeftOutWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,6 +34,8 @@ _form = ""
 """`json` or `tsv`, if the command was given `--json` or `--tsv`."""
 _foreign = False
 """Whether the command noted that texts are in a language that the model does not know."""
+_noted = set[str]()
+"""Warnings that the command noted: a folder is looked at more than once."""
 
 
 def set_output(*, quiet: bool, json: bool = False, tsv: bool = False) -> None:
@@ -51,15 +53,18 @@ def set_output(*, quiet: bool, json: bool = False, tsv: bool = False) -> None:
     if json and tsv:
         raise typer.BadParameter("--json and --tsv exclude each other")
     _quiet, _form, _foreign = quiet, "json" if json else "tsv" if tsv else "", False
+    _noted.clear()
     warnings.showwarning = _shown
 
 
 def _shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
     """Prints our own warnings as notes, and all others as Python does."""
     global _foreign
-    if issubclass(category, ForeignTextWarning):
-        _foreign = True
-        note(str(message).rstrip("."))
+    if issubclass(category, ForeignTextWarning | LeftOutWarning):
+        _foreign = _foreign or issubclass(category, ForeignTextWarning)
+        if str(message) not in _noted:
+            _noted.add(str(message))
+            note(str(message).rstrip("."))
     else:
         _python_shows(message, category, *place, **more)
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats.compression import decompressed
+from rejoinder.io.formats.compression import head_of
 from rejoinder.io.formats.texts import read_texts
 
 if TYPE_CHECKING:
@@ -118,11 +118,7 @@ def may_be_export(path: Path) -> bool:
     """Tells whether to ask all formats of exports: importing them takes 0.1 seconds."""
     if not path.is_file():
         return path.is_dir()
-    pieces = decompressed(path)
-    head = next(pieces, b"")
-    while len(head) < _HEAD and (more := next(pieces, b"")):
-        head += more
-    return looks_exported(head[:_HEAD])
+    return looks_exported(head_of(path, _HEAD))
 
 
 def looks_exported(head: bytes) -> bool:
@@ -145,12 +141,15 @@ def looks_exported(head: bytes) -> bool:
 def _messages(
     path: Path, export: "ExportFormat", on_left_out: Callable[[str], None], most: int | None
 ) -> Iterator[Entry]:
+    from rejoinder.corpus.exports import warn_of_others
     from rejoinder.corpus.exports.base import Message
     from rejoinder.corpus.exports.files import opened
     from rejoinder.corpus.exports.options import ExportOptions, why_not
 
     options, empty = ExportOptions(), True
     with opened(path, most) as files:
+        if most is None:  # nobody reads the warnings of a server
+            warn_of_others(files, export)
         for item in export.read(files):
             reason = why_not(item, options) if isinstance(item, Message) else "malformed"
             if isinstance(item, Message) and reason is None:

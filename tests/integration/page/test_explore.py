@@ -1,5 +1,7 @@
 """The page of `rejoinder explore` in a real Chromium: search, filters, conversations, keyboard."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -8,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from playwright.sync_api import expect
 
 ROOT = Path(__file__).parents[3]
@@ -49,6 +52,15 @@ def test_messages_are_found_while_typing_and_say_who_wrote_them(page):
     expect(page.locator("#find-start")).to_be_hidden()
     page.get_by_role("searchbox", name="Search").fill("")
     expect(page.locator("#find-start")).to_be_visible()
+
+
+def test_a_search_that_fails_leaves_no_hits_of_another(page):
+    search(page, "trouble sleeping")
+    page.route("**/search", lambda route: route.fulfill(status=422, json={"error": "No such."}))
+    page.get_by_role("searchbox", name="Search").fill("something to read")
+    expect(page.locator("#fault")).to_contain_text("No such")
+    expect(page.locator("#find-hits > li")).to_have_count(0)
+    expect(page.locator("#find-note")).to_be_empty()
 
 
 def test_messages_that_say_the_same_are_folded(page):
@@ -213,6 +225,54 @@ def test_questions_that_were_asked_again_are_read_and_saved(open_page, address):
     page.get_by_role("searchbox", name="Filter", exact=True).fill("nobody asked this")
     expect(page.locator("#asked-note")).to_contain_text("No question")
     expect(page.get_by_role("button", name="Save as CSV")).to_be_disabled()
+
+
+HOSTILE = (
+    '=HYPERLINK("http://other.example","Why?")', "+1 what is it?", "-2 or\\ -3?", "@SUM(1) why?",
+    "\t=1+1 is what?", "\r=1+1 is what?", "＝1+1 is what?",
+    "![Why?](http://other.example/a.png)", "<img src=http://other.example/b.png> &lt; why?",
+    "[Why?](http://other.example) and [here][1]?", "# Why?", "1. Why `x` *y* __z__ ~~w~~?",
+    "Why?\r\r# Because\n===\n\n    [1]: http://other.example\n| a | b |\n|---|---|\n1) no $x$",
+)  # fmt: skip
+
+
+def test_saved_questions_run_nothing_and_load_nothing(open_page, address):
+    """Spreadsheets run cells as formulas, and Markdown loads pictures, whoever wrote them."""
+
+    def answer(route):
+        reply = {"author": "Ann", "time": 0, "count": 1}
+        known = {"count": 2, "authors": 1, "first": 0, "last": 0, "begins": True, "ways": []}
+        route.fulfill(
+            json=[
+                {"id": "1", "text": text, "replied": 1, "replies": [{**reply, "text": text}]}
+                | known
+                for text in HOSTILE
+            ]
+        )
+
+    page = open_page(address)
+    page.route("**/asked", answer)
+    page.goto(f"{address}/#asked")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as CSV").click()
+    _, *rows = csv.reader(io.StringIO(saved.value.path().read_bytes().decode(), newline=""))
+    for text, row in zip(HOSTILE, rows, strict=True):
+        assert row[0] == row[6]
+        assert row[0] == (f"'{text}" if HOSTILE.index(text) < 7 else text)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as Markdown").click()
+    text = saved.value.path().read_bytes().decode()
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+    kinds = {part.type for token in tokens for part in (token, *(token.children or ()))}
+    ours = {
+        f"{kind}_{end}"
+        for kind in ("heading", "paragraph", "blockquote", "em")
+        for end in ("open", "close")
+    }
+    assert kinds <= ours | {"inline", "text", "softbreak"}
+    shown = ["".join(part.content for part in token.children or ()) for token in tokens]
+    questions = [shown[at + 1] for at, token in enumerate(tokens) if token.type == "heading_open"]
+    assert questions[1:] == [" ".join(text.split()) for text in HOSTILE]
 
 
 def test_a_question_is_searched_for(open_page, address):

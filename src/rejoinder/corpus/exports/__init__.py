@@ -1,9 +1,12 @@
 """Exports of chats, mail, forums and tickets: a file for each format, and a line below."""
 
+import warnings
 from pathlib import Path
 
 from rejoinder.corpus.exports.base import ExportFormat
-from rejoinder.corpus.exports.files import opened
+from rejoinder.corpus.exports.files import Files, opened
+from rejoinder.errors import LeftOutWarning
+from rejoinder.io.files.places import shortened
 from rejoinder.registry import Registry
 
 FORMATS: Registry[ExportFormat] = Registry(
@@ -53,6 +56,32 @@ def format_of_export(path: Path, most: int | None = None) -> ExportFormat | None
         if _are_comments(files.first):
             return None
         return next((one for one in FORMATS.values() if one.recognises(files)), None)
+
+
+def warn_of_others(files: Files, export: ExportFormat) -> None:
+    """Warns of files that other programs exported, where an export has several files."""
+    if len(files.names) == 1:
+        return
+    found = []
+    for other in FORMATS.values():
+        if other is not export and other.recognises(files):
+            names = [name for name in files.names if other.recognises(files.alone(name))]
+            count = f"{len(names):,} " if names else ""
+            kind = "file" if len(names) == 1 else "files"
+            found.append(
+                f"{count}{kind} of {_program(other)}{f' ({shortened(names)})' if names else ''}"
+            )
+    if found:
+        warnings.warn(
+            f"{files.path} is read as an export of {_program(export)}, without its "
+            f"{' and '.join(found)}. Read each program's export on its own.",
+            LeftOutWarning,
+            stacklevel=2,
+        )
+
+
+def _program(export: ExportFormat) -> str:
+    return export.title.partition(" (")[0]
 
 
 def _are_comments(head: bytes) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from rejoinder.corpus.exports import FORMATS, format_of_export
+from rejoinder.corpus.exports import FORMATS, format_of_export, warn_of_others
 from rejoinder.corpus.exports.base import ExportFormat, Message
 from rejoinder.corpus.exports.conversations import Conversations, Position
 from rejoinder.corpus.exports.files import opened
@@ -148,6 +148,7 @@ def convert(
     words = SharedWords(least, file.with_suffix(".words")) if least > 1 else None
     with opened(path) as files, file.open("wb") as out:
         size = files.size
+        warn_of_others(files, export)
         for item in export.read(files):
             if isinstance(item, Malformed):
                 if strict:

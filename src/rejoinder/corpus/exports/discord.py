@@ -12,10 +12,11 @@ from rejoinder.corpus.exports.markup import markdown_text
 from rejoinder.corpus.manifest import Malformed
 
 _BEGINNING = re.compile(rb'\{\s*"guild":\s*\{')
+_TRIED = 20
 
 
 def _recognises(files: Files) -> bool:
-    return any(_BEGINNING.match(files.head(name)) for name in files.ending(".json")[:3])
+    return any(_BEGINNING.match(files.head(name)) for name in files.ending(".json")[:_TRIED])
 
 
 def _read(files: Files) -> Iterator[Item]:

@@ -2,6 +2,9 @@
 
 import io
 import json
+import posixpath
+import shutil
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -11,9 +14,24 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rejoinder.errors import InputError
-from rejoinder.io.files.places import scratch_folder
-from rejoinder.io.files.storage import read_errors
-from rejoinder.io.formats.compression import Frames, compression_of, decompressed
+from rejoinder.io.files.places import inside, scratch_folder, warn_of_links
+from rejoinder.io.files.storage import read_errors, storage_errors
+from rejoinder.io.formats.bounded import (
+    ARCHIVE_DAMAGES,
+    OPENERS,
+    Limits,
+    Meter,
+    Metered,
+    damage_errors,
+    tar_of,
+)
+from rejoinder.io.formats.compression import (
+    Frames,
+    compression,
+    compression_of,
+    decompressed,
+    head_of,
+)
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 
 _HEAD = 1 << 16
@@ -62,6 +80,10 @@ class Files:
         if file.peek(len(BYTE_ORDER_MARK)).startswith(BYTE_ORDER_MARK):
             file.read(len(BYTE_ORDER_MARK))
         return file
+
+    def alone(self, name: str) -> "Files":
+        """Returns one of the files, as if there were no others."""
+        return Files(self.path, {name: self._places[name]}, self._left)
 
     def _counted(self, file: IO[bytes]) -> Iterator[bytes]:
         while piece := file.read(_HEAD):
@@ -176,13 +198,76 @@ def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
     with path.open("rb") as file:
         if file.read(len(_ZIP)) == _ZIP:
             raise zipfile.BadZipFile("a zip ends with the list of its files, which is missing")
-    if most is None and (path.name.endswith(_TAR) or tarfile.is_tarfile(path)):
-        # in a compressed archive each file would be searched from the beginning
-        folder = stack.enter_context(scratch_folder())
-        with tarfile.open(path) as packed:
-            packed.extractall(folder, filter="data")
-        return Files(path, _in_folder(folder))
+    if most is None and _is_tar(path):
+        return Files(path, _unpacked(path, stack.enter_context(scratch_folder())))
     return Files(path, {path.name: path}, most)
+
+
+def _is_tar(path: Path) -> bool:
+    if path.name.endswith(_TAR):
+        return True
+    try:
+        tarfile.TarInfo.frombuf(head_of(path, tarfile.BLOCKSIZE), "utf-8", "replace")
+    except tarfile.HeaderError:
+        return False
+    return True
+
+
+def _unpacked(path: Path, folder: Path) -> dict[str, _Place]:
+    """Returns the files of a tar archive, each written to a numbered file in `folder`.
+
+    In a compressed archive each file would be searched from the beginning. Names and links of the
+    archive never come to the disk.
+    """
+    limits = Limits(total=shutil.disk_usage(folder).free, files=sys.maxsize)
+    meter, suffix = Meter(path, limits), compression(path)
+    places: dict[str, _Place] = {}
+    links: dict[str, str] = {}
+    copies = set()
+    with (
+        storage_errors(folder),
+        damage_errors(path, "unpacked", *ARCHIVE_DAMAGES),
+        path.open("rb") as file,
+        tar_of(
+            Metered(OPENERS[suffix](file) if suffix else file, meter, file), "surrogateescape"
+        ) as tar,
+    ):
+        for number, entry in enumerate(tar):
+            name = posixpath.normpath("/" + entry.name.lstrip("/"))[1:]
+            places.pop(name, None)
+            links.pop(name, None)
+            if entry.issym():
+                links[name] = posixpath.join(posixpath.dirname(name), entry.linkname)
+            elif entry.islnk():
+                links[name] = entry.linkname
+                copies.add(name)
+            elif content := tar.extractfile(entry) if entry.isfile() else None:
+                meter.announce(entry.size)
+                if entry.issparse():  # its holes are not in the stream
+                    meter.add(entry.size)
+                places[name] = place = folder / str(number)
+                with place.open("wb") as out:
+                    shutil.copyfileobj(content, out)
+    _follow(path, {name: posixpath.normpath(link) for name, link in links.items()}, places)
+    if missing := copies & links.keys() - places.keys():
+        raise InputError(f"{path} is damaged: it lacks what {min(missing)} in it is a copy of.")
+    return places
+
+
+def _follow(path: Path, links: dict[str, str], places: dict[str, _Place]) -> None:
+    """Adds the places of links in an archive; those that lead out of it are warned of."""
+    left_out = []
+    for name in links:
+        target, passed = links[name], {name}
+        while target in links and target not in passed:
+            passed.add(target)
+            target = links[target]
+        links |= dict.fromkeys(passed, target)  # long chains are followed once
+        if target in places:
+            places[name] = places[target]
+        elif target.split("/")[0] in ("", "..") and _is_shown(name):
+            left_out.append(name)
+    warn_of_links(path, left_out)
 
 
 @contextmanager
@@ -196,8 +281,9 @@ def _damage(path: Path) -> Iterator[None]:
 
 
 def _in_folder(folder: Path) -> dict[str, _Place]:
-    names = ((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*"))
-    return {name: path for name, path in names if path.is_file()}
+    shown = (one for one in folder.rglob("*") if _is_shown(one.relative_to(folder).as_posix()))
+    paths = inside(shown, folder)
+    return {path.relative_to(folder).as_posix(): path for path in paths if path.is_file()}
 
 
 def _title(path: Path) -> str:

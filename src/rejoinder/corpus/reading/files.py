@@ -9,7 +9,7 @@ from rejoinder.corpus.reading.parquet import MAGIC
 from rejoinder.errors import InputError
 from rejoinder.io.files.address_folders import MARKER
 from rejoinder.io.files.addresses import Address
-from rejoinder.io.files.places import Place, as_place, for_each
+from rejoinder.io.files.places import Place, as_place, for_each, inside
 from rejoinder.io.files.storage import read_errors
 from rejoinder.io.formats.compression import compression, decompressed
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
@@ -97,20 +97,22 @@ def _matches(pattern: Place) -> Sequence[Place]:
 
 
 def _dumps_in(folder: Place) -> list[Place]:
-    everything: Iterable[Place] = folder.iterdir()
-    inside = sorted((path for path in everything if not path.name.startswith(".")), key=str)
-    if (folder / _MANIFEST).is_file() and any(".parquet" in _suffixes(path) for path in inside):
+    everything: Iterable[Place] = (
+        folder.iterdir() if isinstance(folder, Address) else inside(folder.iterdir(), folder)
+    )
+    within = sorted((path for path in everything if not path.name.startswith(".")), key=str)
+    if (folder / _MANIFEST).is_file() and any(".parquet" in _suffixes(path) for path in within):
         raise InputError(
             f"{folder} holds pairs already, the output of an extraction; see its {_MANIFEST}."
         )
     if isinstance(folder, Address) and (folder / MARKER).is_file():
         raise InputError(f"{folder} holds pairs that are not finished; extract them again first.")
-    files = [path for path in inside if path.is_file()]
+    files = [path for path in within if path.is_file()]
     are_dumps = for_each(_is_dump, files)
     dumps = [path for path, is_dump in zip(files, are_dumps, strict=True) if is_dump]
     if not dumps:
         raise InputError(
-            f"{folder} holds no dump{f', only {_listed(inside)}' if inside else '; it is empty'}. "
+            f"{folder} holds no dump{f', only {_listed(within)}' if within else '; it is empty'}. "
             "In a folder, JSON lines, CSV, TSV and Parquet files are read, compressed or not; name "
             "files with other suffixes one by one, and those of its subfolders as "
             f"'{folder / '*' / '*.zst'}'."

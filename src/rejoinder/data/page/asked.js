@@ -104,16 +104,26 @@ function periodOf({ first, last }) {
 }
 
 function csvOf(list) {
-  const cell = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
+  // a spreadsheet would run what begins like a formula
+  const cell = (value) => `"${String(value ?? "").replace(/^(?=\s*[=+\-@＝＋－＠])|^(?=[\t\r\n])/, "'").replaceAll('"', '""')}"`;
   const day = (time) => (time === null ? "" : new Date(1000 * time).toISOString().slice(0, 10));
   const rows = list.map((one) => [one.text, one.count, one.authors || "", day(one.first), day(one.last), one.replied, one.replies[0]?.text, one.replies[0]?.count, one.id]);
   return [["question", "times", "people", "first", "last", "replies", "most frequent reply", "its times", "id"], ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
 
+/** Returns a line that Markdown shows as it is: people wrote it, and its pictures are anywhere. */
+function asWritten(line) {
+  return line
+    .replace(/[\\`*_~[\]<>&|$#]/g, "\\$&")
+    .replace(/^[ \t]+/, (space) => "\u00a0".repeat(space.length))
+    .replace(/^(\u00a0*)([+=-])/, "$1\\$2")
+    .replace(/^(\u00a0*\d+)([.)])/, "$1\\$2");
+}
+
 /** A draft of frequently asked questions. */
 function markdownOf(list) {
-  const line = (text) => text.split(/\s+/).filter(Boolean).join(" ").replace(/^([#>*+-]|\d+\.)/, "\\$1");
-  const quote = (text) => text.trim().split("\n").map((part) => `> ${part}`.trimEnd()).join("\n");
+  const line = (text) => asWritten(text.split(/\s+/).filter(Boolean).join(" "));
+  const quote = (text) => text.trim().split(/\r\n?|\n/).map((part) => `> ${asWritten(part)}`.trimEnd()).join("\n");
   const parts = list.map((one) => {
     const facts = [`Asked ${plural(one.count, "time")}`, one.authors ? `by ${plural(one.authors, "person", "people")}` : "", periodOf(one)].filter(Boolean).join(", ");
     const replies = one.replies.slice(0, 3).map((reply) => `${quote(reply.text)}${reply.count > 1 ? `\n>\n> (${reply.count} times)` : ""}`);

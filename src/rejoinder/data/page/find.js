@@ -138,7 +138,7 @@ async function search(signal) {
       ? await call("similar", { id: like.id, top_k: count, ...(conditions && { where: conditions }) }, signal)
       : (await call("search", { queries: [query], top_k: count, mode, ...(conditions && { where: conditions }), explain: true }, signal))[0];
   } catch (error) {
-    if (error.name !== "AbortError") {
+    if (!signal.aborted) {
       draw([], ""); // those of the search before would seem to be found
       byId("find-note").textContent = "";
       byId("find-more").hidden = true;

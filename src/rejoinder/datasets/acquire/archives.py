@@ -3,16 +3,15 @@
 import io
 import re
 import stat
-import struct
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NoReturn, Self, cast
+from typing import Any, NoReturn, cast
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.storage import read_errors, storage_errors
 from rejoinder.io.formats.bounded import (
+    ARCHIVE_DAMAGES,
     LIMITS,
     OPENERS,
     Limits,
@@ -20,22 +19,12 @@ from rejoinder.io.formats.bounded import (
     Metered,
     Reader,
     damage_errors,
+    tar_of,
 )
 from rejoinder.io.formats.compression import compression_of
 
 _PIECE_BYTES = 1 << 20
 _SUFFIXES = re.compile(r"\.(zip|tgz|tbz2?|txz|tar(\.\w+)?)$", re.IGNORECASE)
-_MAX_HEADER_BYTES = 1 << 20
-"""Largest header of a tar entry with a long name or attributes. tarfile reads it into memory."""
-_LONG_HEADERS = (
-    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-)  # fmt: skip
-_DAMAGES = (
-    tarfile.TarError, zipfile.BadZipFile, NotImplementedError, struct.error, RuntimeError,
-    IndexError, KeyError, TypeError, OverflowError,
-)  # fmt: skip
-"""The errors of zipfile and tarfile for damaged archives."""
 
 
 def is_archive(path: Path) -> bool:
@@ -57,7 +46,7 @@ def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
             head = file.read(512)
         meter = Meter(archive, limits)
     suffix, paths = compression_of(head), []
-    with damage_errors(archive, f"unpacked to {into}", *_DAMAGES), storage_errors(into):
+    with damage_errors(archive, f"unpacked to {into}", *ARCHIVE_DAMAGES), storage_errors(into):
         if head.startswith(b"PK\x03\x04"):
             entries = _zip_entries(archive, meter)
         elif suffix is not None or _is_tar(head, archive.name):
@@ -94,18 +83,6 @@ def _zip_entries(archive: Path, meter: Meter) -> Iterator[tuple[str, Reader | No
                 yield entry.filename, Metered(cast("Reader", stream), meter)
 
 
-class _Entry(tarfile.TarInfo):
-    """A header of a tar. Long ones are refused before they are read into memory."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Returns the header in a block of 512 bytes."""
-        entry = super().frombuf(buf, encoding, errors)
-        if entry.type in _LONG_HEADERS and entry.size > _MAX_HEADER_BYTES:
-            raise ValueError(f"a header of {entry.size:,} bytes")
-        return entry
-
-
 def _stream_entries(
     archive: Path, suffix: str | None, meter: Meter
 ) -> Iterator[tuple[str, Reader | None]]:
@@ -119,10 +96,7 @@ def _stream_entries(
         if not _is_tar(head, re.sub(r"\.\w+$", "", archive.name)):
             yield archive.stem if archive.suffix in OPENERS else archive.name, whole
             return
-        with tarfile.open(
-            fileobj=cast("IO[bytes]", whole), mode="r|", tarinfo=_Entry,
-            encoding="utf-8", errors="replace",
-        ) as tar:  # fmt: skip
+        with tar_of(whole, "replace") as tar:
             for entry in tar:
                 meter.add_entry()
                 # the holes of a sparse file are not in the stream, so they would not be counted

@@ -3,13 +3,14 @@
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, LeftOutWarning
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.stores import SCHEMES
 
@@ -23,6 +24,7 @@ _ADDRESS = re.compile(
 _SHORTENED = re.compile(rf"({'|'.join(SCHEMES)}):/(?=[^/])")
 _COPY_BYTES = 8 << 20
 _REQUESTS = 16
+_NAMED = 3
 
 P = TypeVar("P", bound=Path | Address)
 T = TypeVar("T")
@@ -77,6 +79,40 @@ def for_each(work: Callable[[P], T], places: Sequence[P]) -> list[T]:
         return [work(place) for place in places]
     with ThreadPoolExecutor(_REQUESTS) as pool:
         return list(pool.map(work, places))
+
+
+def inside(paths: Iterable[Path], folder: Path) -> list[Path]:
+    """Returns the paths in a folder without links that lead out of it, of which it warns."""
+    root, kept, left_out = os.path.realpath(folder), list[Path](), list[str]()
+    for path in paths:
+        if not path.is_symlink() or Path(os.path.realpath(path)).is_relative_to(root):
+            kept.append(path)
+        else:
+            left_out.append(path.relative_to(folder).as_posix())
+    warn_of_links(folder, left_out)
+    return kept
+
+
+def shortened(names: Iterable[str]) -> str:
+    """Returns the first names of many as a list.
+
+    >>> shortened("bcad")
+    'a, b, c …'
+    """
+    first = sorted(names)
+    return ", ".join(first[:_NAMED]) + (" …" if len(first) > _NAMED else "")
+
+
+def warn_of_links(path: Path, names: Sequence[str]) -> None:
+    """Warns that links in a folder or an archive lead out of it and are not read, if any do."""
+    if names:
+        lead = "links lead out of it and are" if len(names) > 1 else "link leads out of it and is"
+        warnings.warn(
+            f"{path}: {len(names):,} {lead} left out: {shortened(names)}. Copy the file itself to "
+            "read it.",
+            LeftOutWarning,
+            stacklevel=2,
+        )
 
 
 @contextmanager

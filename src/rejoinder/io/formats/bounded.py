@@ -2,13 +2,16 @@
 
 import io
 import lzma
+import struct
+import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, NoReturn, Protocol
+from typing import IO, NoReturn, Protocol, Self, cast
 
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.io.files.storage import lacks_memory
@@ -16,6 +19,17 @@ from rejoinder.io.formats.compression import MAGIC, Frames
 
 _PACKED_BYTES = 1 << 10
 """Bytes that are decompressed at a time: four of zstd can become 128 KiB."""
+_MAX_HEADER_BYTES = 1 << 20
+"""Largest header of a tar entry with a long name or attributes. tarfile reads it into memory."""
+_LONG_HEADERS = (
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)  # fmt: skip
+ARCHIVE_DAMAGES = (
+    tarfile.TarError, zipfile.BadZipFile, NotImplementedError, struct.error, RuntimeError,
+    IndexError, KeyError, TypeError, OverflowError,
+)  # fmt: skip
+"""The errors of zipfile and tarfile for damaged archives."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +137,29 @@ OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
     suffix: partial(_Unpacked, suffix) for suffix in MAGIC.values()
 }
 """Functions that open a stream of the decompressed content, in bounded memory, by suffix."""
+
+
+class _Entry(tarfile.TarInfo):
+    """A header of a tar. Long ones are refused before they are read into memory."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Returns the header in a block of 512 bytes."""
+        entry = super().frombuf(buf, encoding, errors)
+        if entry.type in _LONG_HEADERS and entry.size > _MAX_HEADER_BYTES:
+            raise ValueError(f"a header of {entry.size:,} bytes")
+        return entry
+
+
+def tar_of(stream: Reader, errors: str) -> tarfile.TarFile:
+    """Returns a tar archive whose entries are read one after another.
+
+    `errors` is what becomes of names that are not UTF-8, see `bytes.decode`.
+    """
+    return tarfile.open(
+        fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_Entry,
+        encoding="utf-8", errors=errors,
+    )  # fmt: skip
 
 
 @contextmanager

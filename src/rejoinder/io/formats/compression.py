@@ -183,6 +183,15 @@ def decompressed(
             )
 
 
+def head_of(path: "Place", size: int) -> bytes:
+    """Returns the first bytes of the content of `path`, as `decompressed` yields it."""
+    pieces = decompressed(path)
+    head = next(pieces, b"")
+    while len(head) < size and (more := next(pieces, b"")):
+        head += more
+    return head[:size]
+
+
 def _pieces(
     path: "Place", file: IO[bytes], size: int, on_read: Callable[[int], None] | None
 ) -> Iterator[bytes]:
