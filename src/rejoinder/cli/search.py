@@ -114,10 +114,8 @@ def search(
         raise InputError("--corpus FILE and --index FOLDER both name what to search; give one.")
     if columns is not None and index is not None:
         raise InputError("--columns is for --corpus; an index has its texts.")
-    _refuse_without_effect(index, mode, weight, exact=exact, filtered=bool(where))
+    _refuse_without_effect(index, mode, weight, context, exact=exact, filtered=bool(where))
     _check_rerank(rerank, top_k, scorer_from)
-    if context is not None and (index is None or asked_for("tsv")):
-        raise InputError("--context is for messages in an --index, as text or with --json.")
     score, count = (_SCORES[mode], top_k) if rerank is None else ("score", rerank)
     marked = mode != "semantic"
     corpus = corpus or "-"
@@ -228,7 +226,13 @@ def _rescoring(
 
 
 def _refuse_without_effect(
-    index: Path | None, mode: str, weight: float | None, *, exact: bool, filtered: bool
+    index: Path | None,
+    mode: str,
+    weight: float | None,
+    context: int | None,
+    *,
+    exact: bool,
+    filtered: bool,
 ) -> None:
     """Refuses options that would not change a search.
 
@@ -245,5 +249,7 @@ def _refuse_without_effect(
         raise InputError("--where is for --index, whose messages have authors and times.")
     if exact and filtered:
         raise InputError("--exact has no effect with --where: such a search is always exact.")
+    if context is not None and (index is None or asked_for("tsv")):
+        raise InputError("--context is for messages in an --index, as text or with --json.")
     if weight is not None and mode != "hybrid":
         raise InputError(f"--weight is for --mode hybrid, and the mode is {mode}.")
