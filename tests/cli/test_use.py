@@ -312,6 +312,22 @@ def test_tables_for_a_terminal_json_and_tsv_on_request(call, model, file):
         assert call(*command, "--json", terminal=True)[1].startswith(("{", "["))
 
 
+def test_a_terminal_shows_equal_texts_once(call, model, tmp_path):
+    """Other texts take the places of copies; programs get every row."""
+    texts = ["my dog.", *["How old  are you?", "how old are you?"] * 9, "where do you live?"]
+    file, index = tmp_path / "texts.txt", tmp_path / "index"
+    file.write_text("\n".join(texts), "utf-8")
+    assert call("index", file, "-m", model, "--out", index)[0] == 0
+    for source in (["--index", index], ["-m", model, "--corpus", file]):
+        command = ["search", "how old are you?", *source, "--top-k", "2"]
+        _, out, _ = call(*command, terminal=True)
+        assert out.count("×18") == 1
+        assert out.lower().count("how old are you?") == 2  # the query, and one hit
+        assert "my dog." in out or "where do you live?" in out
+        rows = json.loads(call(*command, "--json")[1])
+        assert [row["text"].lower() for row in rows] == [texts[1].lower(), texts[2]]
+
+
 def test_markup_in_a_sentence_is_text(call, model):
     _, out, _ = call("similarity", "-m", model, "[red]hello[/]", "b", terminal=True)
     assert "─" in out

@@ -1,8 +1,10 @@
 """Prints messages that a search found: who wrote them, when and where, and what is around them."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.cli.output import asked_for, form_of_output, print_json, print_rows
@@ -38,6 +40,58 @@ def hits_among(
     ]
 
 
+def distinct(
+    search: "Callable[[int], list[list[IndexHit]]]", top_k: int, *, folds: bool
+) -> "tuple[list[list[IndexHit]], dict[str, int]]":
+    """Returns the `top_k` best hits of each query that say different things, and their copies.
+
+    Args:
+        search: Returns for each query so many hits, or all if there are fewer.
+        top_k: Number of hits.
+        folds: If not, the best hits are returned as they are.
+    """
+    if not folds:
+        return search(top_k), {}
+    most = top_k + 1  # where one more says something else, all copies of the last were found
+    while True:
+        found = search(most)
+        firsts = [firsts_of([hit.text for hit in hits]) for hits in found]
+        if all(
+            len(places) > top_k or len(hits) < most
+            for hits, (places, _) in zip(found, firsts, strict=True)
+        ):
+            break
+        most *= 2
+    copies: dict[str, int] = {}
+    for _, numbers in firsts:
+        copies |= {name: max(count, copies.get(name, 0)) for name, count in numbers.items()}
+    return [
+        [hits[place] for place in places[:top_k]]
+        for hits, (places, _) in zip(found, firsts, strict=True)
+    ], copies
+
+
+def firsts_of(texts: Sequence[str]) -> tuple[list[int], dict[str, int]]:
+    """Returns the places of texts that none before them equals, and how often each is there.
+
+    >>> firsts_of(["Thank you", "Why?", "thank  you"])
+    ([0, 1], {'thank you': 2, 'why?': 1})
+    """
+    names = [_folded(text) for text in texts]
+    places = {name: place for place, name in reversed([*enumerate(names)])}
+    return sorted(places.values()), dict(Counter(names))
+
+
+def times(text: str, copies: Mapping[str, int]) -> str:
+    """Returns how often a text was found, if more than once."""
+    count = copies.get(_folded(text), 1)
+    return f"  ×{count:,}" if count > 1 else ""
+
+
+def _folded(text: str) -> str:
+    return _one_line(text).casefold()
+
+
 def finder(entries: Sequence[Entry]) -> Find:
     """Returns a function that gives the texts of ids."""
     texts = {entry.id: entry.text for entry in entries}
@@ -53,6 +107,7 @@ def print_messages(
     *,
     marked: bool = False,
     context: bool = False,
+    copies: Mapping[str, int] = MappingProxyType({}),
 ) -> None:
     """Prints messages of an export, by their score's name.
 
@@ -64,11 +119,12 @@ def print_messages(
         names: Names of the queries and of the messages' texts.
         marked: Whether to mark the words of the query.
         context: Whether messages around hits were searched; they are printed too.
+        copies: How many messages say the same, see `distinct`.
     """
     answered = iter(find([hit.about.get("answers", "") for hits in found for hit in hits]))
     if form_of_output() == "table" or (context and not asked_for("json")):
         for query, hits in zip(queries, found, strict=True):
-            _print_blocks(query, hits, answered, marked=marked, context=context)
+            _print_blocks(query, hits, answered, copies, marked=marked, context=context)
         return
     rows = [
         {
@@ -110,6 +166,7 @@ def _print_blocks(
     query: str,
     hits: "Sequence[IndexHit]",
     answered: Iterator[str | None],
+    copies: Mapping[str, int],
     *,
     marked: bool,
     context: bool,
@@ -137,6 +194,7 @@ def _print_blocks(
         if of is not None and hit.about["answers"] not in {one.id for one in hit.before}:
             line("", Text(f"in answer to: {_excerpt(of)}"), "dim")
         said = Text(_said_by(hit)) + _marked_excerpt(hit.text, query, marked=marked)
+        said.append(times(hit.text, copies), "dim")
         line(">" if context else "", said)
         for message in hit.after:
             line("", _said(message), "dim")

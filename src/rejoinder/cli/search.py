@@ -1,6 +1,7 @@
 """`rejoinder search`: finds the texts of a file, or of an index, that are nearest to a query."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -9,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines, stream_entries, where_conditions
-from rejoinder.cli.messages import finder, hits_among, marked_text, matches_of, print_messages
+from rejoinder.cli.messages import (
+    distinct,
+    finder,
+    firsts_of,
+    hits_among,
+    marked_text,
+    matches_of,
+    print_messages,
+    times,
+)
 from rejoinder.cli.models import given_model, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
@@ -25,8 +35,11 @@ from rejoinder.cli.use import note_long, note_read_as, print_marked, unknown_tex
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
+    from rejoinder.corpus.texts import Entry
+    from rejoinder.index.hits import IndexHit
     from rejoinder.inference.encoder import SentenceEncoder
     from rejoinder.inference.scoring.scorer import Found
+    from rejoinder.inference.search import Hit
 
 _SCORES = {"semantic": "cosine", "words": "bm25", "hybrid": "score"}
 """Name of the score of each mode of search."""
@@ -101,10 +114,8 @@ def search(
         raise InputError("--corpus FILE and --index FOLDER both name what to search; give one.")
     if columns is not None and index is not None:
         raise InputError("--columns is for --corpus; an index has its texts.")
-    _refuse_without_effect(index, mode, weight, exact=exact, filtered=bool(where))
+    _refuse_without_effect(index, mode, weight, context, exact=exact, filtered=bool(where))
     _check_rerank(rerank, top_k, scorer_from)
-    if context is not None and (index is None or asked_for("tsv")):
-        raise InputError("--context is for messages in an --index, as text or with --json.")
     score, count = (_SCORES[mode], top_k) if rerank is None else ("score", rerank)
     marked = mode != "semantic"
     corpus = corpus or "-"
@@ -115,22 +126,30 @@ def search(
         raise InputError("a query is needed, as an argument or by --queries FILE.")
     texts: list[str] = []
     rescored = _rescoring(rerank, scorer_from, wanted, top_k)
+    # with what is around them, the same words are two results; programs get every row
+    folds = context is None and form_of_output() == "table"
     if index is not None:
         from rejoinder.index.indexing import Index
 
         place = given_model(model, model_sha256)
         opened = Index.open(index, place, on_too_long=on_too_long)
         encoder, label = cast("SentenceEncoder", opened.encoder), "id"
-        by_query = opened.search(
-            wanted, count, mode=mode, weight=weight, exact=exact,
-            where=where_conditions(where or []), context=context or 0,
-        )  # fmt: skip
+        conditions = where_conditions(where or [])
+
+        def found_in(most: int) -> "list[list[IndexHit]]":
+            return opened.search(
+                wanted, most, mode=mode, weight=weight, exact=exact,
+                where=conditions, context=context or 0,
+            )  # fmt: skip
+
+        by_query, copies = distinct(found_in, count, folds=folds)
         by_query = rescored(encoder, by_query)
         note_read_as(opened, wanted)
         if any(hit.about for hits in by_query for hit in hits):
             print_messages(
-                opened.find, wanted, by_query, score, marked=marked, context=bool(context)
-            )
+                opened.find, wanted, by_query, score,
+                marked=marked, context=bool(context), copies=copies,
+            )  # fmt: skip
             return
         found: list[list[tuple[float, str | int, str]]] = [
             [(hit.score, hit.id, hit.text) for hit in hits] for hits in by_query
@@ -139,10 +158,12 @@ def search(
         entries = list(stream_entries(corpus, columns))
         texts = [entry.encoded for entry in entries]
         encoder, label = open_encoder(model, model_sha256, on_too_long), "line"
-        nearest = rescored(encoder, encoder.search(wanted, texts, count))
+        nearest, copies = _search_in(entries, encoder, wanted, count, folds=folds)
+        nearest = rescored(encoder, nearest)
         note_read_as(encoder, wanted)
         if entries and entries[0].about:
-            print_messages(finder(entries), wanted, hits_among(entries, nearest), score)
+            among = hits_among(entries, nearest)
+            print_messages(finder(entries), wanted, among, score, copies=copies)
             return
         found = [[(hit.score, hit.index + 1, hit.text) for hit in hits] for hits in nearest]
     rows: list[tuple[Any, ...]] = [
@@ -155,7 +176,10 @@ def search(
     unknown = unknown_texts(encoder, [*wanted, *sides["text"]])
     if form_of_output() == "table":
         for text, of_query in groupby(rows, itemgetter(0)):
-            cells = [(*row[1:-1], marked_text(row[-1], text, marked=marked)) for row in of_query]
+            cells = [
+                (*row[1:-1], marked_text(row[-1], text, marked=marked) + times(row[-1], copies))
+                for row in of_query
+            ]
             print_table(text, names[1:], cells)
             typer.echo()
     else:
@@ -167,6 +191,22 @@ def search(
     note_unknown(unknown, sides["text"], "hits")
     note_long(encoder, wanted, "queries")
     note_long(encoder, texts, "sentences")
+
+
+def _search_in(
+    entries: "list[Entry]",
+    encoder: "SentenceEncoder",
+    queries: list[str],
+    top_k: int,
+    *,
+    folds: bool,
+) -> "tuple[list[list[Hit]], dict[str, int]]":
+    """Returns the hits of each query, and how often texts are there if they fold."""
+    shown = [entry.text for entry in entries]
+    places, copies = firsts_of(shown) if folds else (list(range(len(shown))), {})
+    texts = [entries[place].encoded for place in places]
+    found = encoder.search(queries, texts, top_k)
+    return [[replace(hit, index=places[hit.index]) for hit in hits] for hits in found], copies
 
 
 def _check_rerank(rerank: int | None, top_k: int, scorer_from: Path | None) -> None:
@@ -188,7 +228,13 @@ def _rescoring(
 
 
 def _refuse_without_effect(
-    index: Path | None, mode: str, weight: float | None, *, exact: bool, filtered: bool
+    index: Path | None,
+    mode: str,
+    weight: float | None,
+    context: int | None,
+    *,
+    exact: bool,
+    filtered: bool,
 ) -> None:
     """Refuses options that would not change a search.
 
@@ -205,5 +251,7 @@ def _refuse_without_effect(
         raise InputError("--where is for --index, whose messages have authors and times.")
     if exact and filtered:
         raise InputError("--exact has no effect with --where: such a search is always exact.")
+    if context is not None and (index is None or asked_for("tsv")):
+        raise InputError("--context is for messages in an --index, as text or with --json.")
     if weight is not None and mode != "hybrid":
         raise InputError(f"--weight is for --mode hybrid, and the mode is {mode}.")

@@ -27,6 +27,7 @@ def test_lines_pages_and_documents(tmp_path):
     assert read(tmp_path, '{\n"a": 1\n}\n{\n"a": 2\n}') == [{"a": 1}, {"a": 2}]
     assert read(tmp_path, '\ufeff{"a": [1]}{"a": [2]}', "a.item") == [1, 2]
     assert read(tmp_path, '{"a": "\\ud800"}\n{"a": "\t"}\n') == [{"a": "\ufffd"}, {"a": "\t"}]
+    assert read(tmp_path, " \n") == []
 
 
 def test_a_cut_page_is_an_error_after_its_rows(tmp_path):

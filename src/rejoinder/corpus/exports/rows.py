@@ -105,7 +105,7 @@ def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
 def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
     """Yields the values at a path with their numbers; empty: the document, or each of its lines.
 
-    A line that is not JSON gives None. Documents may follow one another.
+    A line that is not JSON gives None. Documents may follow one another. An empty file has none.
 
     Raises:
         InputError: a document that is not in lines is not JSON.
@@ -120,7 +120,7 @@ def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
 def _is_in_lines(head: bytes) -> bool:
     line, newline, rest = head.lstrip().partition(b"\n")
     if not newline:
-        return len(head) > 1 and head[:1] == b"{"
+        return not line or (len(line) > 1 and line[:1] == b"{")
     return line.rstrip().endswith(b"}") and rest.lstrip()[:1] in (b"", b"{")
 
 
