@@ -33,6 +33,7 @@ from rejoinder.cli import (
     use,
 )
 from rejoinder.cli.exits import status_of
+from rejoinder.io.files.platform import spin_briefly
 from rejoinder.version import VERSION
 
 app = typer.Typer(
@@ -93,11 +94,7 @@ def _root(
 
 def run() -> None:
     """Runs the command line and exits. `exits.status_of` lists the exit statuses."""
-    # Idle threads of torch's OpenMP pool then spin for microseconds and sleep. If other work keeps
-    # the cores busy, spinning ones take time from working ones (docs/measurements/reliability.md).
-    # The variable is read when torch is imported.
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+    spin_briefly()
     if "RANK" in os.environ:  # a worker: our sentence says what ended it, not stack traces in C++
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     sys.exit(status_of(app))
