@@ -84,9 +84,9 @@ class HeldOut:
         for split in ("dev", "test"):
             if pairs.count(split) < LEAST_PAIRS:
                 raise InputError(
-                    f"{pairs.folder} has {pairs.count(split):,} pairs of {split}, and "
-                    f"{LEAST_PAIRS} are needed to tell whether a model gets better; extract with "
-                    "--split 80,10,10."
+                    f"{pairs.count(split):,} of {pairs.manifest.counts.pairs:,} pairs are {split}, "
+                    f"and {LEAST_PAIRS} are needed to tell whether a model gets better; give more "
+                    "pairs, or extract them with split=(80, 10, 10)."
                 )
         self.questions = None if questions is None else Questions(questions)
         self._graded = None if graded is None else read_graded(graded)
