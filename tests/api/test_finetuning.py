@@ -143,7 +143,7 @@ def test_a_chat_of_two_adds_no_words(tmp_path):
         read_model(find_model("rejoinder-small")).features.vocabulary.words
     )
     config = parse_config({"phases": [{"steps": 1}]}, "config")
-    with pytest.raises(InputError, match="--min-authors"):
+    with pytest.raises(InputError, match="`min_authors`"):
         train(config, pairs=tmp_path / "pairs", out=tmp_path / "run")
 
 

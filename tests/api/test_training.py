@@ -77,7 +77,7 @@ def test_runs_of_several_seeds(small_pairs, tmp_path):
     [first] = train_seeds(CONFIG, [1], **common).values()
     with pytest.raises(InputError, match=r"runs exists and is not empty"):
         train_seeds(CONFIG, [1, 2], **common)
-    with pytest.raises(InputError, match=r"runs .*seeds.*--seed 1\."):
+    with pytest.raises(InputError, match=r"runs .*seeds.*`seed=1`\."):
         train(CONFIG, out=tmp_path / "runs", pairs=small_pairs, resume=True)
     runs = train_seeds(CONFIG, [1, 2, 1], **common, resume=True)
     assert list(runs) == [1, 2]
@@ -113,7 +113,7 @@ def test_misuse(small_pairs, tmp_path):
     ):
         with pytest.raises(error, match=message):
             train(CONFIG, **common, **options)
-    with pytest.raises(InputError, match="--config is missing"):
+    with pytest.raises(InputError, match="`config` is missing"):
         train(None, **common)
     assert [*tmp_path.iterdir()] == []
 

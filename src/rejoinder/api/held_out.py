@@ -86,7 +86,7 @@ class HeldOut:
                 raise InputError(
                     f"{pairs.count(split):,} of {pairs.manifest.counts.pairs:,} pairs are {split}, "
                     f"and {LEAST_PAIRS} are needed to tell whether a model gets better; give more "
-                    "pairs, or extract them with split=(80, 10, 10)."
+                    "pairs, or extract them with `split=(80, 10, 10)`."
                 )
         self.questions = None if questions is None else Questions(questions)
         self._graded = None if graded is None else read_graded(graded)

@@ -213,7 +213,7 @@ class _Session:
         self.overwrite = options.get("overwrite", False)
         if self.resume and self.overwrite:
             raise InputError(
-                "resume=True continues a run, overwrite=True replaces it: leave one out."
+                "`resume=True` continues a run, `overwrite=True` replaces it: leave one out."
             )
         stop_at, minutes = options.get("stop_at"), options.get("minutes")
         if (stop_at is not None and stop_at < 1) or (minutes is not None and not minutes > 0):
@@ -240,7 +240,7 @@ class _Session:
             raise nothing_to_resume(run)
         if config is None and not begun:
             raise InputError(
-                "--config is missing: a TOML file, or a name that `rejoinder config list` shows."
+                "`config` is missing: a TOML file, or a name that `rejoinder config list` shows."
             )
         seeds = [] if seed is None else [f"training.seed={seed}"]
         source = work / CONFIG if config is None else config

@@ -121,7 +121,7 @@ def _no_pairs(counts: Counts, outcome: Outcome, converted: Sequence[Converted]) 
         )
         return (
             f"no comments in {names} ({counts.malformed} malformed lines).{first} Files are read "
-            "as JSON lines, or by their endings .csv, .tsv and .parquet; see --columns."
+            "as JSON lines, or by their endings .csv, .tsv and .parquet; see `columns`."
         )
     fates = (
         f"the rules dropped {_sum(counts.dropped)}; of the rest {counts.without_parent} answer "
@@ -135,8 +135,8 @@ def _no_pairs(counts: Counts, outcome: Outcome, converted: Sequence[Converted]) 
         reply, parent = outcome.unmatched
         unmatched = f" For example {reply!r} answers {parent!r}; ids are like {reply!r}."
     return (
-        f"no pairs in {names}: of {counts.comments} comments {fates}.{unmatched} See --rules and "
-        "--columns."
+        f"no pairs in {names}: of {counts.comments} comments {fates}.{unmatched} See `rules` and "
+        "`columns`."
     )
 
 
@@ -147,7 +147,7 @@ def _no_pairs_of_exports(names: str, fates: str, exports: Sequence[ExportCounts]
     titles = ", ".join(dict.fromkeys(FORMATS[export.format].title for export in exports))
     return (
         f"no pairs in {names}: of {sum(export.messages for export in exports)} messages "
-        f"({titles}) {_sum(left_out)} are left out, {fates}. See --rules, --pair and --within."
+        f"({titles}) {_sum(left_out)} are left out, {fates}. See `rules`, `pair` and `within`."
     )
 
 

@@ -101,7 +101,7 @@ class TextIndex(IndexReader):
                     raise InputError(
                         f"{self.folder} already has a text with the id "
                         f"{self._segments[part].ids[row]!r}. Nothing was added; update it "
-                        "(--update), or choose another id."
+                        "(`update=True`), or choose another id."
                     )
                 old += found
             added.append(segment)

@@ -147,7 +147,7 @@ class ModelOutputs:
             index = int(np.argmax(long))
             raise InputError(
                 f"{place(index)} has {batch.lengths[index]:,} tokens, and the model reads "
-                f"{most:,}. With on_too_long (--on-too-long) 'truncate' the rest is left out; with "
+                f"{most:,}. With `on_too_long='truncate'` the rest is left out; with "
                 "'split' the text is encoded in pieces."
             )
         counts.append(int(long.sum()))
@@ -174,7 +174,7 @@ class ModelOutputs:
                     "was exported from."
                 )
             raise ModelError(
-                f"{name} was not trained on inference; train it with a task `entailment`, as the "
+                f"{name} was not trained on inference; train it with a task of entailment, as the "
                 "shipped config dan-multitask-modern does."
             )
         u1, u2 = np.split(self.embed([*premises, *hypotheses], adapted=False)[0], 2)

@@ -7,7 +7,7 @@ from rejoinder.corpus.exports.files import opened
 from rejoinder.registry import Registry
 
 FORMATS: Registry[ExportFormat] = Registry(
-    "--format",
+    "`format`",
     {
         "slack": "rejoinder.corpus.exports.slack:SLACK",
         "discord": "rejoinder.corpus.exports.discord:DISCORD",

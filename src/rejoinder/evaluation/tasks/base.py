@@ -59,7 +59,7 @@ class Context:
             DataMissingError: no folder was given.
         """
         if self.data is None:
-            raise DataMissingError(f"the task {task} needs data; name its folder with --data.")
+            raise DataMissingError(f"the task {task} needs data; name its folder with `data`.")
         return self.data
 
 

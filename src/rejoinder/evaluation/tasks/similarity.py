@@ -172,7 +172,7 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
 
 def _read_graded(context: Context, ids: Sequence[str]) -> Data:
     if context.graded is None:
-        raise DataMissingError("the task graded needs pairs; name their file with data.")
+        raise DataMissingError("the task graded needs pairs; name their file with `data`.")
     pairs = context.graded()
     return {(task, pairs.split): PreparedPairs(pairs, texts_of(pairs)) for task in ids}
 

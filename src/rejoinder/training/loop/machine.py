@@ -28,7 +28,7 @@ def pick_device(name: str) -> torch.device:
         raise InputError(f"device must be auto, cpu or cuda; got {name!r}.")
     available = torch.cuda.is_available()
     if name == "cuda" and not available:
-        raise InputError("no CUDA device was found; use --device cpu, or a torch with CUDA.")
+        raise InputError("no CUDA device was found; use `device='cpu'`, or a torch with CUDA.")
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
@@ -45,7 +45,7 @@ def worker_device(name: str, number: int) -> torch.device:
     if number >= gpus:
         raise InputError(
             f"worker {number} of this host finds {gpus} CUDA devices; start as many workers with "
-            f"--nproc-per-node {gpus}, or train with --device cpu."
+            f"--nproc-per-node {gpus}, or train with `device='cpu'`."
         )
     torch.cuda.set_device(number)
     return torch.device("cuda", number)
