@@ -28,3 +28,11 @@ def test_the_environment_leaves_them_out():
     environment = {**os.environ, "REJOINDER_NATIVE": "0"}
     done = run([sys.executable, "-c", ask], env=environment, capture_output=True, check=True)
     assert done.stdout.split() == [b"None"]
+
+
+def test_commands_note_that_they_were_not_built():
+    code = "import sys; sys.modules['rejoinder.text._words'] = None; "
+    code += "from rejoinder.cli.main import run; run()"
+    for words, told in ((["--version"], True), (["models"], True), (["models", "-q"], False)):
+        done = run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert ("C compiler" in done.stderr) == told

@@ -73,6 +73,7 @@ def test_graded_pairs_are_scored_like_their_file(tmp_path):
     file.write_text("\n".join(json.dumps(dict(zip(SCORE, row, strict=True))) for row in GRADED))
     [expected] = evaluate("rejoinder-small", "graded", data=file)
     assert expected.scores["pearson"] > 0.9
+    assert repr(expected).startswith("graded/cosine on all, 4 items\n")
     for form in forms(GRADED, SCORE):
         [result] = evaluate("rejoinder-small", data=form, out=tmp_path / "results.json")
         assert result.scores == expected.scores

@@ -33,6 +33,7 @@ from rejoinder.cli import (
     use,
 )
 from rejoinder.cli.exits import status_of
+from rejoinder.cli.output import note_missing_kernels
 from rejoinder.io.files.platform import spin_briefly
 from rejoinder.version import VERSION
 
@@ -79,6 +80,7 @@ app.add_typer(data.commands, name="data")
 def _version(value: bool) -> None:
     if value:
         typer.echo(f"rejoinder {VERSION}")
+        note_missing_kernels()
         raise typer.Exit
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rejoinder.errors import ForeignTextWarning
+from rejoinder.kernels import LEFT_OUT, are_built
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,6 +111,15 @@ def _option(argument: re.Match[str]) -> str:
 def note(sentence: str) -> None:
     """Prints `rejoinder: ` and a sentence on standard error, unless quiet."""
     status_line(f"rejoinder: {sentence}")
+
+
+def note_missing_kernels() -> None:
+    """Notes that the package was installed without a compiler, unless quiet."""
+    if not (LEFT_OUT or are_built()):
+        note(
+            "installed without its C kernels, so that encoding and extraction take twice the time; "
+            "install a C compiler, such as gcc, and then rejoinder again"
+        )
 
 
 def note_unknown(unknown: set[str], texts: list[str], name: str, which: str = "") -> None:

@@ -6,7 +6,7 @@ from typing import overload
 
 import numpy as np
 
-from rejoinder.errors import InputError
+from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.by_words import search_by_words
 from rejoinder.index.fields import refuse_unmet
 from rejoinder.index.hits import Found, IndexedText, IndexHit, hits_of, unscored
@@ -21,7 +21,7 @@ from rejoinder.index.segment import (
     places_of,
 )
 from rejoinder.index.summary import Summary, summary_of
-from rejoinder.index.where import ConditionError, Where, conditions_of
+from rejoinder.index.where import Where, conditions_of
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
 from rejoinder.io.files.hashed import check_file
 from rejoinder.io.files.states import read_one_state, stamp_of

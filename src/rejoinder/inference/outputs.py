@@ -268,4 +268,6 @@ def with_bar(items: Iterable[_Item], what: str, total: int, *, show: bool) -> It
     from rich.console import Console
     from rich.progress import track
 
-    return track(items, what, total=total, console=Console(stderr=True))
+    # in notebooks, too, a line: Rich's widgets need ipywidgets, and it warns without
+    console = Console(stderr=True, force_jupyter=False)
+    return track(items, what, total=total, console=console)
