@@ -146,3 +146,11 @@ def test_numbers_that_do_not_fit_arrays_are_refused(module, name, arguments):
         pytest.skip("the kernel was not built")
     with pytest.raises(ValueError, match="do not belong together"):
         getattr(native, name)(*arguments)
+
+
+def test_commands_note_that_they_were_not_built():
+    code = "import sys; sys.modules['rejoinder.text._words'] = None; "
+    code += "from rejoinder.cli.main import run; run()"
+    for words, told in ((["--version"], True), (["models"], True), (["models", "-q"], False)):
+        done = run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert ("C compiler" in done.stderr) == told

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rejoinder.corpus.extract import extract
     from rejoinder.errors import (
         BusyError,
+        ConditionError,
         ConfigError,
         DataMissingError,
         ForeignTextWarning,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BusyError",
+    "ConditionError",
     "ConfigError",
     "DataMissingError",
     "Duplicates",

@@ -2,7 +2,8 @@
 
     RejoinderError
      ├─ InputError        a file, a row or an argument is invalid; also a ValueError
-     │   └─ DataMissingError  the files of a data set are missing
+     │   ├─ DataMissingError  the files of a data set are missing
+     │   └─ ConditionError    a condition of a search is not valid, or no text can meet it
      ├─ ConfigError       a configuration names something unknown or contradicts itself
      ├─ ModelError        a model folder is damaged, foreign or of another version
      ├─ TrainingError     a run can't continue (the loss is not finite, a checkpoint does not fit)
@@ -29,6 +30,10 @@ class InputError(RejoinderError, ValueError):
 
 class DataMissingError(InputError):
     """The files of a data set are missing."""
+
+
+class ConditionError(InputError):
+    """A search asks for what no text of an index can meet, or a condition is not valid."""
 
 
 class ConfigError(RejoinderError):

@@ -18,6 +18,11 @@ def kernel(name: str) -> Any:
     return None if LEFT_OUT else _module(name)
 
 
+def are_built() -> bool:
+    """Returns whether the kernels of the runtime were built, whether or not they are left out."""
+    return _module("text._words") is not None
+
+
 def way(name: str) -> str:
     """Returns how the runtime does the work of the kernels `name` here: `native` or `numpy`."""
     return "numpy" if kernel(name) is None else "native"

@@ -75,7 +75,7 @@ def test_a_model_without_its_run_has_the_card_that_it_was_written_with(work, tmp
 def test_results_of_another_encoder_are_refused(work, tmp_path):
     with pytest.raises(InputError, match="baseline:bow"):
         write_card(work / "alone", results=[work / "bow.json"])
-    with pytest.raises(InputError, match=r"--baseline .* --results"):
+    with pytest.raises(InputError, match=r"`baseline` .* `results`"):
         write_card(work / "alone", baselines=[work / "bow.json"])
     with pytest.raises(InputError, match="can't be read as results"):
         write_card(work / "alone", results=[tmp_path / "none.json"])

@@ -67,6 +67,13 @@ def test_subjects_are_topics_with_names(entries, found):
     assert [*found.topics] == sorted(found.topics, key=lambda topic: -topic.size)
 
 
+def test_topics_are_shown_by_name_and_size(found):
+    title, _, *rows = repr(found).splitlines()
+    assert title.startswith(f"4 topics of {len(found.texts)} messages")
+    assert [found.topics[at].name in row for at, row in enumerate(rows)] == [True] * 4
+    assert found._repr_html_().count("<tr>") == 5
+
+
 def test_everyday_words_have_no_topic(found):
     chatter = np.array([name.startswith("chatter") for name in found.ids])
     assert (found.labels[chatter] == -1).all()

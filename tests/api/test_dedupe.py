@@ -51,6 +51,15 @@ def test_a_result_says_what_is_kept_and_for_what_others_are_dropped(found):
     assert (found.threshold, found.estimate.basis) == (0.85, "given")
 
 
+def test_it_is_shown_by_its_largest_groups(found):
+    title, header, *rows = repr(found).splitlines()
+    assert title == "8 texts, 5 kept, 3 dropped in 2 groups, threshold 0.850"
+    assert header.split() == ["kept", "size", "least", "text"]
+    assert [QUESTIONS[0] in rows[0], QUESTIONS[1] in rows[1]] == [True, True]
+    assert title in found._repr_html_()
+    assert len(repr(dedupe([f"case {n} of {n}" for n in range(3_000)] * 2))) < 2_000
+
+
 def test_tables_take_the_rows(found):
     frame = pl.DataFrame(found.to_dicts())
     assert frame["kept_id"].to_list() == ["1", "2", "1", "1", "5", "6", "7", "2"]

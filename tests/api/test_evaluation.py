@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from embedding_server import running
+from rejoinder.api.encoders import load_encoder
 from rejoinder.api.evaluation import evaluate, repeat
-from rejoinder.errors import DataMissingError, InputError
+from rejoinder.errors import DataMissingError, InputError, ModelError
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.identity import _PROBE
 from rejoinder.inference.encoder import SentenceEncoder
@@ -149,3 +150,13 @@ def test_numbers_that_overflow_in_classifiers_are_refused(data):
 
     with pytest.raises(InputError, match=r"1e\+15"):
         evaluate(Large(), "sts12", data=data)
+
+
+def test_a_name_of_another_library_is_answered_with_its_prefix(tmp_path):
+    with pytest.raises(ModelError, match=r"st:sentence-transformers/all-MiniLM-L6-v2\.$"):
+        load_encoder("sentence-transformers/all-MiniLM-L6-v2")
+    (tmp_path / "model").mkdir()
+    for name in (str(tmp_path / "model"), "runs/dan/model"):
+        with pytest.raises(ModelError, match="not a model folder") as caught:
+            load_encoder(name)
+        assert "st:" not in str(caught.value)

@@ -24,24 +24,28 @@ WHEN = ("today", "again", "since Monday", "at night", "at home", "now", "outside
 HOW = ("slowly", "with care", "by hand", "twice", "first", "to the left", "in the dark", "alone")
 
 
-def write_pairs(folder, count, split):
+def pairs_of(count):
     """Pairs whose replies follow from words that no model knows: a thing, and its part."""
-    rows = [
+    return [
         {
-            "q": f"Help, my glorp{chr(97 + n % 25)} is broken {WHEN[n // 25 % 8]} and {n}",
-            "a": f"Turn the frobz{chr(97 + n % 25)} {HOW[n // 40 % 8]} or {n * 7 % 1_000}",
+            "message": f"Help, my glorp{chr(97 + n % 25)} is broken {WHEN[n // 25 % 8]} and {n}",
+            "reply": f"Turn the frobz{chr(97 + n % 25)} {HOW[n // 40 % 8]} or {n * 7 % 1_000}",
         }
         for n in range(count)
     ]
+
+
+def write_pairs(folder, count, split):
+    rows = pairs_of(count)
     file = folder / "pairs.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    columns = {"message": "q", "reply": "a"}
+    columns = {"message": "message", "reply": "reply"}
     extract(file, folder / "pairs", columns=columns, rules="none", split=split)
     return folder / "pairs"
 
 
 def test_a_model_learns_the_words_of_the_pairs(tmp_path):
-    pairs = write_pairs(tmp_path, 1_500, (80, 10, 10))
+    pairs = pairs_of(1_500)
     done = []
     tuned = finetune(
         pairs, out=tmp_path / "mine", model="rejoinder-small", threads=1, stage=done.append
@@ -155,13 +159,13 @@ def test_a_chat_of_two_adds_no_words(tmp_path):
         read_model(find_model("rejoinder-small")).features.vocabulary.words
     )
     config = parse_config({"phases": [{"steps": 1}]}, "config")
-    with pytest.raises(InputError, match="--min-authors"):
+    with pytest.raises(InputError, match="`min_authors`"):
         train(config, pairs=tmp_path / "pairs", out=tmp_path / "run")
 
 
 def test_pairs_need_held_out_threads(tmp_path):
     pairs = write_pairs(tmp_path, 100, (95, 2.5, 2.5))
-    with pytest.raises(InputError, match=r"dev.*--split"):
+    with pytest.raises(InputError, match=r"dev.*split=\(80"):
         finetune(pairs, out=tmp_path / "mine", model="rejoinder-small")
     assert not (tmp_path / "mine").exists()
 

@@ -1,7 +1,10 @@
 """Training from Python: one call, the same bytes, and nothing of the caller's torch changed."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -14,6 +17,27 @@ from runs import DAN, MULTITASK, TRANSFORMER, Listener, write_labelled
 
 SHORT = {"phases": [{"steps": 4, "batch_size": 16, "learning_rate": 0.01}]}
 CONFIG = parse_config({**DAN, **SHORT}, "test")
+
+IDLE = """
+import os, sys, time
+{first}
+import rejoinder
+assert "GOMP_SPINCOUNT" not in os.environ
+
+def idle(_encoder):
+    import torch
+    torch.set_num_threads(2)
+    numbers, spent = torch.zeros(1 << 18), 0.0
+    for _ in range(20):
+        numbers.add_(1)
+        before = time.process_time()
+        time.sleep(0.02)  # in which a second thread may spin
+        spent += time.process_time() - before
+    return {{"spent": spent}}
+
+run = rejoinder.train(sys.argv[1], out=sys.argv[2], pairs=sys.argv[3], evaluate=idle)
+print(run.scores["spent"])
+"""
 
 
 def weights(run):
@@ -53,7 +77,7 @@ def test_runs_of_several_seeds(small_pairs, tmp_path):
     [first] = train_seeds(CONFIG, [1], **common).values()
     with pytest.raises(InputError, match=r"runs exists and is not empty"):
         train_seeds(CONFIG, [1, 2], **common)
-    with pytest.raises(InputError, match=r"runs .*seeds.*--seed 1\."):
+    with pytest.raises(InputError, match=r"runs .*seeds.*`seed=1`\."):
         train(CONFIG, out=tmp_path / "runs", pairs=small_pairs, resume=True)
     runs = train_seeds(CONFIG, [1, 2, 1], **common, resume=True)
     assert list(runs) == [1, 2]
@@ -89,7 +113,7 @@ def test_misuse(small_pairs, tmp_path):
     ):
         with pytest.raises(error, match=message):
             train(CONFIG, **common, **options)
-    with pytest.raises(InputError, match="--config is missing"):
+    with pytest.raises(InputError, match="`config` is missing"):
         train(None, **common)
     assert [*tmp_path.iterdir()] == []
 
@@ -174,3 +198,14 @@ def test_a_run_does_not_replace_what_it_reads(small_pairs, tmp_path, way):
     with pytest.raises(InputError, match=rf"{pairs} .*{out} "):
         train(CONFIG, out=out, pairs=pairs, overwrite=True)
     assert bytes_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("first", ["", "import torch"])
+def test_idle_threads_sleep_whoever_imported_torch(small_pairs, tmp_path, first):
+    file = tmp_path / "c.toml"
+    file.write_text(to_toml(CONFIG))
+    code = [sys.executable, "-c", IDLE.format(first=first), file, tmp_path / "run", small_pairs]
+    waits = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    bare = {name: value for name, value in os.environ.items() if name not in waits}
+    done = subprocess.run(code, capture_output=True, text=True, check=True, env=bare)
+    assert float(done.stdout) < 0.03  # 0.001, and 0.12 where they spin

@@ -1,6 +1,8 @@
 """How commands end when something stops them: one sentence, a status, and no files left."""
 
+import ast
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -9,7 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from rejoinder.cli import main
+from rejoinder.cli.main import app
+from rejoinder.cli.output import as_options
 from rejoinder.models.folder import write_model
 from tiny_models import bilstm_model, dan_model, transformer_model
 
@@ -304,3 +310,38 @@ def test_paths_that_are_not_utf_8_work_or_are_one_sentence(tmp_path, small_dump)
     assert (ended.returncode, ended.stdout) == (2, b"")
     [line] = ended.stderr.splitlines()
     assert b"pairs' is not UTF-8, and some libraries can't open such paths" in line
+
+
+def strings_of(file):
+    """The strings of a module that are not docstrings, with … for what is put in."""
+    tree = ast.parse(file.read_text("utf-8"))
+    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in inner:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            inner.update(map(id, node.values))
+            yield "".join(getattr(one, "value", None) if isinstance(one, ast.Constant) else "…"
+                          for one in node.values)  # fmt: skip
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_the_library_names_arguments_that_are_options_of_commands():
+    commands = [get_command(app)]
+    for command in commands:  # it grows
+        commands += getattr(command, "commands", {}).values()
+    fields = [field for one in commands for field in one.params]
+    options = {name for field in fields for name in (*field.opts, *field.secondary_opts)}
+    package = Path(main.__file__).parent.parent
+    for file in package.rglob("*.py"):
+        name = file.relative_to(package).as_posix()
+        # a server is a command, and what reproduces a table says by which
+        if name.startswith(("cli/", "serve/")) or name == "api/reproduce/writer.py":
+            continue
+        for text in strings_of(file):
+            # commands of others, and ours as a whole
+            rest = re.sub(r"`?(rejoinder|aws s3|--nproc-per-node) .*", "", text, flags=re.DOTALL)
+            assert not re.search(r"(?<![\w-])--[a-z]", rest), f"{file}: {text}"
+            for argument in re.finditer(r"`[a-z][a-z0-9_]*(=[^`]*)?`", text):
+                assert as_options(argument[0]).split(" ")[0] in options, f"{file}: {text}"

@@ -380,20 +380,20 @@ def test_one_extraction_at_a_time(folder):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"rules": "none"}, "--rules paper, not none"),
-        ({"split": (80, 10, 10)}, r"--split 95\.0,2\.5,2\.5.*80\.0,10\.0,10\.0"),
-        ({"subreddits": ["Tests"]}, "--subreddits none, not tests"),
-        ({"since": "2020-01-02"}, "--since none, not 2020-01-02"),
-        ({"columns": "id=id,parent=parent_id,text=body,thread=link_id"}, "--columns id=id,"),
-        ({"limit": 3}, "^--limit .*--carry"),
-        ({"max_reply_count": 3}, "^--max-reply-count .*--carry"),
-        ({"engine": "duckdb"}, "^--engine duckdb .*--carry"),
-        ({"engine": "spark"}, "^--engine spark .*--carry"),
-        ({"columns": "message=body,reply=author"}, "^--columns message"),
+        ({"rules": "none"}, "`rules` paper, not none"),
+        ({"split": (80, 10, 10)}, r"`split` 95\.0,2\.5,2\.5.*80\.0,10\.0,10\.0"),
+        ({"subreddits": ["Tests"]}, "`subreddits` none, not tests"),
+        ({"since": "2020-01-02"}, "`since` none, not 2020-01-02"),
+        ({"columns": "id=id,parent=parent_id,text=body,thread=link_id"}, "`columns` id=id,"),
+        ({"limit": 3}, "^`limit` .*`carry`"),
+        ({"max_reply_count": 3}, "^`max_reply_count` .*`carry`"),
+        ({"engine": "duckdb"}, "^`engine='duckdb'` .*`carry`"),
+        ({"engine": "spark"}, "^`engine='spark'` .*`carry`"),
+        ({"columns": "message=body,reply=author"}, "^`columns='message"),
         ({"carry": "pairs-april"}, "must be two folders"),
         ({"carry": "pairs-april/state"}, "must be two folders"),
         ({"carry": "march.jsonl"}, "is a file"),
-        ({"carry": "pairs-march"}, "manifest.json.*--carry"),
+        ({"carry": "pairs-march"}, "manifest.json.*`carry`"),
     ],
 )
 def test_what_does_not_go_together_is_refused(one, options, said):
@@ -420,7 +420,7 @@ def test_comments_that_cross_threads_are_refused(folder, later, said):
     before = tree_of(folder)
     (folder / "june.jsonl").write_bytes(lines(later, comment("z", "Not I, for one")))
     before = tree_of(folder)
-    with pytest.raises(InputError, match=rf"--carry .*{said}.*thread=…"):
+    with pytest.raises(InputError, match=rf"`carry` .*{said}.*thread=…"):
         go(folder, "june")
     assert tree_of(folder) == before
 

@@ -128,11 +128,11 @@ def test_no_rows_have_columns_all_the_same(engine, read, tmp_path):
 
 
 def test_what_a_reader_says_comes_through(read, tmp_path):
-    with pytest.raises(InputError, match=r"RC-1\.jsonl line 1.*JSON.*--strict"):
+    with pytest.raises(InputError, match=r"RC-1\.jsonl line 1.*JSON.*`strict=True`"):
         read(DUMP, b"no JSON\n", strict=True)
     with pytest.raises(InputError, match=r"^\S*RC-1\.jsonl .*cut"):
         read(DUMP, gzip.compress(DUMP * 100)[:-20])
-    with pytest.raises(InputError, match=r"^--separator .*CSV.*TSV"):
+    with pytest.raises(InputError, match=r"^`separator` .*CSV.*TSV"):
         read(DUMP, separator=";")
 
 

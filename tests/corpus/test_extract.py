@@ -336,7 +336,7 @@ def test_damaged_pairs_are_refused(run, tmp_path):
 
 
 def test_impossible_options_are_refused(run):
-    with pytest.raises(InputError, match="--split"):
+    with pytest.raises(InputError, match="`split`"):
         run(b"", split=(0.0, 0.0, 0.0))
     with pytest.raises(InputError, match="is not a date"):
         run(b"", since="yesterday")

@@ -70,7 +70,7 @@ def test_messages_of_an_export_are_read_and_others_counted(tmp_path):
     assert [(entry.id, entry.text) for entry in entries] == [(one.id, one.text) for one in kept]
     assert Counter(reasons) == {"private": 1, "system": 1, "bot": 1, "empty": 1}
     assert [*entries[0].known.items()][:2] == [("id", kept[0].id), ("author", "Ann")]
-    with pytest.raises(InputError, match="--columns"):
+    with pytest.raises(InputError, match="`columns`"):
         entries_of(folder, "text=a")
 
 

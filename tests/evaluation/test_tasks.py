@@ -152,8 +152,8 @@ def test_names_of_tasks():
         resolve(["stsbb"])
     [missing] = score_tasks(Bag(), ["response"], skip_missing=True).missing
     assert isinstance(missing, Missing)
-    assert "--pairs" in missing.reason
-    with pytest.raises(InputError, match="--data"):
+    assert "`pairs`" in missing.reason
+    with pytest.raises(InputError, match="`data`"):
         score_tasks(Bag(), ["stsb"])
 
 

@@ -87,7 +87,7 @@ def test_a_model_inside_moves_with_the_index(tmp_path):
 
 def test_an_encoder_in_memory_is_given_again(encoder, tmp_path):
     Index.create(tmp_path / "index", TEXTS, encoder)
-    with pytest.raises(InputError, match="--model"):
+    with pytest.raises(InputError, match="`model`"):
         Index.open(tmp_path / "index")
     assert len(Index.open(tmp_path / "index", encoder)) == 5
     with pytest.raises(InputError, match="saved"):

@@ -10,7 +10,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -225,9 +227,17 @@ def test_misuse_is_named(encoder):
 
 def test_all_kinds_of_lists_are_taken(encoder):
     expected = encoder.encode(SENTENCES)
-    for sentences in (tuple(SENTENCES), pl.Series(SENTENCES), np.array(SENTENCES), iter(SENTENCES)):
+    halves = [SENTENCES[:1], SENTENCES[1:]]
+    forms = (
+        tuple(SENTENCES), np.array(SENTENCES), iter(SENTENCES),
+        pl.Series(SENTENCES), pl.Series(SENTENCES, dtype=pl.Categorical), pd.Series(SENTENCES),
+        pa.array(SENTENCES), pa.array(SENTENCES).dictionary_encode(), pa.chunked_array(halves),
+    )  # fmt: skip
+    for sentences in forms:
         np.testing.assert_array_equal(encoder.encode(sentences), expected)
     assert encoder.encode([]).shape == (0, 5)
+    with pytest.raises(InputError, match="sentence 1 is a NoneType"):
+        encoder.encode(pa.array(["Hi.", None]))
     shown = encoder.encode(SENTENCES, batch_size=1, show_progress_bar=True)
     np.testing.assert_allclose(shown, expected, atol=1e-6)
 

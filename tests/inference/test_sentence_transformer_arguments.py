@@ -1,5 +1,7 @@
 """The arguments of `SentenceTransformer.encode`, with real embeddings of the default model."""
 
+from typing import get_args, get_overloads, get_type_hints
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.sentence_transformer_arguments import PRECISIONS, quantized
+from rejoinder.protocols import Embeddings
 
 TEXTS = ["How old are you?", "", "What is your age?", "Where do you live?"]
 
@@ -133,3 +136,16 @@ def test_tensors_are_compared_like_arrays(encoder):
 
 def test_the_progress_bar_may_be_left_to_the_encoder(encoder):
     assert (encoder.encode(TEXTS, show_progress_bar=None) == encoder.encode(TEXTS)).all()
+
+
+def test_type_checkers_know_what_truncated_embeddings_are():
+    known, _ = get_overloads(SentenceEncoder.encode)
+    assert known.__annotations__["return"] == Embeddings
+    [arguments] = get_args(known.__annotations__["arguments"])
+    assert {"truncate_dim", "normalize_embeddings", "batch_size"} <= {*get_type_hints(arguments)}
+
+
+def test_models_are_loaded_and_saved_by_its_names_too(encoder, tmp_path):
+    encoder.save_pretrained(tmp_path / "model")
+    loaded = SentenceEncoder.from_pretrained(tmp_path / "model", threads=1)
+    assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()

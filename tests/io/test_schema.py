@@ -34,7 +34,7 @@ def test_a_table_without_a_tag_is_of_the_default_kind():
     ("tree", "facts"),
     [
         ({}, ["shape", "missing"]),
-        ({"shape": {"kind": "cicle"}}, ["shape", "'circle'", '"cicle"']),
+        ({"shape": {"kind": "cicle"}}, ["shape.kind", "circle", '"cicle"']),
         ({"shape": {"kind": "square"}}, ["shape.side", "missing"]),
         ({"shape": {"side": 3}}, ["shape.side", "no effect", "'circle'"]),
         ({"shape": {"radios": 3}}, ["'shape.radios'", "'radius'"]),

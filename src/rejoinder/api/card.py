@@ -54,7 +54,7 @@ def write_card(
     own = [result for path in results for result in _own_results(Path(path), config)]
     if baselines and not own:
         raise InputError(
-            "--baseline FILE needs --results FILE of the model to compare with; give both."
+            "`baseline` FILE needs `results` FILE of the model to compare with; give both."
         )
     machine, minutes = _machine(folder, None if run is None else Path(run), config)
     card = model_card(
@@ -85,7 +85,7 @@ def _own_results(path: Path, config: dict[str, Any]) -> "list[Result]":
             raise InputError(
                 f"{path} holds results of {result.encoder.get('name')}, whose weights or "
                 "adaptation are not those of this model; evaluate it, or name the file with "
-                "--baseline."
+                "`baseline`."
             )
     return results
 

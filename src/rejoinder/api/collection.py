@@ -153,7 +153,7 @@ def open_collection(
 
     path = Path(source) if isinstance(source, str | Path) else None
     if columns is not None and path is not None and path.is_dir():
-        raise InputError(f"--columns is for a file; {path} is a folder.")
+        raise InputError(f"`columns` is for a file; {path} is a folder.")
     if path is not None and (path / INDEX).is_file():
         made = _of_index(path, encoder, wanted, threads)
     else:

@@ -26,6 +26,7 @@ from rejoinder.inference.duplicates import Kept, group_pairs
 from rejoinder.inference.near_pairs import Found, NearPairs
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.formats.decoding import Record, decoded
+from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.measures import Indices
 
@@ -73,8 +74,8 @@ class Group:
         return Dropped(*named, *named, 1.0)
 
 
-@dataclass(frozen=True)
-class Duplicates:
+@dataclass(frozen=True, repr=False)
+class Duplicates(Shown):
     """What `dedupe` returns: the texts to keep, and the others."""
 
     ids: Sequence[str]
@@ -100,6 +101,19 @@ class Duplicates:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def view(self) -> View:
+        """Returns the largest groups."""
+        dropped = len(self.filtered)
+        rows = [
+            (group.text, group.size, f"{group.dropped[-1].score:.3f}", group.dropped[-1].text)
+            for group in self.groups[:MOST_ROWS]
+        ]
+        title = (
+            f"{len(self):,} texts, {len(self) - dropped:,} kept, {dropped:,} dropped in "
+            f"{len(self.groups):,} groups, threshold {self.threshold:.3f}"
+        )
+        return View(title, ("kept", "size", "least", "text"), rows, len(self.groups))
 
     @property
     def threshold(self) -> float:

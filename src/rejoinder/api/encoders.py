@@ -1,9 +1,10 @@
 """Opens encoders by name: models of this package, and encoders of other libraries."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.linear import read_adaptation
@@ -23,6 +24,8 @@ PREFIXES: Registry[Callable[[str], Encodes]] = Registry(
     },
 )
 """Functions that open an encoder, by the prefix of its name. A name without one is a model."""
+_MAY_BE_FOREIGN = re.compile(r"[\w-]+/[\w.-]+")
+"""Names as they are in the hub of Sentence Transformers: an owner and a model."""
 
 
 def load_encoder(
@@ -50,7 +53,12 @@ def load_encoder(
         if sha256 is not None:
             raise InputError(f"sha256 is for a model at an https address, and {name} is none.")
         return PREFIXES[prefix](rest)
-    return SentenceEncoder.load(name, sha256=sha256)
+    try:
+        return SentenceEncoder.load(name, sha256=sha256)
+    except ModelError as error:
+        if not isinstance(name, str) or not _MAY_BE_FOREIGN.fullmatch(name) or Path(name).exists():
+            raise
+        raise ModelError(f"{error} A model of Sentence Transformers is st:{name}.") from None
 
 
 def places_of(encoder: object) -> tuple[object, str]:

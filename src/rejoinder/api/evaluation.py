@@ -1,13 +1,20 @@
 """Evaluates encoders: one call scores tasks and saves the results, another repeats a file."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rejoinder.api.encoders import load_encoder, places_of
-from rejoinder.api.pairs import response_pairs
+from rejoinder.api.pairs import (
+    GivenPairs,
+    Graded,
+    folder_of_pairs,
+    graded_in_memory,
+    response_pairs,
+)
+from rejoinder.datasets.graded import read_graded
 from rejoinder.errors import InputError
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.identity import identity
@@ -20,6 +27,9 @@ from rejoinder.io.formats.decoding import decoded
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.protocols import Encodes
+
+_ALL_IN = {"train": (1.0, 0.0, 0.0), "dev": (0.0, 1.0, 0.0), "test": (0.0, 0.0, 1.0)}
+"""Shares of the splits for pairs in memory, all of which are ranked."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +49,11 @@ class Request:
 
     def context(self) -> Context:
         """Returns the settings of the tasks."""
-        pairs = self.pairs
+        pairs, data = self.pairs, self.data
         return Context(
-            data=None if self.data is None else Path(self.data),
+            data=None if data is None else Path(data),
             pairs=None if pairs is None else lambda: response_pairs(Path(pairs), self.split),
+            graded=None if data is None else lambda: read_graded(Path(data)),
             form=self.form,
             seed=self.seed,
             classifiers=self.classifiers,
@@ -92,10 +103,10 @@ class Repeated:
 
 def evaluate(
     encoder: str | Path | Encodes,
-    tasks: str | Sequence[str],
+    tasks: str | Sequence[str] = "graded",
     *,
-    data: str | Path | None = None,
-    pairs: str | Path | None = None,
+    data: Graded | None = None,
+    pairs: GivenPairs | None = None,
     split: str = "test",
     form: str | None = None,
     text: str = "both",
@@ -116,8 +127,12 @@ def evaluate(
     Args:
         encoder: a name for `load_encoder`, or any object with `encode(list[str]) -> (N, D)`.
         tasks: ids or groups of tasks, as a sequence or joined by commas: `stsb`, `sts,senteval`.
-        data: folder of data sets, for all tasks but `response`.
-        pairs: folder of `rejoinder extract`, for `response`.
+        data: folder of data sets, for all tasks but `response` and `graded`. For `graded`, pairs
+            with your scores from 0 (unrelated) to 5 (same meaning): a file, as
+            `datasets.graded.read_graded` reads it, rows of two sentences and a score, or a table
+            of Polars, pandas or Arrow with the columns sentence1, sentence2 and score.
+        pairs: for `response`: folder of `rejoinder extract`, rows of message and reply, or a table
+            with these columns. All rows in memory are ranked.
         split: split of the pairs that is ranked: `train`, `dev` or `test`.
         form: form of the STS data, `official` or `senteval`. None takes what is there, official
             first.
@@ -147,41 +162,47 @@ def evaluate(
         BusyError: another process writes `out`.
         StorageError: `out` can't be written.
     """
-    request = Request(
-        encoder=str(encoder) if isinstance(encoder, str | Path) else "",
-        adaptation=_text(adaptation),
-        tasks=tasks if isinstance(tasks, str) else ",".join(tasks),
-        data=_text(data),
-        pairs=_text(pairs),
-        split=split,
-        form=form,
-        text=text,
-        seed=seed,
-        classifiers=ClassifierSettings(mode=mode, usepytorch=pytorch, nhid=nhid, kfold=kfold),
-    )
-    request.refuse_idle()
-    inputs = [*places_of(encoder), adaptation, data, pairs, cache]
-    opened = (
-        nullcontext(None)
-        if out is None
-        else open_results(Path(out), overwrite=overwrite, inputs=inputs)
-    )
-    with opened as file:
+    rows = None if data is None or isinstance(data, str | Path) else graded_in_memory(data)
+    # what has no name can't be opened again: such results can't be repeated
+    is_named = rows is None and isinstance(encoder, str | Path)
+    is_named = is_named and (pairs is None or isinstance(pairs, str | Path))
+    with ExitStack() as stack:
+        folder = None
+        if pairs is not None:
+            shares = _ALL_IN.get(split, _ALL_IN["test"])
+            folder = stack.enter_context(folder_of_pairs(pairs, shares))
+        request = Request(
+            encoder=str(encoder) if isinstance(encoder, str | Path) else "",
+            adaptation=_text(adaptation),
+            tasks=tasks if isinstance(tasks, str) else ",".join(tasks),
+            data=_text(data) if rows is None else None,
+            pairs=_text(folder),
+            split=split,
+            form=form,
+            text=text,
+            seed=seed,
+            classifiers=ClassifierSettings(mode=mode, usepytorch=pytorch, nhid=nhid, kfold=kfold),
+        )
+        request.refuse_idle()
+        file = None
+        if out is not None:
+            inputs = [*places_of(encoder), adaptation, data, pairs, cache]
+            opened = open_results(Path(out), overwrite=overwrite, inputs=inputs)
+            file = stack.enter_context(opened)
         loaded = _loaded(encoder, adaptation)
         about = identity(loaded)
         if file is not None:
             file.keep(about, overwrite=overwrite)
-        known = () if file is None or overwrite else tuple(file.results)
+        context = request.context()
         return score_tasks(
             loaded,
             request.tasks.split(","),
-            request.context(),
-            known=known,
+            context if rows is None else replace(context, graded=lambda: rows),
+            known=() if file is None or overwrite else tuple(file.results),
             progress=progress,
             cache=None if cache is None else Path(cache),
             about=about,
-            # an object without a name can't be opened again: its results can't be repeated
-            request=asdict(request) if request.encoder else None,
+            request=asdict(request) if is_named else None,
             keep=(lambda result: result) if file is None else file.add,
             skip_missing=skip_missing,
         )
@@ -253,7 +274,7 @@ def repeat(
     return Repeated(same, tuple(differences), tuple(missing))
 
 
-def _text(path: str | Path | None) -> str | None:
+def _text(path: object) -> str | None:
     return None if path is None else str(path)
 
 

@@ -158,7 +158,7 @@ def explore(
     if folder.is_dir() and any(folder.iterdir()) and not (folder / FILE).is_file():
         raise InputError(
             f"{folder} has other files, and what is explored would replace it; name another folder "
-            "(--out)."
+            "(`out`)."
         )
     inputs = [work.source, *([] if model is None else [model])]
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
@@ -274,7 +274,7 @@ def _finetune(work: _Work, scratch: Path) -> bool:
             raise InputError(
                 f"{work.source} has too few messages that answer others to fine-tune a model: "
                 f"{LEAST_PAIRS} held-out ones are needed, of a tenth of its threads. Leave out "
-                "--finetune."
+                "`finetune`."
             )
     tuned = finetune(
         pairs, out=scratch / "model", model=DEFAULT if work.model is None else work.model,

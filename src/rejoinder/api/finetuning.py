@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from rejoinder.api.held_out import QUESTIONS_SCORE, HeldOut
+from rejoinder.api.pairs import GivenPairs, folder_of_pairs
 from rejoinder.api.search_weight import SearchWeight, search_weight
 from rejoinder.api.training import Run, train
 from rejoinder.corpus.shards import Pairs, open_pairs
@@ -31,6 +32,8 @@ _PROBED = 40
 _SURE = 120
 """Steps that take less than a minute on slow machines, too: they are not measured before."""
 _MOST_WORDS = 50_000
+_SPLIT = (80.0, 10.0, 10.0)
+"""Shares of train, dev and test in pairs in memory."""
 Stage = Callable[[str], None]
 
 
@@ -67,7 +70,7 @@ class FineTuned:
 
 
 def finetune(
-    pairs: str | Path,
+    pairs: GivenPairs,
     *,
     out: str | Path,
     model: str | Path = "rejoinder-base",
@@ -90,7 +93,9 @@ def finetune(
     fine-tuning of zero-shot models); the scores are those of the test split.
 
     Args:
-        pairs: a folder that `extract` wrote, with dev and test pairs.
+        pairs: a folder that `extract` wrote, with dev and test pairs; rows of message and reply; or
+            a table of Polars, pandas or Arrow with these columns. Of rows in memory 80 % are
+            trained on, 10 % are dev and 10 % test, by a hash of the message.
         out: the model folder to write.
         model: name or folder of the model to begin with.
         minutes: about how long to train. Small data take less.
@@ -111,10 +116,13 @@ def finetune(
     Raises:
         RejoinderError: the pairs or the model can't be used, or `out` can't be written.
     """
-    folder, target = Path(pairs), Path(out)
+    target = Path(out)
     groups, graded, sets = (None if one is None else Path(one) for one in (questions, sts, data))
-    inputs = [folder, model, *filter(None, (groups, graded))]
-    with claim_output(target, overwrite=overwrite, inputs=inputs):
+    inputs = [pairs, model, *filter(None, (groups, graded))]
+    with (
+        claim_output(target, overwrite=overwrite, inputs=inputs),
+        folder_of_pairs(pairs, _SPLIT) as folder,
+    ):
         opened = open_pairs(folder)
         start = read_model(find_model(str(model)))
         held_out = HeldOut(opened, sets, groups, graded)

@@ -142,10 +142,10 @@ def _more_held_out(pairs: Pairs) -> str:
         for thread, count in threads.items():
             held_out[bisect_right(borders, heads[thread])] += count
         if min(held_out[1], held_out[2]) >= LEAST_PAIRS:
-            return "extract with --split {},{},{}".format(*shares)
+            return f"extract with `split={shares}`"
     return (
         f"no split of its {threads.total():,} pairs has so many, so it takes more conversations "
-        "or fewer rules (--rules none)"
+        "or fewer rules (`rules='none'`)"
     )
 
 

@@ -1,10 +1,124 @@
-"""Reads folders of pairs for evaluation, which itself does not know their format."""
+"""Pairs that are given to library calls: folders of them, or rows in memory."""
 
-from collections.abc import Collection
+import reprlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
+import polars as pl
+
+from rejoinder.corpus.options import PAIR_FIELDS
 from rejoinder.corpus.shards import open_pairs
+from rejoinder.datasets.graded import FIELDS, graded_rows
+from rejoinder.datasets.sts import GradedPairs
+from rejoinder.errors import InputError
 from rejoinder.evaluation.tasks.base import ResponsePairs
+from rejoinder.io.files.places import scratch_folder
+
+Shares = tuple[float, float, float]
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A table of Polars, pandas, Arrow or anything else that hands its columns over as Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Returns the columns."""
+
+
+GivenPairs = str | Path | Table | Iterable[tuple[str, str] | Mapping[str, str]]
+"""A folder that `extract` wrote; or pairs of message and reply, or a table of these columns."""
+Graded = str | Path | Table | Iterable[tuple[str, str, float] | Mapping[str, Any]]
+"""A path; or two sentences and a score from 0 to 5, or a table of sentence1, sentence2, score."""
+
+
+@contextmanager
+def folder_of_pairs(given: GivenPairs, shares: Shares) -> Iterator[Path]:
+    """Yields a folder of pairs. Pairs in memory are extracted to a scratch folder, all of them.
+
+    Args:
+        given: The folder, or pairs.
+        shares: Those of train, dev and test in pairs in memory. The message decides by its hash, so
+            that all replies to it are in one split.
+
+    Raises:
+        InputError: a pair lacks a message or a reply.
+        MissingExtraError: what extracts pairs is not installed.
+    """
+    if isinstance(given, str | Path):
+        yield Path(given)
+        return
+    from rejoinder.corpus.extract import extract  # needs more packages than training
+
+    frame = _frame(given, PAIR_FIELDS, "the pairs")
+    with scratch_folder() as work:
+        file, folder = work / "pairs.parquet", work / "pairs"
+        frame.write_parquet(file)
+        names = dict(zip(PAIR_FIELDS, PAIR_FIELDS, strict=True))
+        extract(file, folder, rules="none", columns=names, split=shares)
+        yield folder
+
+
+def graded_in_memory(given: Table | Iterable[Any]) -> GradedPairs:
+    """Returns graded pairs that are not in a file.
+
+    Raises:
+        InputError: a pair lacks a sentence, or its score is not a number from 0 to 5.
+    """
+    return graded_rows(_frame(given, FIELDS, "the graded pairs"))
+
+
+def _frame(given: object, columns: Sequence[str], what: str) -> pl.DataFrame:
+    """Returns rows with `columns`, of which those that are not named score are strings."""
+    if isinstance(given, Table):
+        frame: pl.DataFrame = pl.DataFrame(given)
+    elif isinstance(given, Iterable):
+        frame = _of_rows(list(given), columns, what)
+    else:
+        raise InputError(f"{what} are a {type(given).__name__}; a path or rows are needed.")
+    if missing := [name for name in columns if name not in frame.columns]:
+        raise InputError(
+            f"{what} have no column {', '.join(map(repr, missing))}; their columns are "
+            f"{', '.join(map(repr, frame.columns[:20]))}. {', '.join(columns)} are needed."
+        )
+    frame = frame.select(columns)
+    if frame.is_empty():
+        raise InputError(f"{what} are empty.")
+    for name in columns:
+        column = frame[name]
+        if name != "score" and column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            raise InputError(f"{name} of {what} is a column of {column.dtype}, not of strings.")
+        if column.null_count():
+            row = column.is_null().arg_max()
+            raise InputError(f"row {row} of {what} has no {name}; leave it out.")
+    return frame.with_columns(pl.col(name).cast(pl.String) for name in columns if name != "score")
+
+
+def _of_rows(rows: Sequence[Any], columns: Sequence[str], what: str) -> pl.DataFrame:
+    """Returns tuples or dictionaries as a table."""
+    values: list[list[Any]] = []
+    for number, row in enumerate(rows):
+        named = isinstance(row, Mapping)
+        if isinstance(row, str) or not (named or isinstance(row, Sequence)):
+            raise InputError(f"row {number} of {what} is {reprlib.repr(row)}; {_needed(columns)}")
+        one = [row.get(name) for name in columns] if named else list(row)
+        if len(one) != len(columns):
+            raise InputError(f"row {number} of {what} has {len(one)} values; {_needed(columns)}")
+        for name, value in zip(columns, one, strict=True):
+            kind, needed = (Real, "a number") if name == "score" else (str, "a string")
+            if not isinstance(value, kind):
+                raise InputError(
+                    f"row {number} of {what}: {name} is {reprlib.repr(value)}; {needed} is needed."
+                )
+        values.append(one)
+    schema = {name: pl.String if name != "score" else pl.Float64 for name in columns}
+    return pl.DataFrame(values, schema, orient="row", strict=False)
+
+
+def _needed(columns: Sequence[str]) -> str:
+    return f"({', '.join(columns)}) is needed."
 
 
 def response_pairs(folder: Path, split: str, without: Collection[str] = ()) -> ResponsePairs:

@@ -220,7 +220,7 @@ def past_replies(made: Collection) -> PastReplies:
     """
     if made.of_responses:
         raise InputError(
-            f"{made.name} is an index of responses (--response), in which no message is found; "
+            f"{made.name} is an index of responses (`response`), in which no message is found; "
             "build it without, or name the pairs or the export."
         )
     authors = made.column("author")

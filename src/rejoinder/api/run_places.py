@@ -33,7 +33,7 @@ def place_to_begin(out: Path, *, overwrite: bool) -> Path:
     if left != out and not overwrite:
         raise InputError(
             f"an interrupted run that was to replace {out} is at {left}; continue it with "
-            "resume=True, or begin again with overwrite=True."
+            "`resume=True`, or begin again with `overwrite=True`."
         )
     is_full = out.is_dir() and any(out.iterdir())
     return unfinished_folder(out) if overwrite and is_full else out
@@ -67,6 +67,6 @@ def nothing_to_resume(out: Path) -> InputError:
     if seeds:
         return InputError(
             f"{out} holds runs of several seeds; resume them with the same seeds: "
-            f"--seed {','.join(seeds)}."
+            f"`seed={','.join(seeds)}`."
         )
-    return InputError(f"{out} holds no run to resume; without resume=True a new one begins.")
+    return InputError(f"{out} holds no run to resume; without `resume=True` a new one begins.")

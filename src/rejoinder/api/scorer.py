@@ -148,13 +148,13 @@ def _training(data: Path | None, sets: Sequence[str]) -> _Training:
     for name in sets:
         if name in _SETS:
             if data is None:
-                raise InputError(f"the set {name!r} needs --data, the folder of data sets.")
+                raise InputError(f"the set {name!r} needs `data`, the folder of data sets.")
             read[name] = _SETS[name](data)
         elif Path(name).exists():
             read[Path(name).name] = [read_graded(Path(name))]
         else:
             raise InputError(
-                f"--sets {name!r} is neither a set ({', '.join(_SETS)}) nor a file of pairs."
+                f"`sets` {name!r} is neither a set ({', '.join(_SETS)}) nor a file of pairs."
             )
     held_out, known = EvaluationHashes.load(_LEAKS), set[int]()
     first, second, gold, keys, owners = [], [], [], [], list[str]()

@@ -295,7 +295,7 @@ def _no_replies(name: str, conditions: Conditions | None) -> InputError:
     if conditions is None:
         return InputError(
             f"{name or 'what was given'}: no message is known to answer another. Extract pairs "
-            "first (--pair adjacent, --within), and name their folder."
+            "first (`pair='adjacent'`, `within`), and name their folder."
         )
     values = [f"{key}={one}" for key, some in conditions.values.items() for one in some]
     return InputError(

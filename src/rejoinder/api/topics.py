@@ -16,6 +16,7 @@ from rejoinder.inference.topics import TopicCentres
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed_text
 from rejoinder.io.formats.decoding import Count, Record
+from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
@@ -51,8 +52,8 @@ class _Message(Record, frozen=True):
     text: str
 
 
-@dataclass(frozen=True)
-class Topics:
+@dataclass(frozen=True, repr=False)
+class Topics(Shown):
     """T topics of N messages, within wider topics."""
 
     topics: tuple[Topic, ...]
@@ -74,6 +75,15 @@ class Topics:
 
     def __len__(self) -> int:
         return len(self.topics)
+
+    def view(self) -> View:
+        """Returns the largest topics."""
+        rows = [(topic.name, topic.size, *topic.typical[:1]) for topic in self.topics[:MOST_ROWS]]
+        title = (
+            f"{len(self):,} topics of {len(self.texts):,} messages, of which "
+            f"{int((self.labels < 0).sum()):,} have none"
+        )
+        return View(title, ("topic", "messages", "typical"), rows, len(self))
 
     @property
     def months(self) -> dict[str, int]:

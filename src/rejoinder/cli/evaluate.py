@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import DataOption, PairsOption, epilog, prints
-from rejoinder.cli.output import form_of_output, note, print_rows, print_table, status_line
+from rejoinder.cli.output import (
+    as_options,
+    form_of_output,
+    note,
+    print_rows,
+    print_table,
+    status_line,
+)
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -138,6 +145,7 @@ def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None
     """Prints which tasks lack their data, and exits with 2 unless they may be skipped."""
     for reason in dict.fromkeys(task.reason for task in missing):
         names = ", ".join(task.task for task in missing if task.reason == reason)
+        reason = as_options(reason)
         if skip_missing:
             note(f"{names} missing: {reason}")
         else:

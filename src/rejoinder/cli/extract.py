@@ -8,6 +8,7 @@ import typer
 from rejoinder.cli.lines import as_files
 from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, epilog, prints
 from rejoinder.cli.output import (
+    as_options,
     asked_for,
     form_of_output,
     note,
@@ -254,7 +255,11 @@ def _export_rows(export: "ExportCounts") -> list[tuple[str, int, str]]:
 
     return [
         ("messages", export.messages, FORMATS[export.format].title),
-        *((f"  {why}", count, REASONS[why]) for why, count in export.dropped.items() if count),
+        *(
+            (f"  {why}", count, as_options(REASONS[why]))
+            for why, count in export.dropped.items()
+            if count
+        ),
         ("  linked", export.linked, "the export says what they answer"),
         ("  adjacent", export.adjacent, "answer the message before; see --pair, --within"),
     ]

@@ -33,6 +33,8 @@ from rejoinder.cli import (
     use,
 )
 from rejoinder.cli.exits import status_of
+from rejoinder.cli.output import note_missing_kernels
+from rejoinder.io.files.platform import spin_briefly
 from rejoinder.version import VERSION
 
 app = typer.Typer(
@@ -78,6 +80,7 @@ app.add_typer(data.commands, name="data")
 def _version(value: bool) -> None:
     if value:
         typer.echo(f"rejoinder {VERSION}")
+        note_missing_kernels()
         raise typer.Exit
 
 
@@ -93,11 +96,7 @@ def _root(
 
 def run() -> None:
     """Runs the command line and exits. `exits.status_of` lists the exit statuses."""
-    # Idle threads of torch's OpenMP pool then spin for microseconds and sleep. If other work keeps
-    # the cores busy, spinning ones take time from working ones (docs/measurements/reliability.md).
-    # The variable is read when torch is imported.
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+    spin_briefly()
     if "RANK" in os.environ:  # a worker: our sentence says what ended it, not stack traces in C++
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     sys.exit(status_of(app))

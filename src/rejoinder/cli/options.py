@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from rejoinder.cli.output import set_output
+from rejoinder.cli.output import note_missing_kernels, set_output
 
 ModelOption = Annotated[
     str | None,
@@ -120,6 +120,7 @@ def prints(*forms: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         @wraps(command)
         def run(*args: Any, **given: Any) -> None:
             set_output(**{name: given.pop(name, False) for name in names})
+            note_missing_kernels()
             command(*args, **given)
 
         plain = signature(command)

@@ -1,6 +1,7 @@
 """Prints results as tables, TSV or JSON, and notes on standard error."""
 
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -13,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rejoinder.errors import ForeignTextWarning, LeftOutWarning
+from rejoinder.kernels import LEFT_OUT, are_built
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from rejoinder.inference.encoding import EncodedFile
 
+_ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
+_WITHOUT_QUOTES = str.maketrans("", "", "()'\" ")
 _ONE_CELL = str.maketrans("\t\n\r", "   ")
 _READABLE = 24
 """Width, in characters, that columns of text keep as long as other columns can be left out."""
@@ -92,17 +96,35 @@ def duration(seconds: float) -> str:
 
 
 def as_options(message: str) -> str:
-    """Returns a message of the library that names options instead of Python's arguments.
+    """Returns a message of the library that names options instead of arguments in backquotes.
 
-    >>> as_options("name another file, or replace it with overwrite=True.")
-    'name another file, or replace it with --overwrite.'
+    >>> as_options("`on_too_long` 'x': see `rejoinder encode --help`, or `overwrite=True`.")
+    "--on-too-long 'x': see `rejoinder encode --help`, or --overwrite."
+    >>> as_options("give `split=(80, 10, 10)`, `engine='spark'` or `spelling=False`")
+    'give --split 80,10,10, --engine spark or --no-spelling'
     """
-    return message.replace("overwrite=True", "--overwrite").replace("resume=True", "--resume")
+    return _ARGUMENT.sub(_option, message)
+
+
+def _option(argument: re.Match[str]) -> str:
+    name, value = argument[1].replace("_", "-"), argument[2]
+    if value in (None, "True"):
+        return f"--{name}"
+    return f"--no-{name}" if value == "False" else f"--{name} {value.translate(_WITHOUT_QUOTES)}"
 
 
 def note(sentence: str) -> None:
     """Prints `rejoinder: ` and a sentence on standard error, unless quiet."""
     status_line(f"rejoinder: {sentence}")
+
+
+def note_missing_kernels() -> None:
+    """Notes that the package was installed without a compiler, unless quiet."""
+    if not (LEFT_OUT or are_built()):
+        note(
+            "installed without its C kernels, so that encoding and extraction take twice the time; "
+            "install a C compiler, such as gcc, and then rejoinder again"
+        )
 
 
 def note_unknown(unknown: set[str], texts: list[str], name: str, which: str = "") -> None:

@@ -211,21 +211,21 @@ def check_carry(state: Path, out: Path, options: ExtractOptions, engine: str) ->
         InputError: says what, and what is allowed.
     """
     refused = {
-        f"--engine {engine}": engine != "local",
-        "--limit": options.limit is not None,
-        "--max-reply-count": options.max_reply_count is not None,
-        "--columns message=…": options.columns.are_pairs,
+        f"`engine={engine!r}`": engine != "local",
+        "`limit`": options.limit is not None,
+        "`max_reply_count`": options.max_reply_count is not None,
+        "`columns='message=…'`": options.columns.are_pairs,
     }
     for name, given in refused.items():
         if given:
             raise InputError(
-                f"{name} can't be used with --carry, which is for comments that answer others, all "
-                "their pairs, and --engine local. Leave one of them out."
+                f"{name} can't be used with `carry`, which is for comments that answer others, all "
+                "their pairs, and `engine='local'`. Leave one of them out."
             )
     inner, outer = state.resolve(), out.resolve()
     if inner == outer or outer in inner.parents or inner in outer.parents:
         raise InputError(
-            f"--carry {state} and --out {out} must be two folders, neither of them in the other."
+            f"`carry` {state} and `out` {out} must be two folders, neither of them in the other."
         )
 
 
@@ -237,12 +237,12 @@ def _increments(state: Path) -> list[Increment]:
     if not state.exists():
         return []
     if not state.is_dir():
-        raise InputError(f"--carry {state} is a file; name a folder.")
+        raise InputError(f"`carry` {state} is a file; name a folder.")
     names = sorted(path.name for path in state.iterdir() if not path.name.startswith("."))
     for number, name in enumerate(names, 1):
         if not (name.isdigit() and len(name) == len(_name(0))):
             raise InputError(
-                f"{state} holds {name}, which no extraction with --carry wrote; name a new folder, "
+                f"{state} holds {name}, which no extraction with `carry` wrote; name a new folder, "
                 "or one that such an extraction made."
             )
         if name != _name(number):
@@ -272,12 +272,12 @@ def _refuse_other(one: Increment, settings: Settings, state: Path) -> None:
     names = [name for name in now if before[name] != now[name]]
     if names:
         differences = "; ".join(
-            f"--{name} {_shown(name, before[name])}, not {_shown(name, now[name])}"
+            f"`{name}` {_shown(name, before[name])}, not {_shown(name, now[name])}"
             for name in names
         )
         raise InputError(
             f"{state} was made with other options: {differences}. Give the same ones, or name "
-            "another folder for --carry and begin with the first dumps."
+            "another folder for `carry` and begin with the first dumps."
         )
 
 

@@ -159,7 +159,7 @@ def extract(
         split=split,
         strict=strict,
         separator=separator,
-        **({} if max_line is None else {"max_line": int(parse_bytes(max_line, "--max-line"))}),
+        **({} if max_line is None else {"max_line": int(parse_bytes(max_line, "`max_line`"))}),
     )
     target, state = as_place(out), None if carry is None else Path(carry)
     progress = progress or (lambda *_: None)
@@ -170,7 +170,7 @@ def extract(
     opener = ENGINES[engine]  # a missing extra is said before any file is read
     chosen = ExportOptions(
         pair=pair,
-        within=parse_duration(within, "--within"),
+        within=parse_duration(within, "`within`"),
         include_private=include_private,
         mask=mask,
         min_authors=min_authors,
@@ -182,11 +182,11 @@ def extract(
     if not exports and chosen != ExportOptions():
         raise InputError(
             f"{', '.join(OPTIONS)} are for exports, and none was recognised; name its program with "
-            "--format."
+            "`format`."
         )
     if context and (state or not isinstance(target, Path)):
         raise InputError(
-            "--context needs all messages and the pairs on this machine: use neither --carry nor "
+            "`context` needs all messages and the pairs on this machine: use neither `carry` nor "
             "an address with it."
         )
     with _output(target, dumps, exports, overwrite) as (files, folder, spill), ExitStack() as stack:

@@ -83,8 +83,8 @@ class Columns:
         if missing := self.missing(present):
             raise InputError(
                 f"{source} has no column {', '.join(map(repr, missing))}; its columns are "
-                f"{', '.join(map(repr, present))}. Name yours with --columns id=…,parent=…,text=…, "
-                "or message=…,reply=…."
+                f"{', '.join(map(repr, present))}. Name yours with "
+                "`columns='id=…,parent=…,text=…'` or `columns='message=…,reply=…'`."
             )
 
 
@@ -118,10 +118,10 @@ def as_columns(columns: Columns | Mapping[str, str] | str | None) -> Columns:
     names = _parsed(columns) if isinstance(columns, str) else dict(columns)
     known = (*FIELDS, *PAIR_FIELDS)
     if unknown := [name for name in names if name not in known]:
-        raise InputError(f"--columns: unknown field {unknown[0]!r}, {nearest(unknown[0], known)}.")
+        raise InputError(f"`columns`: unknown field {unknown[0]!r}, {nearest(unknown[0], known)}.")
     needed = set(PAIR_FIELDS) if names.keys() & set(PAIR_FIELDS) else {"id", "parent", "text"}
     if missing := sorted(needed - names.keys()):
-        raise InputError(f"--columns names no {', '.join(missing)}; {sorted(needed)} are needed.")
+        raise InputError(f"`columns` names no {', '.join(missing)}; {sorted(needed)} are needed.")
     return Columns(names, given=True)
 
 
@@ -131,9 +131,9 @@ def _parsed(text: str) -> dict[str, str]:
     for item in text.split(","):
         name, equals, column = (part.strip() for part in item.partition("="))
         if not equals or not column:
-            raise InputError(f"--columns: {item!r} is not FIELD=COLUMN.")
+            raise InputError(f"`columns`: {item!r} is not FIELD=COLUMN.")
         if name in names:
-            raise InputError(f"--columns names {name!r} twice.")
+            raise InputError(f"`columns` names {name!r} twice.")
         names[name] = column
     return names
 
@@ -162,16 +162,16 @@ class ExtractOptions:
         profile(self.rules)
         if len(self.split) != 3 or min(self.split) < 0 or sum(self.split) <= 0:
             raise InputError(
-                f"--split {self.split} must be three shares, of which none is negative."
+                f"`split` {self.split} must be three shares, of which none is negative."
             )
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
             raise InputError(
-                f"--separator {self.separator!r}: one character, such as ';', and not a quote or "
+                f"`separator` {self.separator!r}: one character, such as ';', and not a quote or "
                 "line end."
             )
 
         if self.max_line < _LEAST_LINE:
-            raise InputError(f"--max-line {self.max_line:,} bytes is too little; 1MB is the least.")
+            raise InputError(f"`max_line` {self.max_line:,} bytes is too little; 1MB is the least.")
 
     @property
     def columns_read(self) -> Columns:

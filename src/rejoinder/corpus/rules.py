@@ -95,5 +95,5 @@ def profile(name: str) -> tuple[Rule, ...]:
         InputError: there is no such profile.
     """
     if name not in PROFILES:
-        raise InputError(f"--rules {name!r}: {nearest(name, PROFILES)}.")
+        raise InputError(f"`rules` {name!r}: {nearest(name, PROFILES)}.")
     return PROFILES[name]

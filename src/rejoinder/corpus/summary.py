@@ -17,7 +17,7 @@ from rejoinder.io.formats.line_blocks import LONGEST_LINE
 from rejoinder.version import VERSION
 
 _LISTED = 3
-_KEEP_ALL = "--rules none keeps all that is not empty or deleted"
+_KEEP_ALL = "`rules='none'` keeps all that is not empty or deleted"
 
 
 def summary(
@@ -123,7 +123,7 @@ def _no_pairs(counts: Counts, outcome: Outcome, converted: Sequence[Converted]) 
         )
         return (
             f"no comments in {names} ({counts.malformed} malformed lines).{first} Files are read "
-            "as JSON lines, or by their endings .csv, .tsv and .parquet; see --columns."
+            "as JSON lines, or by their endings .csv, .tsv and .parquet; see `columns`."
         )
     fates = (
         f"the rules dropped {_sum(counts.dropped)}; of the rest {counts.without_parent} answer "
@@ -136,7 +136,7 @@ def _no_pairs(counts: Counts, outcome: Outcome, converted: Sequence[Converted]) 
     if outcome.unmatched:
         reply, parent = outcome.unmatched
         unmatched = f" For example {reply!r} answers {parent!r}; ids are like {reply!r}."
-    see = f"{_KEEP_ALL}." if dropped_most(counts) else "See --rules and --columns."
+    see = f"{_KEEP_ALL}." if dropped_most(counts) else "See `rules` and `columns`."
     return f"no pairs in {names}: of {counts.comments} comments {fates}.{unmatched} {see}"
 
 
@@ -156,8 +156,8 @@ def _no_pairs_of_exports(names: str, fates: str, exports: Sequence[ExportCounts]
     titles = ", ".join(dict.fromkeys(FORMATS[export.format].title for export in exports))
     return (
         f"no pairs in {names}: of {sum(export.messages for export in exports)} messages "
-        f"({titles}) {_sum(left_out)} are left out, {fates}. See --rules "
-        "(none keeps most), --pair and --within."
+        f"({titles}) {_sum(left_out)} are left out, {fates}. See `rules` "
+        "('none' keeps most), `pair` and `within`."
     )
 
 

@@ -97,7 +97,7 @@ def entries_of(
     """
     if path.is_dir():
         if columns is not None:
-            raise InputError(f"--columns is for a file; {path} is a folder.")
+            raise InputError(f"`columns` is for a file; {path} is a folder.")
         if (path / _PAIRS).is_file():
             return _replies(path)
     if columns is None and may_be_export(path):

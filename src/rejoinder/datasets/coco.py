@@ -83,5 +83,5 @@ def parse_captions(content: bytes, path: Path) -> list[list[str]]:
         return decoded(_Captions, json.loads(content)).captions
     except (ValueError, RecursionError):
         raise InputError(
-            f"{path}: expected JSON with `captions`, a list of strings per image."
+            f"{path}: expected JSON with the key captions, a list of strings per image."
         ) from None

@@ -1,5 +1,7 @@
-"""Graded pairs in a file that you made."""
+"""Graded pairs of your own: in a file, or in memory."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.formats.json_lines import is_json_lines, json_rows, line_of
 from rejoinder.io.formats.tables import table_rows
 
+FIELDS = ("sentence1", "sentence2", "score")
 _COLUMNS = (3, 7, 9)
 """Sentence, sentence and score; or as in the STS Benchmark."""
 
@@ -31,18 +34,31 @@ def read_graded(path: Path) -> GradedPairs:
     return graded_pairs("all", pairs, [path.name] * len(pairs), ids, sha256_of(content))
 
 
+def graded_rows(frame: pl.DataFrame) -> GradedPairs:
+    """Returns the pairs of a table with the columns of `FIELDS`.
+
+    Raises:
+        InputError: a score is not a number from 0 to 5.
+    """
+    pairs = _graded(frame, "row {} of the graded pairs".format)
+    ids = list(map(str, range(len(pairs))))
+    sha256 = sha256_of(json.dumps(pairs).encode("utf-8", "surrogatepass"))
+    return graded_pairs("all", pairs, ["all"] * len(pairs), ids, sha256)
+
+
 def _json_pairs(content: bytes, path: Path) -> list[tuple[str, str, float]]:
-    frame = json_rows(
-        content, path, {"sentence1": "text", "sentence2": "text", "score": "label"}
-    ).with_columns(grade=pl.col("score").cast(pl.Float64, strict=False))
-    wrong = frame.select(~pl.col("grade").is_between(0, 5).fill_null(value=False)).to_series()
+    frame = json_rows(content, path, dict(zip(FIELDS, ("text", "text", "label"), strict=True)))
+    return _graded(frame, lambda row: f"{path} line {line_of(content, row)}")
+
+
+def _graded(frame: pl.DataFrame, place: Callable[[int], str]) -> list[tuple[str, str, float]]:
+    grades = frame["score"].cast(pl.Float64, strict=False)
+    wrong = ~grades.is_between(0, 5).fill_null(value=False)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
-        raise InputError(
-            f"{path} line {line_of(content, row)}: found {frame['score'][row][:20]!r}; expected a "
-            "score from 0 to 5."
-        )
-    return frame.select("sentence1", "sentence2", "grade").rows()
+        found = str(frame["score"][row])[:20]
+        raise InputError(f"{place(row)}: found {found!r}; expected a score from 0 to 5.")
+    return frame.select("sentence1", "sentence2", grades).rows()
 
 
 def _table_pairs(content: bytes, path: Path) -> list[tuple[str, str, float]]:

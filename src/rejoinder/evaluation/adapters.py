@@ -1,6 +1,7 @@
 """Encoders made from functions, sentence-transformers models and files of vectors."""
 
 import importlib
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -90,7 +91,9 @@ class SentenceTransformers:
 
     def describe(self) -> dict[str, object]:
         """Returns the name, the number of tokens read of a text, and a folder's SHA-256."""
-        about = {"name": f"st:{self._name}", "max_tokens": self._model.max_seq_length}
+        most = self._model.max_seq_length  # infinite for StaticEmbedding
+        most = None if most == math.inf else most
+        about = {"name": f"st:{self._name}", "max_tokens": most}
         folder = Path(self._name)
         return {**about, "sha256": sha256_of_folder(folder)} if folder.is_dir() else about
 

@@ -14,7 +14,8 @@ from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results
 from rejoinder.evaluation.significance import holm
-from rejoinder.evaluation.variants import differences, score_text, text_table, variants, with_label
+from rejoinder.evaluation.variants import differences, score_text, variants, with_label
+from rejoinder.io.formats.shown import text_table
 
 LEVEL = 0.05
 """Corrected p-values below this are separable."""

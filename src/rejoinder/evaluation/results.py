@@ -13,6 +13,7 @@ from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.base import Metric
 from rejoinder.io.files.hashed import sealed
+from rejoinder.io.formats.shown import Shown, View
 
 Key = tuple[str, str, str, str]
 """Task, split, SHA-256 of the data, settings as JSON. With the encoder, these decide a result."""
@@ -43,8 +44,8 @@ class Scored:
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Shown):
     """The scores of one task on one split, with everything that they depend on."""
 
     task: str
@@ -92,6 +93,16 @@ class Result:
     def metric(self) -> Metric:
         """The metric of the main score."""
         return metric_of(self.main)
+
+    def view(self) -> View:
+        """Returns all scores."""
+        rows = [
+            (name, f"{value:.4f}", *(f"{end:.4f}" for end in self.intervals.get(name, ())))
+            for name, value in self.scores.items()
+        ]
+        cells = [(*row, "", "")[:4] for row in rows]
+        title = f"{self.task} on {self.split}, {self.n:,} items"
+        return View(title, ("score", "value", "95 % from", "to"), cells)
 
     def __post_init__(self) -> None:
         where = f"{self.task} on {self.split}"

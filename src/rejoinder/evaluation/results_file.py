@@ -47,7 +47,7 @@ class ResultsFile:
             raise InputError(
                 f"{self.path} holds results of {others[0].encoder.get('name')}, another encoder "
                 f"than {encoder.get('name')} or another version of it; name another file, or "
-                "replace them with overwrite=True."
+                "replace them with `overwrite=True`."
             )
         self.results = [result for result in self.results if dict(result.encoder) == dict(encoder)]
 
@@ -100,7 +100,7 @@ def open_results(
             results = read_results(path) if path.exists() else []
         except InputError as error:
             if not overwrite:
-                raise InputError(f"{error} Or replace it with overwrite=True.") from None
+                raise InputError(f"{error} Or replace it with `overwrite=True`.") from None
             refuse_inputs(path, inputs)
         yield ResultsFile(path, results)
 

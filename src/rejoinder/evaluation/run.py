@@ -19,8 +19,9 @@ from rejoinder.evaluation.notes import leak_note
 from rejoinder.evaluation.results import Key, Missing, Result, Scored, settings_key
 from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context, Data, Part
-from rejoinder.evaluation.variants import score_text, text_table, variants, with_label
+from rejoinder.evaluation.variants import score_text, variants, with_label
 from rejoinder.evaluation.vector_cache import VectorCache
+from rejoinder.io.formats.shown import Shown, View
 from rejoinder.measures import ScoringError
 from rejoinder.protocols import CachesItself, Encodes
 from rejoinder.version import VERSION, commit
@@ -30,9 +31,9 @@ EvaluationProgress = Callable[[int, int, str], None]
 sometimes followed by what it is doing."""
 
 
-@dataclass(frozen=True)
-class Results(Sequence[Result]):
-    """The results of an encoder, in the order of its tasks. `print` shows the main scores."""
+@dataclass(frozen=True, repr=False)
+class Results(Shown, Sequence[Result]):
+    """The results of an encoder, in the order of its tasks, shown by their main scores."""
 
     results: tuple[Result, ...]
     missing: tuple[Missing, ...] = ()
@@ -50,16 +51,19 @@ class Results(Sequence[Result]):
     def __len__(self) -> int:
         return len(self.results)
 
-    def __str__(self) -> str:
+    def view(self) -> View:
+        """Returns the main scores of all tasks."""
         labels = variants(self.results)
         rows = []
         for result in self.results:
             values = (result.scores[result.main], *result.intervals.get(result.main, ()))
             texts = [score_text(value, percent=result.in_percent) for value in values]
             task = with_label(result.task, result.split, labels[result.key])
-            rows.append((task, result.main, str(result.n), *(*texts, "", "")[:3]))
-        table = text_table(("task", "score", "n", "value", "95 % from", "to"), rows)
-        return "\n".join((table, *(f"{task.task} missing: {task.reason}" for task in self.missing)))
+            rows.append((task, result.main, result.n, *(*texts, "", "")[:3]))
+        encoder = self.results[0].encoder.get("name", "") if self.results else ""
+        missing = (f"{task.task} missing: {task.reason}" for task in self.missing)
+        title = "; ".join(filter(None, (str(encoder), *missing)))
+        return View(title, ("task", "score", "n", "value", "95 % from", "to"), rows)
 
 
 def score_tasks(

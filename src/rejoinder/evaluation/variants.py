@@ -1,6 +1,6 @@
-"""How results are shown: labels for results of the same task, scores and tables of plain text."""
+"""How results are shown: labels for results of the same task, and scores."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rejoinder.evaluation.results import Key, Result
@@ -62,19 +62,3 @@ def score_text(value: float, *, percent: bool, sign: bool = False) -> str:
     ('71.25', '+0.5000')
     """
     return f"{value:{'+' if sign else ''}.{2 if percent else 4}f}"
-
-
-def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns lines of aligned columns; the first column is aligned to the left.
-
-    >>> print(text_table(("task", "n"), [("stsb/cosine", "9"), ("mr", "10")]))
-    task          n
-    stsb/cosine   9
-    mr           10
-    """
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    lines = [
-        [f"{row[0]:{widths[0]}}", *(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))]
-        for row in (columns, *rows)
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in lines)

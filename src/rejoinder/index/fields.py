@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.corpus.texts import KEYS
-from rejoinder.errors import InputError
+from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.manifest import REMEDY
 from rejoinder.index.string_table import OFFSET, StringTable, StringWriter, mapped
-from rejoinder.index.where import NAMED, ConditionError, Conditions
+from rejoinder.index.where import NAMED, Conditions
 from rejoinder.io.files.hashed import check_file
 
 FILES = ("fields", "links.bin", "links.offsets", "values.bin", "values.offsets")

@@ -102,7 +102,7 @@ class TextIndex(IndexReader):
                     raise InputError(
                         f"{self.folder} already has a text with the id "
                         f"{state.segments[part].ids[row]!r}. Nothing was added; update it "
-                        "(--update), or choose another id."
+                        "(`update=True`), or choose another id."
                     )
                 old += found
             added.append(segment)

@@ -331,7 +331,7 @@ def place_of_model(opened: TextIndex) -> Path:
         return opened.folder / MODEL
     raise InputError(
         f"{opened.folder} does not say where its model {opened.manifest.model.name} is, because it "
-        "was made with an encoder in memory; give the encoder, or the model (--model)."
+        "was made with an encoder in memory; give the encoder, or the model (`model`)."
     )
 
 

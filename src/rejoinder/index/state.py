@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import InputError
+from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.by_words import search_by_words
 from rejoinder.index.context import Place
 from rejoinder.index.fields import refuse_unmet
@@ -17,7 +17,7 @@ from rejoinder.index.keys import keys_of
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
 from rejoinder.index.nearest import search_segments
 from rejoinder.index.segment import BY_WORDS, Absent, Segment, places_of
-from rejoinder.index.where import ConditionError, Where, conditions_of
+from rejoinder.index.where import Where, conditions_of
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.hashed import check_file
 from rejoinder.io.files.states import Stamp, read_one_state, stamp_of

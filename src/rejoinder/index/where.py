@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from rejoinder.corpus.options import parse_date
-from rejoinder.errors import InputError, nearest
+from rejoinder.errors import ConditionError, InputError, nearest
 
 NAMED = ("author", "source", "thread")
 """Fields that are compared with given values, without regard to case."""
 _TIMES = ("since", "until")
 KEYS = (*NAMED, *_TIMES)
 """What a search can be filtered by."""
-
-
-class ConditionError(InputError):
-    """A search asks for what no text of the index can meet, or a condition is not valid."""
 
 
 Where = Mapping[str, str | datetime.date | Iterable[str]]

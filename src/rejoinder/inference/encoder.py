@@ -14,7 +14,11 @@ from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
 from rejoinder.inference.mining import Mining
 from rejoinder.inference.outputs import ModelOutputs, OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
-from rejoinder.inference.sentence_transformer_arguments import Arguments, OwnArguments, output_form
+from rejoinder.inference.sentence_transformer_arguments import (
+    Arguments,
+    FloatArguments,
+    output_form,
+)
 from rejoinder.inference.tokens import read_tokens
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.find import find_model
@@ -124,6 +128,9 @@ class SentenceEncoder(Mining):
         """
         write_model(Path(folder), self._model, overwrite=overwrite)
 
+    from_pretrained = load
+    save_pretrained = save
+
     def with_adaptation(self, adaptation: Adaptation) -> "SentenceEncoder":
         """Returns the encoder with embeddings u* = W u; any adaptation that it had is dropped.
 
@@ -181,7 +188,7 @@ class SentenceEncoder(Mining):
         return np.empty(0, np.uint64) if adaptation is None else adaptation.fitted_pairs
 
     @overload
-    def encode(self, sentences: Sentences, **arguments: Unpack[OwnArguments]) -> Embeddings: ...
+    def encode(self, sentences: Sentences, **arguments: Unpack[FloatArguments]) -> Embeddings: ...
     @overload
     def encode(self, sentences: Sentences, **arguments: Unpack[Arguments]) -> Any: ...
     def encode(
@@ -198,7 +205,7 @@ class SentenceEncoder(Mining):
 
         Args:
             sentences: A string, or an ordered collection of strings: a list, any iterable, a
-                Polars column, a NumPy array.
+                column of Polars, pandas or Arrow, a NumPy array.
             batch_size: Sentences per batch. It affects memory and speed, not results.
             show_progress_bar: Whether to draw a progress bar on standard error.
             normalize: Whether rows have length 1, as in training and by default. If False, rows

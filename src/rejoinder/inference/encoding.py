@@ -160,10 +160,10 @@ def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -
     if is_device(path):
         if resume:
             raise InputError(
-                f"{path} is not a regular file, so resume=True has nothing to continue."
+                f"{path} is not a regular file, so `resume=True` has nothing to continue."
             )
     elif path.exists() and not overwrite:
-        raise InputError(f"{path} exists; name another file, or replace it with overwrite=True.")
+        raise InputError(f"{path} exists; name another file, or replace it with `overwrite=True`.")
 
 
 def interrupted_sentences(path: Path) -> int:
@@ -204,11 +204,11 @@ def _continued(
     if not resume:
         raise InputError(
             f"an interrupted run has encoded {_facts(saved).n:,} sentences to {path}. Continue "
-            "with resume=True, or begin again with overwrite=True."
+            "with `resume=True`, or begin again with `overwrite=True`."
         )
     if not settings["model (SHA-256 of its weights)"]:
         raise InputError(
-            "resume=True needs the SHA-256 of the model, which was never saved; save and load it."
+            "`resume=True` needs the SHA-256 of the model, which was never saved; save and load it."
         )
     refuse_changes(path, _facts(saved).settings, settings)
     return saved
@@ -220,7 +220,7 @@ def refuse_changes(out: Path, before: Mapping[str, Any], now: Mapping[str, Any])
         if before.get(name) != value:
             raise InputError(
                 f"{out} was begun with other settings: {name} was {before.get(name)}, and is "
-                f"{value}. Give the same, or begin again with overwrite=True."
+                f"{value}. Give the same, or begin again with `overwrite=True`."
             )
 
 
@@ -239,7 +239,7 @@ def _facts(saved: Saved) -> _Facts:
         return decoded(_Facts, saved.facts)
     except ValueError as error:
         raise InputError(
-            f"what the interrupted run left is damaged: {error}. Begin again with overwrite=True."
+            f"what the interrupted run left is damaged: {error}. Begin again with `overwrite=True`."
         ) from None
 
 
@@ -257,5 +257,5 @@ def _skip(lines: Iterator[Entry], before: _Facts, digest: Sha256, name: str) -> 
     if changed or (before.n % sentence_stream.CHUNK and next(lines, None) is not None):
         raise InputError(
             f"{name or 'the input'} is not what the interrupted run has encoded: its first "
-            f"{before.n:,} lines have changed. Begin again with overwrite=True."
+            f"{before.n:,} lines have changed. Begin again with `overwrite=True`."
         )

@@ -12,7 +12,7 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
 
 Sentences = str | Sequence[str] | Iterable[str] | NDArray[np.str_]
-"""One sentence or many: a list, any iterable, a column of Polars or pandas, a NumPy array."""
+"""One sentence or many: a list, any iterable, a column of Polars, pandas or Arrow, an array."""
 
 # tuples: a union would be made anew in each call, as much work as the rest of a check
 _INTEGERS = (int, np.integer)
@@ -63,6 +63,8 @@ def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
     refuse_unordered(sentences)
     if isinstance(sentences, np.ndarray):
         return as_texts(sentences.tolist())
+    if hasattr(sentences, "to_pylist"):  # Arrow: its elements are not strings
+        return as_texts(sentences.to_pylist())
     if not isinstance(sentences, Iterable):
         raise InputError(
             f"sentences must be a string or a collection of strings; got {short(sentences)}."

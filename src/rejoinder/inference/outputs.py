@@ -147,7 +147,7 @@ class ModelOutputs:
             index = int(np.argmax(long))
             raise InputError(
                 f"{place(index)} has {batch.lengths[index]:,} tokens, and the model reads "
-                f"{most:,}. With on_too_long (--on-too-long) 'truncate' the rest is left out; with "
+                f"{most:,}. With `on_too_long='truncate'` the rest is left out; with "
                 "'split' the text is encoded in pieces."
             )
         counts.append(int(long.sum()))
@@ -174,7 +174,7 @@ class ModelOutputs:
                     "was exported from."
                 )
             raise ModelError(
-                f"{name} was not trained on inference; train it with a task `entailment`, as the "
+                f"{name} was not trained on inference; train it with a task of entailment, as the "
                 "shipped config dan-multitask-modern does."
             )
         u1, u2 = np.split(self.embed([*premises, *hypotheses], adapted=False)[0], 2)
@@ -268,4 +268,6 @@ def with_bar(items: Iterable[_Item], what: str, total: int, *, show: bool) -> It
     from rich.console import Console
     from rich.progress import track
 
-    return track(items, what, total=total, console=Console(stderr=True))
+    # in notebooks, too, a line: Rich's widgets need ipywidgets, and it warns without
+    console = Console(stderr=True, force_jupyter=False)
+    return track(items, what, total=total, console=console)

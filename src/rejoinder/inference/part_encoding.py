@@ -37,7 +37,7 @@ PART_BYTES = 16 << 20
 """Bytes of text in a part: about 200,000 sentences, minutes of a slow model's work."""
 _STATE = "state.json"
 _VERSION = 1
-_REMEDY = "Begin again with overwrite=True."
+_REMEDY = "Begin again with `overwrite=True`."
 
 
 def encode_files(
@@ -192,7 +192,7 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
         if not resume:
             raise InputError(
                 f"an interrupted run has encoded {finished} of {count} parts to {out}. Continue "
-                "with resume=True, or begin again with overwrite=True."
+                "with `resume=True`, or begin again with `overwrite=True`."
             )
         before = _state(place)
         refuse_changes(out, before.settings, facts.settings)

@@ -102,11 +102,11 @@ class TorchRuntime:
             ModelError: the sizes in the model's `config.json` are not valid for its kind.
         """
         require("train", "torch", "pydantic")
-        import torch
-
         from rejoinder.encoders.nn.shapes import encoder_config
 
         config = encoder_config(model.kind, model.encoder, f"the encoder of {model.name}")
+        import torch  # after `encoders.nn`, which says how its threads wait
+
         encoder = model.kind.module_class(model.features.rows, config, torch.Generator())
         state = encoder.state_dict()
         for name, tensor in dequantized(model.tensors).items():

@@ -35,13 +35,18 @@ class OwnArguments(TypedDict, total=False):
     on_too_long: OnTooLong | None
 
 
-class Arguments(OwnArguments, total=False):
-    """Arguments of `SentenceTransformer.encode` that `SentenceEncoder.encode` takes by name."""
+class FloatArguments(OwnArguments, total=False):
+    """Arguments of `SentenceTransformer.encode` with which embeddings stay (N, D) float32."""
 
     normalize_embeddings: bool
+    truncate_dim: int | None
+
+
+class Arguments(FloatArguments, total=False):
+    """Arguments of `SentenceTransformer.encode` that `SentenceEncoder.encode` takes by name."""
+
     convert_to_numpy: bool
     convert_to_tensor: bool
-    truncate_dim: int | None
     precision: str
     prompt: str | None
     prompt_name: str | None

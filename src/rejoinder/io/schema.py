@@ -7,8 +7,8 @@ Raises:
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar, Union
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from rejoinder.errors import ConfigError, nearest, require
 
@@ -28,6 +28,8 @@ _TAGS: set[str] = set()
 """The keys that tell kinds of tables apart."""
 _LONGEST = 60
 """Number of characters of a value that a message shows."""
+_FEW = 3
+"""Places of a key that a message names."""
 
 
 class Settings(BaseModel):
@@ -137,15 +139,35 @@ def _lines(model: type[Settings], values: object, details: ErrorDetails) -> list
             return [f"{path} is missing"]
         case "union_tag_not_found":
             return [f"{path}.{details['ctx']['discriminator'][1:-1]} is missing"]
+        case "union_tag_invalid":
+            tag = details["ctx"]["discriminator"][1:-1]
+            known_tags = details["ctx"]["expected_tags"].replace("'", "")
+            return [f"{path}.{tag} is {shown(found[tag])}; one of {known_tags} is needed"]
         case "extra_forbidden":
             schema = model.model_json_schema()
             tables = (schema, *schema.get("$defs", {}).values())
             known = {key for table in tables for key in table.get("properties", ())}
-            if (name := path.rpartition(".")[2]) in known:
+            name = path.rpartition(".")[2]
+            if not kind and (places := list(dict.fromkeys(_places(model, name)))):
+                return [f"unknown key {path!r}; it is {' or '.join(places[:_FEW])}"]
+            if name in known:
                 return [f"{path} has no effect{f' with {kind!r}' if kind else ''}; leave it out"]
             return [f"unknown key {path!r}, {nearest(name, sorted(known))}"]
     text = f" {said[6:]}" if said.startswith("Input should") else f": {said}"
     return [f"{path or 'the config'}{text}; found {shown(found)}"]
+
+
+def _places(table: type[BaseModel], name: str, before: str = "") -> Iterator[str]:
+    """Yields the paths of a key in the tables of a config, with 0 for an item of a list."""
+    for key, field in table.model_fields.items():
+        if key == name:
+            yield before + key
+        pending = [(field.annotation, f"{before}{key}.")]
+        for kind, path in pending:  # it grows
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                yield from _places(kind, name, path)
+            step = "0." if get_origin(kind) is tuple else ""
+            pending += [(inner, path + step) for inner in get_args(kind)]
 
 
 def _path(values: Any, details: ErrorDetails) -> tuple[str, str]:

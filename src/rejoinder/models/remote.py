@@ -101,8 +101,8 @@ def _checked(sha256: str | None, address: str) -> str:
     if sha256 is None:
         raise InputError(
             f"{address}: a model at an address needs the SHA-256 of its archive, so that nothing "
-            "else can be loaded instead; give it as sha256=, or --model-sha256 on the command "
-            "line. Commands without that option take the folder that `rejoinder info` tells."
+            "else can be loaded instead; give it as `model_sha256`, in Python as sha256=. "
+            "Commands without that option take the folder that `rejoinder info` tells."
         )
     if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
         raise InputError(f"sha256 is {sha256!r}; a SHA-256 has 64 hexadecimal digits.")

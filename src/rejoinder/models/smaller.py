@@ -124,7 +124,7 @@ def _with_dim(model: ModelContents, dim: int, *, any_dim: bool) -> ModelContents
         raise InputError(
             f"{model.name} was trained {trained}; its first {dim} dimensions alone are worse than "
             "those of a model trained for them. Train one with training.nested_dims, or allow it "
-            "with --any-dim."
+            "with `any_dim=True`."
         )
     table = "encoder.table.weight"
     tensors = {

@@ -13,10 +13,9 @@ from fastapi import Request
 from numpy.typing import NDArray
 
 from rejoinder.corpus.texts import Entry
-from rejoinder.errors import InputError
+from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.own_words import in_own_words
-from rejoinder.index.where import ConditionError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.scoring.opened import Scorer
 from rejoinder.inference.scoring.scorer import HIGHEST

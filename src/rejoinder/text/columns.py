@@ -102,7 +102,7 @@ def learn_vocabulary(
     if not len(kept) and allowed is not None:
         raise InputError(
             f"of {total} tokens none is a word that enough authors used {min_count} times; extract "
-            "with a smaller --min-authors, or give more pairs."
+            "with a smaller `min_authors`, or give more pairs."
         )
     if not len(kept):
         raise InputError(

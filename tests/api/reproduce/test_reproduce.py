@@ -161,9 +161,9 @@ def test_every_config_can_be_read(encoder, budget):
 
 
 def test_what_is_not_known_is_named():
-    with pytest.raises(InputError, match=r"--budget 'quik'.*'quick'"):
+    with pytest.raises(InputError, match=r"`budget` 'quik'.*'quick'"):
         budget_of("quik")
-    with pytest.raises(InputError, match="--encoder 'lstm'"):
+    with pytest.raises(InputError, match="`encoder` 'lstm'"):
         response_config("lstm", BUDGETS["smoke"], 1)
 
 

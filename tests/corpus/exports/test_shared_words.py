@@ -62,5 +62,5 @@ def test_pairs_name_the_words_that_a_model_may_know(tmp_path):
 
 
 def test_settings_of_exports_without_an_export_are_refused(small_dump, tmp_path):
-    with pytest.raises(InputError, match="--min-authors"):
+    with pytest.raises(InputError, match="`min_authors`"):
         extract(small_dump, tmp_path / "pairs", min_authors=3)

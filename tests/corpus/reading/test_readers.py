@@ -119,7 +119,7 @@ def test_a_malformed_line_is_counted_and_named(run, line, problem):
 
 
 def test_strict_stops_at_the_line(run):
-    with pytest.raises(InputError, match=r"dump\.jsonl line 3.*'body'.*--strict"):
+    with pytest.raises(InputError, match=r"dump\.jsonl line 3.*'body'.*`strict=True`"):
         run(DUMP + b'{"id": "x"}\n', strict=True)
 
 
@@ -175,7 +175,7 @@ def test_a_line_that_is_no_comment_whatever_it_holds_is_counted(run, tmp_path):
     manifest, _ = run([tmp_path / "long.jsonl"], max_line="32MB")
     assert (manifest.counts.malformed, manifest.counts.dropped["too_long"]) == (0, 1)
     assert manifest.options["max_line"] == 32_000_000
-    for amount, message in (("much", "--max-line 'much'"), ("10KB", "10,000 .*1MB")):
+    for amount, message in (("much", "`max_line` 'much'"), ("10KB", "10,000 .*1MB")):
         with pytest.raises(InputError, match=message):
             run([tmp_path / "long.jsonl"], max_line=amount)
 

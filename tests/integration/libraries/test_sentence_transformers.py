@@ -7,7 +7,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import quantize_embeddings
 
-from rejoinder import Index, SentenceEncoder, load_encoder
+from rejoinder import Index, SentenceEncoder, evaluate, load_encoder
 from rejoinder.errors import InputError
 from rejoinder.interfaces.sentence_transformers import RejoinderModule
 from rejoinder.interfaces.targets import export_to
@@ -42,6 +42,14 @@ def test_word_vectors_are_the_same_in_its_own_modules(own, linear, texts):
     assert own.get_embedding_dimension() == 512
     assert own.similarity_fn_name == "cosine"
     assert own.encode(["zzzqx", ""]).tolist() == np.zeros((2, 512)).tolist()
+
+
+def test_a_model_of_word_vectors_is_evaluated(own, linear, texts, tmp_path):
+    own.save(str(tmp_path / "saved"))
+    pairs = [(text, texts[row + 1], row % 6) for row, text in enumerate(texts[:200])]
+    ours, theirs = (evaluate(name, data=pairs)[0] for name in (linear, f"st:{tmp_path / 'saved'}"))
+    assert theirs.encoder["max_tokens"] is None
+    assert theirs.scores["pearson"] == pytest.approx(ours.scores["pearson"], abs=1e-4)
 
 
 def test_any_model_runs_in_it_by_this_package(copied, texts):

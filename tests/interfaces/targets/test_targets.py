@@ -91,13 +91,13 @@ def test_the_card_says_terms_and_how_the_library_loads_the_folder(folder):
 
 
 def test_model2vec_refuses_what_it_can_not_express_and_leaves_no_folder(folder):
-    with pytest.raises(InputError, match=r"can't express hashed: it has 8 buckets .*--unknown-buc"):
+    with pytest.raises(InputError, match=r"can't express hashed: it has 8 buckets .*`unknown_buc"):
         export_to("hashed", "out", "model2vec")
     assert not (folder / "out").exists()
     written = export_to("hashed", "out", "model2vec", unknown_buckets=0, max_words=20)
     assert load_file(folder / "out/model.safetensors")["embeddings"].shape == (21, 6)
     assert (written.target, written.dim) == ("model2vec", 6)
-    with pytest.raises(InputError, match=r"misspelt words .*--no-spelling"):
+    with pytest.raises(InputError, match=r"misspelt words .*`spelling=False`"):
         export_to("linear", "spelt", "model2vec", spelling=True)
 
 
@@ -144,7 +144,7 @@ def test_the_command_says_how_the_folder_is_loaded(folder):
         (["--to", "model2vec", "--dtype", "int8"], "model2vec is written as float32"),
         (["--to", "model2vec", "--data", "x"], "--data and --pairs score smaller models"),
         (["--to", "model2vec", "--any-dim"], "give a dim, too"),
-        (["--to", "model2vec", "--unknown-buckets", "4"], "it has none"),
+        (["--to", "model2vec", "`unknown_buckets", "4"], "it has none"),
     ],
 )
 def test_options_without_an_effect_are_refused(folder, words, said):

@@ -87,7 +87,7 @@ def test_tables_without_a_name_are_known_by_their_header():
 def test_what_has_no_clear_texts_is_refused(content, suffix, columns, said):
     with pytest.raises(InputError, match=said) as caught:
         of(content, suffix, columns)
-    assert str(caught.value).startswith("it") or "--columns" in str(caught.value)
+    assert str(caught.value).startswith("it") or "`columns" in str(caught.value)
 
 
 def test_archives_are_refused(tmp_path):

@@ -31,7 +31,7 @@ def test_what_has_no_effect_or_can_not_be_is_refused(no_spark, settings, message
 
 
 def test_only_spark_has_a_master(tmp_path):
-    with pytest.raises(InputError, match=r"--master local .*--engine spark"):
+    with pytest.raises(InputError, match=r"`master` local .*`engine='spark'`"):
         ENGINES["duckdb"](Resources(tmp_path, master="local"))
 
 

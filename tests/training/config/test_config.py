@@ -241,12 +241,12 @@ VALUES = [
     ("phases", [], "[[phases]]", "steps"),
     ("phases", {"steps": 5}, "phases", '{"steps": 5}'),
     # kinds
-    ("encoder.kind", ["dan"], "'kind'", "dan", "transformer", "bilstm", '["dan"]'),
-    ("encoder.kind", "dann", "'kind'", "dan", "transformer", "bilstm", '"dann"'),
+    ("encoder.kind", ["dan"], "encoder.kind", "one of dan, transformer, bilstm", '["dan"]'),
+    ("encoder.kind", "dann", "encoder.kind", "one of dan, transformer, bilstm", '"dann"'),
     ("encoder", 3, "encoder", "dictionary", "3"),
     ("encoder", {"kind": "transformer", "layers": [3]}, "encoder.layers", "integer", "[3]"),
     ("encoder", {"kind": "transformer", "hidden": 20}, "encoder.hidden", "20", "multiple of 2"),
-    ("text.kind", "letters", "'kind'", "'words', 'subwords'", '"letters"'),
+    ("text.kind", "letters", "text.kind", "one of words, subwords", '"letters"'),
 ]  # fmt: skip
 
 
@@ -352,6 +352,8 @@ CONTRADICTIONS = [
      "tasks.0.objective is missing"),
     ({"tasks": [{**NLI, "share": 1.0, "shares": 1.0}]},
      "unknown key 'tasks.0.shares', did you mean 'share'?"),
+    ({"steps": 60}, "unknown key 'steps'; it is phases.0.steps."),
+    ({"training": {"batch_size": 9}}, "it is tasks.0.batch_size or phases.0.batch_size."),
     ({"tasks": [{**NLI, "batch_size": 1, "share": 1.0}]},
      "tasks.0.batch_size should be greater than or equal to 2; found 1"),
     ({"tasks": [{**NLI, "share": 1.0, "word_dropout": 1.0}]},

@@ -66,7 +66,7 @@ def budget_of(name: str) -> Budget:
         InputError: there is no such budget.
     """
     if name not in BUDGETS:
-        raise InputError(f"--budget {name!r}: {nearest(name, BUDGETS)}.")
+        raise InputError(f"`budget` {name!r}: {nearest(name, BUDGETS)}.")
     return BUDGETS[name]
 
 
@@ -92,7 +92,7 @@ def response_config(encoder: str, budget: Budget, seed: int) -> dict[str, Any]:
         InputError: there is no such encoder.
     """
     if encoder not in _ENCODERS:
-        raise InputError(f"--encoder {encoder!r}: {nearest(encoder, ENCODERS)}.")
+        raise InputError(f"`encoder` {encoder!r}: {nearest(encoder, ENCODERS)}.")
     tree = {name: dict(table) for name, table in _ENCODERS[encoder].items()}
     tree["text"]["min_count"] = budget.min_count
     small = encoder == "transformer"

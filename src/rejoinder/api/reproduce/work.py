@@ -96,19 +96,19 @@ class Work:
         out, path = self.options.out, self.folder / "options.json"
         if not path.is_file():
             if out.exists() and any(out.iterdir()):
-                raise InputError(f"{out} is not empty; name another folder with --out.")
+                raise InputError(f"{out} is not empty; name another folder with `out`.")
             return None
         try:
             stored = decoded(_Stored, json.loads(path.read_text("utf-8")))
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(
-                f"{path} is damaged: {error}. Remove {out}, or name another folder with --out."
+                f"{path} is damaged: {error}. Remove {out}, or name another folder with `out`."
             ) from None
         if stored.options != wanted:
             found = ", ".join(f"{name} {value}" for name, value in stored.options.items())
             raise InputError(
                 f"{out} holds a reproduction with other options ({found}); name another folder "
-                "with --out."
+                "with `out`."
             )
         return stored
 
@@ -229,7 +229,7 @@ class Work:
             name = encoder.describe()["name"]
             if name in models or name in MODELS:
                 raise InputError(
-                    f"--also {place}: there is another model {name!r} in the tables; give one of "
+                    f"`also` {place}: there is another model {name!r} in the tables; give one of "
                     "them another name with `rejoinder export MODEL --name NAME --out DIR`."
                 )
             models[name] = encoder

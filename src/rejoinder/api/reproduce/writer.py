@@ -73,7 +73,7 @@ def _note(work: Work) -> str:
     if not work.also:
         return note
     names = " and ".join(f"`{name}`" for name in work.also)
-    return f"{note} {names}: trained elsewhere, by another recipe (`--also`)."
+    return f"{note} {names}: trained elsewhere, by another recipe (`rejoinder reproduce --also`)."
 
 
 def _results(work: Work) -> str:

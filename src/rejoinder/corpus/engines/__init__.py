@@ -98,7 +98,7 @@ Opener = Callable[[Resources], Engine]
 It raises an `InputError` if a resource has no effect on the engine, or does not suffice."""
 
 ENGINES: Registry[Opener] = Registry(
-    "--engine",
+    "`engine`",
     {
         "local": "rejoinder.corpus.engines.local.engine:LocalEngine",
         "duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine",
@@ -130,6 +130,7 @@ def refuse_addresses(name: str, places: "Iterable[Place]") -> None:
     address = next((place for place in places if not isinstance(place, Path)), None)
     if address is not None and not getattr(ENGINES[name], "takes_addresses", False):
         raise InputError(
-            f"{address} is an address, which --engine {name} does not take; use --engine spark, or "
+            f"{address} is an address, which `engine={name!r}` does not take; use "
+            "`engine='spark'`, or "
             "copy the files to this machine."
         )

@@ -106,7 +106,7 @@ class QueryEngine(ABC):
                 return self.keep("threaded", query.with_threads(table, roots))
         raise InputError(
             f"the replies of these files form a circle: {moved!r} answers itself by way of others. "
-            "Repair them, or give a thread column, --columns thread=…."
+            "Repair them, or give a thread column, `columns='thread=…'`."
         )
 
     def _fates(self, table: Any) -> dict[str, int]:

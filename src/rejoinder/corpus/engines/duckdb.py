@@ -41,7 +41,7 @@ class DuckDBEngine(QueryEngine):
         """Checks what the database may use, see `Opener`."""
         if resources.master is not None:
             raise InputError(
-                f"--master {resources.master} is for --engine spark; others run on this machine."
+                f"`master` {resources.master} is for `engine='spark'`; others run on this machine."
             )
         memory = resources.memory or _MEMORY
         self.memory = parse_bytes(memory)
@@ -141,11 +141,11 @@ class DuckDBEngine(QueryEngine):
             if "max_temp_directory_size" in str(error):  # nine tenths of the free space
                 raise StorageError(
                     "the disk of the output has no space left for data that does not fit into "
-                    "--memory; free some, raise --memory, or name an output on another disk."
+                    "`memory`; free some, raise `memory`, or name an output on another disk."
                 ) from None
             if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in reason:
                 raise InputError(
-                    f"the engine needs more memory ({reason}); raise --memory, or lower --threads."
+                    f"the engine needs more memory ({reason}); raise `memory`, or lower `threads`."
                 ) from None
             raise
 
@@ -165,7 +165,7 @@ def _threads(amount: float, threads: int | None, memory: str) -> int:
     needed = max(_LEAST, (threads or 1) * LEAST_PER_THREAD)
     if amount < needed:
         raise InputError(
-            f"--memory {memory!r} is too little for {threads or 1} thread"
+            f"`memory` {memory!r} is too little for {threads or 1} thread"
             f"{'s' if (threads or 1) > 1 else ''}; {needed // 10**6}MB is the least."
         )
     return threads or min(os.cpu_count() or 1, int(amount // LEAST_PER_THREAD))

@@ -10,7 +10,7 @@ from rejoinder.io.files.places import shortened
 from rejoinder.registry import Registry
 
 FORMATS: Registry[ExportFormat] = Registry(
-    "--format",
+    "`format`",
     {
         "slack": "rejoinder.corpus.exports.slack:SLACK",
         "discord": "rejoinder.corpus.exports.discord:DISCORD",

@@ -75,7 +75,7 @@ def exports_among(paths: Sequence[Place], name: str | None, *, has_columns: bool
     """
     if name is not None:
         if has_columns:
-            raise InputError("--columns is for tables and JSON lines, which have no --format.")
+            raise InputError("`columns` is for tables and JSON lines, which have no `format`.")
         return [(_on_this_machine(path, name), FORMATS[name]) for path in paths]
     if has_columns:
         return []
@@ -92,7 +92,7 @@ def exports_among(paths: Sequence[Place], name: str | None, *, has_columns: bool
 
 def _on_this_machine(path: Place, name: str) -> Path:
     if not isinstance(path, Path):
-        raise InputError(f"{path} is an address, which --format {name} does not take; copy it.")
+        raise InputError(f"{path} is an address, which `format={name!r}` does not take; copy it.")
     if not path.exists():
         raise InputError(f"{path} is not a file or folder.")
     return path
@@ -154,7 +154,7 @@ def convert(
                 if strict:
                     raise InputError(
                         f"{path}: {item.file} message {item.line}: {item.problem}. Without "
-                        "--strict such messages are counted and skipped."
+                        "`strict=True` such messages are counted and skipped."
                     )
                 seen["malformed"] += 1
                 malformed += [item][: _SHOWN - len(malformed)]

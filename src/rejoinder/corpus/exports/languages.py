@@ -40,7 +40,7 @@ def is_in_others(languages: Sequence[str]) -> Callable[[str], bool]:
     for code in languages:
         if code not in known:
             raise InputError(
-                f"--language {code!r}: no language has this code; write ISO 639 codes, such as en, "
+                f"`language` {code!r}: no language has this code; write ISO 639 codes, such as en, "
                 "de or zh, separated by commas."
             )
     wanted = frozenset(languages)

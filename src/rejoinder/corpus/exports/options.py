@@ -35,11 +35,11 @@ class ExportOptions:
 
     def __post_init__(self) -> None:
         if self.pair not in (None, "links", "adjacent"):
-            raise InputError(f"--pair {self.pair!r}: links or adjacent.")
+            raise InputError(f"`pair` {self.pair!r}: links or adjacent.")
         if self.mask not in (None, "pii"):
-            raise InputError(f"--mask {self.mask!r}: pii.")
+            raise InputError(f"`mask` {self.mask!r}: pii.")
         if self.context is not None and self.context < 1:
-            raise InputError(f"--context {self.context}: 1 turn or more.")
+            raise InputError(f"`context` {self.context}: 1 turn or more.")
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -49,18 +49,18 @@ class ExportOptions:
 
 
 OPTIONS = (
-    "--pair", "--within", "--context", "--language", "--dedupe",
-    "--include-private", "--mask", "--min-authors",
+    "`pair`", "`within`", "`context`", "`language`", "`dedupe`",
+    "`include_private`", "`mask`", "`min_authors`",
 )  # fmt: skip
 _LATER = ("context", "languages", "dedupe")
 
 REASONS = {
     "system": "written by the program itself",
     "bot": "written by a bot",
-    "private": "internal notes, direct messages; --include-private keeps them",
+    "private": "internal notes, direct messages; `include_private=True` keeps them",
     "empty": "no text: a picture, a file, a deleted message",
-    "language": "in another language than --language",
-    "double": "nearly the same as an earlier message; see --dedupe",
+    "language": "in another language than `language`",
+    "double": "nearly the same as an earlier message; see `dedupe`",
 }
 """Why a message is left out, in the order in which that is tested."""
 

@@ -57,7 +57,7 @@ def _pieces(
         if schema[name].is_nested():
             raise InputError(
                 f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
-                "expected. Name another column with --columns."
+                "expected. Name another column with `columns`."
             )
     rows = scan.select(pl.len()).collect().item()
     size = file.stat().st_size

@@ -117,7 +117,7 @@ def check_files(files: Sequence[Place], options: ExtractOptions) -> None:
         )
     formats = for_each(format_of, files)
     if options.separator is not None and "table" not in formats:
-        raise InputError("--separator is for CSV and TSV files, and none is among the dumps.")
+        raise InputError("`separator` is for CSV and TSV files, and none is among the dumps.")
 
 
 def check_keys(report: Report, options: ExtractOptions) -> None:
@@ -154,7 +154,7 @@ def read_checked(
             line = parsed.malformed[0]
             raise InputError(
                 f"{entry.path} line {line.line}: {line.problem}; a comment on each line is "
-                "expected. Without --strict such lines are counted and skipped."
+                "expected. Without `strict=True` such lines are counted and skipped."
             )
         report.add_malformed(parsed.malformed)
         entry.malformed += len(parsed.malformed)

@@ -106,7 +106,7 @@ def _features(content: bytes, path: Path) -> int:
         rows, _columns = json.loads(content[8 : 8 + length])["features"]["shape"]
         return int(rows)
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError):
-        raise InputError(f"{path} is not a safetensors file with a matrix `features`.") from None
+        raise InputError(f"{path} is not a safetensors file with the matrix features.") from None
 
 
 class _Form(NamedTuple):

@@ -108,8 +108,8 @@ def lay_out(
         }
         if not overwrite and (lost := sorted(str(path) for path in changes if path.exists())):
             raise InputError(
-                f"{_few(lost)} would be replaced by another text. Allow it with overwrite=True, or "
-                "name another folder with --data."
+                f"{_few(lost)} would be replaced by another text. Allow it with "
+                "`overwrite=True`, or name another folder with `data`."
             )
         with ExitStack() as stack:  # at its end, all of them are renamed into place
             for path, content in writes.items():

@@ -5,5 +5,7 @@ Raises:
 """
 
 from rejoinder.errors import require
+from rejoinder.io.files.platform import spin_briefly
 
 require("train", "torch", "pydantic")
+spin_briefly()

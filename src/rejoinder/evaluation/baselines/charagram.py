@@ -62,8 +62,8 @@ class Charagram:
         right = rows.ndim == 2 and len(rows) > 0 and bias.shape == rows.shape[1:]
         if not right or not all(np.isfinite(each).all() for each in (rows, bias)):
             raise InputError(
-                f"{path} has the tensors {sorted(tensors)}; expected finite `rows` (buckets, "
-                "dimension) and `bias` (dimension)."
+                f"{path} has the tensors {sorted(tensors)}; expected finite rows (buckets, "
+                "dimension) and bias (dimension)."
             )
         return cls(rows.astype(np.float32), bias.astype(np.float32), path.name)
 

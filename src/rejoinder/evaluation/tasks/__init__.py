@@ -72,7 +72,7 @@ def resolve(names: Sequence[str]) -> list[str]:
     groups, known = task_groups(), _by_task()
     for name in names:
         if name not in groups and name not in known:
-            raise InputError(f"--tasks {name!r}: {nearest(name, [*groups, *known])}.")
+            raise InputError(f"`tasks` {name!r}: {nearest(name, [*groups, *known])}.")
     return list(dict.fromkeys(task for name in names for task in groups.get(name, [name])))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rejoinder.datasets.sts import GradedPairs
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
@@ -33,6 +34,8 @@ class Context:
     data: Path | None = None
     pairs: Callable[[], ResponsePairs] | None = None
     """Function that reads the pairs that `response` ranks."""
+    graded: Callable[[], GradedPairs] | None = None
+    """Function that returns the pairs of the task `graded`."""
     form: str | None = None
     """Form of the STS data: official or senteval. None takes what is there, official first."""
     splits: Sequence[str] = ("dev", "test")
@@ -56,7 +59,7 @@ class Context:
             DataMissingError: no folder was given.
         """
         if self.data is None:
-            raise DataMissingError(f"the task {task} needs data; name its folder with --data.")
+            raise DataMissingError(f"the task {task} needs data; name its folder with `data`.")
         return self.data
 
 

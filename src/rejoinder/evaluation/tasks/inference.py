@@ -26,7 +26,7 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
 def _run(embedder: Embedder, context: Context, part: Part, pairs: InferencePairs) -> Scored:
     encoder, (task, split) = embedder.encoder, part
     if not isinstance(encoder, Entails) or not encoder.entails:
-        raise DataMissingError(f"{task} needs an encoder with a classifier, a method `entail`.")
+        raise DataMissingError(f"{task} needs an encoder with a classifier, a method entail.")
     who = embedder.who(task, "entail")
     returned = call(encoder.entail, pairs.premises, pairs.hypotheses, who=who)
     shape = len(pairs), len(NLI_CLASSES)

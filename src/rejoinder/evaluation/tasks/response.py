@@ -193,7 +193,7 @@ def _result(
 
 def _read(context: Context, ids: Sequence[str]) -> Data:
     if context.pairs is None:
-        raise DataMissingError("the task response needs pairs; name their folder with --pairs.")
+        raise DataMissingError("the task response needs pairs; name their folder with `pairs`.")
     pairs = context.pairs()
     return {(ids[0], pairs.split): pairs}
 

@@ -1,4 +1,4 @@
-"""`stsb/*` and `stsb-unrepeated/*`: similarities of graded pairs, in all and by genre.
+"""`stsb/*`, `stsb-unrepeated/*`, `graded/*`: similarities of graded pairs, in all and by genre.
 
 What the tasks in `sts.py` share with these is here too.
 """
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb, without_repeats
+from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval
@@ -121,6 +122,12 @@ def _genres(
     return replace(scored, scores={**scored.scores, "within_1_rescaled": within})
 
 
+def _yours(
+    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
+) -> Scored:
+    return correlated(similarity, pairs, seed, data={"name": task.split("/")[0]}, notes=notes)
+
+
 def facts_of(task: str, pairs: GradedPairs) -> dict[str, str]:
     """Returns the name and the form of the data, for a result."""
     return {"name": task.split("/")[0], "form": pairs.form}
@@ -163,6 +170,13 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
     }
 
 
+def _read_graded(context: Context, ids: Sequence[str]) -> Data:
+    if context.graded is None:
+        raise DataMissingError("the task graded needs pairs; name their file with `data`.")
+    pairs = context.graded()
+    return {(task, pairs.split): PreparedPairs(pairs, texts_of(pairs)) for task in ids}
+
+
 def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
     """Returns train, dev and test without pairs that repeat an earlier pair of any split."""
     known: set[frozenset[str]] = set()
@@ -181,6 +195,8 @@ _GROUPS = {
     "stsb-unrepeated/angular": ("stsb-unrepeated",),
     "stsb-unrepeated/cosine": ("stsb-unrepeated",),
 }
+_GRADED = {"graded/cosine": ("graded",)}
 FAMILIES = (
     Family(_GROUPS, _read, partial(run, dict.fromkeys(_GROUPS, _genres)), options=("form",)),
+    Family(_GRADED, _read_graded, partial(run, dict.fromkeys(_GRADED, _yours))),
 )

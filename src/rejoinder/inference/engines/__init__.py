@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rejoinder.inference.engines.base import EncodingEngine
 
 ENCODING_ENGINES: "Registry[EncodingEngine]" = Registry(
-    "--engine",
+    "`engine`",
     {
         "spark": "rejoinder.inference.engines.spark:encode_on_spark",
         "ray": "rejoinder.inference.engines.ray:encode_on_ray",

@@ -14,7 +14,7 @@ from rejoinder.io.formats.decoding import Count, Digest, Record
 from rejoinder.io.formats.text_parts import TextPart, part_lines
 
 _RECORD_VERSION = 1
-_REMEDY = "Begin again with overwrite=True."
+_REMEDY = "Begin again with `overwrite=True`."
 
 
 @dataclass(frozen=True)

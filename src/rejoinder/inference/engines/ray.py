@@ -58,18 +58,18 @@ def _connected(cluster: Cluster) -> Iterator[None]:
     import ray
 
     if cluster.memory is not None:
-        raise InputError("--memory has no effect on Ray, whose workers take what they need.")
+        raise InputError("`memory` has no effect on Ray, whose workers take what they need.")
     if ray.is_initialized():
         if cluster != Cluster():
             raise InputError(
-                "this process is connected to Ray already, which --master and --threads can't "
+                "this process is connected to Ray already, which `master` and `threads` can't "
                 "change; leave them out, or call ray.shutdown()."
             )
         yield
         return
     if cluster.master is not None and cluster.threads is not None:
         raise InputError(
-            f"--threads is for Ray on this machine, and --master {cluster.master} says where it "
+            f"`threads` is for Ray on this machine, and `master` {cluster.master} says where it "
             "runs; leave one of them out."
         )
     short = {"prefix": "rejoinder-ray-", "dir": _SHORT}
@@ -99,7 +99,7 @@ def _start(cluster: Cluster, folder: str) -> None:
                 socket.create_connection((address.hostname or "", address.port), 20).close()
         ray.init("local" if cluster.master is None else cluster.master, **options)
     except (RuntimeError, ValueError, OSError, ImportError) as error:
-        where = "this machine" if cluster.master is None else f"--master {cluster.master}"
+        where = "this machine" if cluster.master is None else f"`master` {cluster.master}"
         raise InputError(f"{where}: no Ray can be used there ({_first_line(error)}).") from None
     finally:
         if threading.current_thread() is threading.main_thread():

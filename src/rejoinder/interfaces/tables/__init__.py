@@ -129,9 +129,9 @@ def _write_file(
     """Writes a file in a temporary folder next to its place, and renames it."""
     with claim(path, inputs=[index]):
         if path.is_dir():
-            raise InputError(f"{path} is a folder; --to {record.name} writes a file. Name a file.")
+            raise InputError(f"{path} is a folder; `to={record.name!r}` writes a file. Name one.")
         if path.exists() and not overwrite:
-            raise InputError(f"{path} exists; name another file, or replace it with --overwrite.")
+            raise InputError(f"{path} exists; name another, or replace it with `overwrite=True`.")
         path = resolved(path)
         with part_of(path) as part, storage_errors(path):
             part.mkdir()

@@ -41,17 +41,17 @@ def obstacle(model: ModelContents) -> str | None:
     if features.letter_buckets:
         return (
             f"has {features.letter_buckets:,} rows of letters of unknown words; "
-            "--letter-buckets 0 leaves them out"
+            "`letter_buckets=0` leaves them out"
         )
     if features.buckets:
         return f"has {features.buckets:,} rows of pairs of neighbouring words"
     if features.unknown_buckets:
         return (
             f"has {features.unknown_buckets:,} buckets for unknown words, which a hash chooses; "
-            "--unknown-buckets 0 leaves them out"
+            "`unknown_buckets=0` leaves them out"
         )
     if features.spelling != "as written":
-        return "reads misspelt words as known ones; --no-spelling leaves that out"
+        return "reads misspelt words as known ones; `spelling=False` leaves that out"
     return None
 
 

@@ -35,7 +35,7 @@ def refuse_occupied(folder: Address, *, overwrite: bool = False) -> None:
     if not overwrite and not _is_ours(folder):
         raise InputError(
             f"{folder} exists and is not empty; name another folder, or replace it with "
-            "overwrite=True."
+            "`overwrite=True`."
         )
 
 

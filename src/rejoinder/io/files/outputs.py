@@ -56,7 +56,7 @@ def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
     if occupied:
         raise InputError(
             f"{path} exists and is not empty; name another folder, or replace it with "
-            "overwrite=True."
+            "`overwrite=True`."
         )
     real, here = resolved(path), Path(os.path.realpath("."))
     if real == here or real in here.parents:

@@ -48,6 +48,20 @@ def processor_name() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
+def spin_briefly() -> bool:
+    """Lets idle threads of GNU's OpenMP spin for microseconds, then sleep, if torch is yet to load.
+
+    Spinning ones take time from working ones where other work keeps the cores busy
+    (docs/measurements/reliability.md). The library reads the variable when torch is imported.
+
+    Returns:
+        Whether it is so, or the environment says what they do.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ and "torch" not in sys.modules:
+        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+    return not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}.isdisjoint(os.environ)
+
+
 def ask_for_huge_pages(address: int, size: int) -> None:
     """Asks Linux for pages of 2 MB, where it gives them to those who ask; others do nothing.
 

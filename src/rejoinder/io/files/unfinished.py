@@ -31,7 +31,7 @@ from rejoinder.io.formats.decoding import Count, FileName, Record
 _STATE = "state.json"
 _VERSION = 2
 _BLOCK_BYTES = 1 << 20
-_REMEDY = "Begin again with overwrite=True."
+_REMEDY = "Begin again with `overwrite=True`."
 
 
 class Extent(Record, frozen=True):

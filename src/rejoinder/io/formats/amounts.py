@@ -5,7 +5,7 @@ import re
 from rejoinder.errors import InputError
 
 
-def parse_bytes(memory: str, option: str = "--memory") -> float:
+def parse_bytes(memory: str, option: str = "`memory`") -> float:
     """Returns the bytes of an amount of memory.
 
     >>> parse_bytes("800MB"), parse_bytes("1.5 GiB")

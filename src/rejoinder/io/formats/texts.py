@@ -52,7 +52,7 @@ def text_columns(spec: str | None) -> TextColumns:
     named = {name.strip(): value.strip() for name, _, value in pairs}
     if len(named) < len(pairs) or not named.keys() <= set(_FIELDS) or not all(named.values()):
         raise InputError(
-            f"--columns {spec!r}: text=COLUMN or text=COLUMN,id=COLUMN is needed, with the names "
+            f"`columns` {spec!r}: text=COLUMN or text=COLUMN,id=COLUMN is needed, with the names "
             "of your columns."
         )
     return TextColumns(**named)
@@ -168,7 +168,7 @@ def _of_object(tree: Mapping[str, Any], wanted: str, key: str, where: str) -> Te
         fields = ", ".join(sorted(name for name in tree if isinstance(tree[name], str))) or "none"
         raise InputError(
             f"{where}: a string {wanted!r} is needed; fields with a string: {fields}. Name yours "
-            "with --columns text=FIELD."
+            "with `columns='text=FIELD'`."
         )
     if not isinstance(found, str | None):
         raise InputError(f"{where}: the id {key!r} must be a string or a whole number.")
@@ -219,7 +219,8 @@ def _places(header: list[str], name: str, columns: TextColumns) -> tuple[int, in
         shown = ", ".join(repr(column[:40]) for column in header[:20])
         raise InputError(
             f"{name} is a table without a column {missing[0]!r}; its columns are {shown}. Name "
-            "yours with --columns text=COLUMN or text=COLUMN,id=COLUMN (numbers from 1 if it has "
+            "yours with `columns='text=COLUMN'` or `columns='text=COLUMN,id=COLUMN'` (numbers "
+            "from 1 if it has "
             "no header)."
         )
     return header.index(wanted), header.index(key) if key in header else None

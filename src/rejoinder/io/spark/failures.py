@@ -60,7 +60,7 @@ def _as_error(text: str) -> RejoinderError:
         )
     if "OutOfMemoryError" in text or "Python worker exited unexpectedly" in text:
         return InputError(
-            f"an executor ran out of memory or was killed ({first_line(text)}); raise --memory, "
+            f"an executor ran out of memory or was killed ({first_line(text)}); raise `memory`, "
             "or run fewer tasks at a time."
         )
     return InputError(f"Spark can't do this: {first_line(text)}.")

@@ -102,8 +102,8 @@ def _opened(
     if active is not None:
         if (master, memory, threads) != (None, None, None):
             raise InputError(
-                "this process has a session of Spark already, which --master, --memory and "
-                "--threads can't change; leave them out, or stop the session."
+                "this process has a session of Spark already, which `master`, `memory` and "
+                "`threads` can't change; leave them out, or stop the session."
             )
         return OpenSession(active, is_own=False)
     _refuse_without_effect(master, memory, threads)
@@ -115,12 +115,12 @@ def _opened(
 def _refuse_without_effect(master: str | None, memory: str | None, threads: int | None) -> None:
     if master is not None and threads is not None:
         raise InputError(
-            f"--threads is for Spark on this machine, and --master {master} says where it runs; "
+            f"`threads` is for Spark on this machine, and `master` {master} says where it runs; "
             "leave one of them out (local[4] is this machine with four threads)."
         )
     if memory is not None and master is not None and master.startswith("sc://"):
         raise InputError(
-            "--memory has no effect on a server of Spark Connect, whose own settings say how much "
+            "`memory` has no effect on a server of Spark Connect, whose own settings say how much "
             "its executors have; leave it out."
         )
 
@@ -141,7 +141,7 @@ def _connected(master: str) -> "SparkSession":
     except Exception as error:  # of gRPC, and of checks of its address: it has many
         reason = re.search(r'details = "([^"]*)"', str(error))
         raise InputError(
-            f"--master {master}: no answer of Spark Connect there "
+            f"`master` {master}: no answer of Spark Connect there "
             f"({reason[1] if reason else str(error).splitlines()[0]})."
         ) from None
     return spark
@@ -201,7 +201,7 @@ def _require_java() -> None:
 
 def _why_not_started(master: str, error: str, said: str) -> str:
     if "JAVA_GATEWAY_EXITED" not in error:
-        return f"--master {master} can't be used: {first_line(error)}."
+        return f"`master` {master} can't be used: {first_line(error)}."
     lines = [line for line in said.splitlines() if re.search("Exception|Error", line)]
     cause = re.sub(r"^.*?(?:Exception|Error):\s*", "", lines[0]) if lines else said[-300:]
     return f"Spark can't be started with the master {master}: {cause.strip().rstrip('.')}."
@@ -215,7 +215,7 @@ def _java(memory: str) -> str:
     """
     amount = parse_bytes(memory)
     if amount < _LEAST:
-        raise InputError(f"--memory {memory!r} is too little for Spark; 512MB is the least.")
+        raise InputError(f"`memory` {memory!r} is too little for Spark; 512MB is the least.")
     return f"{int(amount) >> 20}m"
 
 

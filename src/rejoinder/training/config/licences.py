@@ -44,5 +44,5 @@ def _sources(config: RunConfig, pairs: Pairs | None) -> list[DataRow]:
         ]
     named = config.training.sources
     if not named:
-        return [DataRow("source", "the pairs of --pairs", NOT_STATED)]
+        return [DataRow("source", "the pairs", NOT_STATED)]
     return [DataRow("source", name, licence_of_source(name)) for name in named]

@@ -53,7 +53,7 @@ def read_labelled(
         assert kind.read is not None and kind.examples is not None  # noqa: S101, PT018 -- it has data
         if folder is None:
             raise InputError(
-                f"the task {task.objective} reads {file.path}; give its folder with --data."
+                f"the task {task.objective} reads {file.path}; give its folder with `data`."
             )
         path = folder / file.path
         sets = "" if hashes is None else hashes.name

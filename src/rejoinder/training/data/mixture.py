@@ -133,7 +133,7 @@ def open_mixture(
         if facts.get(name) != prepared.labelled.get(name):
             raise TrainingError(
                 f"{name} is not the file that the run began with; name the folder of that file "
-                "with --data."
+                "with `data`."
             )
     tasks = []
     for task, files in labelled:

@@ -92,7 +92,7 @@ class Data:
             InputError: there are none.
         """
         if self.pairs is None:
-            raise InputError("the task responses reads pairs; name their folder with --pairs.")
+            raise InputError("the task responses reads pairs; name their folder with `pairs`.")
         return self.pairs
 
     def selection(self, config: RunConfig) -> Selection:

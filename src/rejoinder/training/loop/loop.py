@@ -122,7 +122,7 @@ class Trainer:
                 self._write_checkpoint()
             raise self.workers.lost(
                 f"a worker of the run ended before step {self.state.step + 1} was done; the same "
-                "command with --resume continues from the last checkpoint, if there is one."
+                "call with `resume=True` continues from the last checkpoint, if there is one."
             ) from None
 
     def _train(self, limits: Limits) -> bool:

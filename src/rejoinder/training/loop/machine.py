@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from rejoinder.encoders.nn.threads import short_spins
 from rejoinder.errors import InputError
 from rejoinder.io.files.platform import processor_name, usable_cores
 
@@ -27,7 +28,7 @@ def pick_device(name: str) -> torch.device:
         raise InputError(f"device must be auto, cpu or cuda; got {name!r}.")
     available = torch.cuda.is_available()
     if name == "cuda" and not available:
-        raise InputError("no CUDA device was found; use --device cpu, or a torch with CUDA.")
+        raise InputError("no CUDA device was found; use `device='cpu'`, or a torch with CUDA.")
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
@@ -44,7 +45,7 @@ def worker_device(name: str, number: int) -> torch.device:
     if number >= gpus:
         raise InputError(
             f"worker {number} of this host finds {gpus} CUDA devices; start as many workers with "
-            f"--nproc-per-node {gpus}, or train with --device cpu."
+            f"--nproc-per-node {gpus}, or train with `device='cpu'`."
         )
     torch.cuda.set_device(number)
     return torch.device("cuda", number)
@@ -116,12 +117,14 @@ def compile_blocks(encoder: nn.Module) -> None:
 def own_torch_state(device: torch.device, threads: int | None) -> Iterator[None]:
     """Sets torch's CPU threads, if not None, and lets the block seed torch; restores both.
 
+    Idle threads sleep soon (`short_spins`).
+
     Both are global to the process: the number of CPU threads, and the state of the generators of
     the CPU and of `device`. Other threads of the process that use torch meanwhile see the block's.
     """
     before = torch.get_num_threads()
     devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices):
+    with torch.random.fork_rng(devices), short_spins():
         try:
             if threads is not None:
                 torch.set_num_threads(threads)

@@ -106,7 +106,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
     if manifest.pairs_sha256 != data.pairs_sha256:
         given = "no folder of pairs" if data.pairs is None else data.pairs.folder
         raise TrainingError(
-            f"{given} is not the data that {run} began with; name that folder with --pairs."
+            f"{given} is not the data that {run} began with; name that folder with `pairs`."
         )
     text, asked = manifest.text, to_tree(config.text)
     for name in VOCABULARY_KEYS:

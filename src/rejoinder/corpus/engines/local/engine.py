@@ -97,9 +97,9 @@ class LocalEngine(DuckDBEngine):
             except CrossingError as error:
                 if extraction.carry is not None:
                     raise InputError(
-                        f"--carry can't be used with these comments: {error}. Name a column that "
-                        "holds the thread of each comment, --columns thread=…, or extract all "
-                        "files together, without --carry."
+                        f"`carry` can't be used with these comments: {error}. Name a column that "
+                        "holds the thread of each comment, `columns='thread=…'`, or extract all "
+                        "files together, without `carry`."
                     ) from None
             finally:
                 shutil.rmtree(spill, ignore_errors=True)
