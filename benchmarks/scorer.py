@@ -1,6 +1,6 @@
 """Measures the shipped scorer: correlations, intervals, contrasts, speed; and what families add.
 
-python benchmarks/scorer.py --data DATA [--folds] [--ablation] [--years] [--sources] [--difficult]
+python benchmarks/scorer.py --data DATA [--sources] [--strict] [--ablation] [--difficult]
     [--test]
 """
 
@@ -13,20 +13,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rejoinder.api.contrast_pairs import contrast_pairs
-from rejoinder.api.scorer import WEIGHTS
+from rejoinder.api.scorer import calibration, training_pairs
 from rejoinder.api.trees import fitted_regression
-from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.graded import read_graded
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
-from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_stsb
+from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
 from rejoinder.inference.scoring.families import FAMILIES
 from rejoinder.inference.scoring.opened import Scorer
-from rejoinder.inference.scoring.scorer import PairFeatures
-from rejoinder.measures import pearson_correlation, spearman_correlation
+from rejoinder.inference.scoring.scorer import HIGHEST, PairFeatures, interval_ends
+from rejoinder.measures import Floats, pearson_correlation, spearman_correlation
 
-YEARS = (12, 13, 14, 15)
 DIFFICULT = (
     ("There is a cook preparing food.", "A cook is making food.", 5.0),
     ("The man is in a deserted field.", "The man is outside in the field.", 4.0),
@@ -37,22 +35,25 @@ DIFFICULT = (
     ("The kids are at the theater watching a movie.", "it is picture day for the boys", 0.2),
 )  # fmt: skip
 """Pairs and what people gave."""
-LEFT_OUT = ("deft-forum", "belief", "answers-students", "tweet-news", "deft-news")
-"""The source that each fold leaves out."""
-LIKE_TEST = {
-    "MSRpar": 250, "headlines": 250, "MSRvid": 250, "images": 250, "track5.en-en": 125,
-    "answers-forums": 85, "deft-forum": 85, "belief": 84,
+SETS = ("stsb", "sts", "contrasts")
+KINDS_OF_SOURCES = {
+    "MSRvid": "videos", "images": "images", "track5.en-en": "images", "MSRpar": "news",
+    "SMTnews": "news", "headlines": "headlines", "deft-news": "tweets", "tweet-news": "tweets",
+    "OnWN": "glosses", "FNWN": "glosses", "SMTeuroparl": "parliament", "deft-forum": "forums",
+    "answers-forums": "forums", "belief": "forums", "answers-students": "students",
 }  # fmt: skip
-"""How much the pairs of a source count together: as many pairs as the like of it has in test."""
+"""Sources that are left out together, because their texts are alike."""
+NEVER_FITTED = ("graded/cxc_captions_val.jsonl", "graded/semrel2024_en.jsonl")
+MOST = 6_000
+"""Most pairs of such a file that are scored."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--folds", action="store_true")
     parser.add_argument("--ablation", action="store_true")
-    parser.add_argument("--years", action="store_true")
     parser.add_argument("--sources", action="store_true")
+    parser.add_argument("--strict", action="store_true")
     parser.add_argument("--difficult", action="store_true")
     parser.add_argument("--test", action="store_true", help="Look at STS-B test, too.")
     arguments = parser.parse_args()
@@ -62,14 +63,12 @@ def main() -> None:
     correlations(scorer, arguments.data, splits)
     contrasts(scorer)
     speed(scorer, read_stsb(arguments.data, "train"))
-    if arguments.folds:
-        folds(scorer, arguments.data)
     if arguments.ablation:
         ablation(scorer, arguments.data)
-    if arguments.years:
-        years(scorer, arguments.data)
     if arguments.sources:
-        sources(scorer, arguments.data, splits)
+        sources(scorer, arguments.data)
+    if arguments.strict:
+        strict(scorer, arguments.data, splits)
     if arguments.difficult:
         difficult(scorer)
 
@@ -148,58 +147,6 @@ def ablation(scorer: Scorer, data: Path) -> None:
         print(f"{family.name}: without {without:.4f}, alone {alone:.4f}", flush=True)
 
 
-def folds(scorer: Scorer, data: Path) -> None:
-    """Scores STS-B train and dev by fits on four fifths that also leave a source out."""
-    sets = [("stsb", read_stsb(data, "train")), ("dev", read_stsb(data, "dev"))]
-    names = [name for split in ("train", "dev") for name in stsb_sources(data, split)]
-    for year in YEARS:
-        sets.append(("sts", read_sts_year(data, year)))
-        names += [genre.removeprefix("surprise.") for genre in sets[-1][1].genres]
-    sets.append(("contrasts", contrast_pairs(data)))
-    names += sets[-1][1].genres
-    owner = np.array([name for name, pairs in sets for _ in range(len(pairs))])
-    first, second = ([text for _, each in sets for text in getattr(each, side)] for side in
-                     ("first", "second"))  # fmt: skip
-    gold, source = np.concatenate([each.gold for _, each in sets]), np.array(names)
-    held = [EvaluationHashes.load((name,)).contains_pairs(pl.Series(first), pl.Series(second))
-            for name in ("stsb-test", "stsb-dev", "sts2017")]  # fmt: skip
-    kept = np.zeros(len(gold), np.bool_)
-    kept[np.unique(pair_keys(first, second), return_index=True)[1]] = True
-    in_dev = owner == "dev"
-    kept = kept & ~np.any(held, axis=0) | in_dev
-    starts = [min(pair) for pair in zip(first, second, strict=True)]
-    distinct, groups = np.unique(starts, return_inverse=True)
-    fold = (np.random.default_rng(0).permutation(len(distinct)) % len(LEFT_OUT))[groups]
-    for number, name in enumerate(LEFT_OUT):
-        fold[source == name] = number
-    features = PairFeatures(scorer.encoder, FAMILIES.values())(first, second)
-    weights = np.array([WEIGHTS.get(name, 1) for name in owner])
-    scores = np.zeros(len(gold))
-    for number in range(len(LEFT_OUT)):
-        rows = kept & ~in_dev & (fold != number)
-        fitted = fitted_regression(
-            features[rows], gold[rows], weights[rows], constructed=owner[rows] == "contrasts"
-        )
-        inside = kept & (fold == number)
-        scores[inside] = fitted(features[inside])
-    shares = np.zeros(len(gold))
-    for name, share in LIKE_TEST.items():
-        rows = kept & (source == name) & ((owner != "sts") | (name == "belief"))
-        shares[rows] = share / rows.sum()
-    for name, values in (("scorer", scores), ("cosine", features[:, 0].astype(float))):
-        together = np.cov(values, gold, aweights=shares)
-        found = together[0, 1] / np.sqrt(together[0, 0] * together[1, 1])
-        forums = in_dev & (source == "answers-forums")
-        parts = [pearson_correlation(values[rows], gold[rows]) for rows in (in_dev, forums)]
-        print(f"folds, {name}: {found:.4f}, dev {parts[0]:.4f}, its forums {parts[1]:.4f}")
-
-
-def stsb_sources(data: Path, split: str) -> list[str]:
-    """Returns the source of each pair of a split."""
-    rows = read_bytes(data / "raw" / "STSBenchmark" / f"sts-{split}.csv").decode().splitlines()
-    return [row.split("\t")[1] for row in rows]
-
-
 def difficult(scorer: Scorer) -> None:
     """Scores the difficult pairs of STS 2017, track 5, that Cer et al. (2017, table 13) name."""
     for first, second, gold in DIFFICULT:
@@ -209,65 +156,83 @@ def difficult(scorer: Scorer) -> None:
         )
 
 
-def sources(scorer: Scorer, data: Path, splits: Sequence[str]) -> None:
-    """Scores each fifth of the sources of STS (headlines, images, belief, …) by a fit on the rest.
+def sources(scorer: Scorer, data: Path) -> None:
+    """Scores each kind of sources by a fit without them, and what is never fitted by the scorer.
 
-    Also scores splits of STS-B by a fit without STS-B train.
+    A fit also leaves out pairs with a sentence of the sources that it is judged on. Prints r of the
+    score and the cosine, how many true scores are in the intervals that the other sources give, and
+    their mean width.
     """
-    names = stsb_sources(data, "train")
-    sets = [read_stsb(data, "train"), *(read_sts_year(data, year) for year in YEARS)]
-    for pairs in sets[1:]:
-        names += [genre.removeprefix("surprise.") for genre in pairs.genres]
-    first, second = ([text for each in sets for text in getattr(each, side)] for side in
-                     ("first", "second"))  # fmt: skip
-    gold, in_train = np.concatenate([each.gold for each in sets]), len(sets[0])
-    keys = pair_keys(first, second)
-    held_out = EvaluationHashes.load(("stsb-dev", "stsb-test", "sts2017"))
-    leaks = held_out.contains_pairs(pl.Series(first), pl.Series(second))
-    kept = np.sort(np.unique(keys, return_index=True)[1])
-    kept = kept[~leaks[kept]]
+    training, dev = training_pairs(data, SETS), read_stsb(data, "dev")
+    fresh = [row for row, name in enumerate(dev.sources) if name not in {*training.sources}]
+    dev = dev.at(fresh)
+    first, second = training.first + dev.first, training.second + dev.second
+    gold = np.concatenate([training.gold, dev.gold])
+    source = np.concatenate([training.sources, dev.sources])
+    kinds = np.array([KINDS_OF_SOURCES.get(name, "") for name in source.tolist()])
+    kinds[: len(training.gold)][training.constructed] = ""
+    features = PairFeatures(scorer.encoder, FAMILIES.values())(first, second)
+    fitted, scores = np.arange(len(gold)) < len(training.gold), np.zeros(len(gold))
+    for kind in sorted({*kinds.tolist()} - {""}):
+        inside = kinds == kind
+        texts = {text for row in np.flatnonzero(inside) for text in (first[row], second[row])}
+        shares = np.array([not texts.isdisjoint(pair) for pair in zip(first, second, strict=True)])
+        rows = np.flatnonzero(fitted & ~shares)
+        regression = fitted_regression(
+            features[rows], gold[rows], training.weights[rows], 0, 1, training.constructed[rows],
+            training.sources[rows],
+        )  # fmt: skip
+        scores[inside] = regression(features[inside])
+    found = []
+    for name in sorted({*source[kinds != ""].tolist()}):
+        rows, others = source == name, (kinds != "") & (source != name)
+        slope, intercept, interval = calibration(scores[others], gold[others], source[others])
+        calibrated = np.clip(slope * scores[rows] + intercept, 0, HIGHEST)
+        cosine = features[rows, 0].astype(float)
+        found.append(
+            judged(name, calibrated, cosine, gold[rows], interval_ends(calibrated, interval))
+        )
+    print("mean of sources left out:", np.mean(found, axis=0).round(3), flush=True)
+    for path in NEVER_FITTED:
+        pairs = read_graded(data / path)
+        kept = np.flatnonzero(~np.isin(pair_keys(pairs.first, pairs.second), training.keys))
+        pairs = pairs.at(kept[:: len(kept) // MOST + 1].tolist())
+        scored = scorer.score(pairs.first, pairs.second)
+        cosine = scorer.encoder.similarity_pairwise(pairs.first, pairs.second).astype(float)
+        judged(Path(path).name, scored, cosine, pairs.gold, scorer.intervals(scored))
+
+
+def judged(
+    name: str, scores: Array | Floats, cosine: Floats, gold: Floats, ends: tuple[Array, Array]
+) -> tuple[float, ...]:
+    reached, plain = (pearson_correlation(np.asarray(each, np.float64), gold)
+                      for each in (scores, cosine))  # fmt: skip
+    inside, width = ((ends[0] <= gold) & (gold <= ends[1])).mean(), (ends[1] - ends[0]).mean()
+    print(f"{name}: {len(gold):,} pairs, {reached:.3f}, cosine {plain:.3f}, "
+          f"{reached - plain:+.3f}; in the interval {inside:.3f}, width {width:.2f}",
+          flush=True)  # fmt: skip
+    return reached, plain, inside, width
+
+
+def strict(scorer: Scorer, data: Path, splits: Sequence[str]) -> None:
+    """Scores splits of STS-B by a fit without pairs that share a sentence with them."""
+    training = training_pairs(data, SETS)
     compute = PairFeatures(scorer.encoder, FAMILIES.values())
-    features = compute([first[row] for row in kept], [second[row] for row in kept])
-    source, gold = np.array(names)[kept], gold[kept]
-    distinct, numbers = np.unique(source, return_inverse=True)
-    scores, ones = np.zeros(len(gold)), np.ones(len(gold), np.int64)
-    for fold in range(5):
-        inside = numbers % 5 == fold
-        fitted = fitted_regression(features[~inside], gold[~inside], ones[~inside])
-        scores[inside] = fitted(features[inside])
-    for name, values in (("scorer", scores), ("cosine", features[:, 0].astype(float))):
-        found = [
-            pearson_correlation(values[source == each], gold[source == each])
-            for each in distinct
-            if (source == each).sum() >= 100
-        ]
-        pooled = pearson_correlation(values, gold)
-        print(f"sources held out, {name}: {pooled:.4f} together, mean {np.mean(found):.4f}")
-    other = kept >= in_train
-    fitted = fitted_regression(features[other], gold[other], ones[other])
+    features = compute(training.first, training.second)
+    fitted_on = {*training.first, *training.second}
     for split in splits:
-        pairs = read_stsb(data, split)
-        reached = pearson(fitted(compute(pairs.first, pairs.second)), pairs)
-        print(f"without STS-B train, {split}: {reached:.4f} ({other.sum():,} pairs)", flush=True)
-
-
-def years(scorer: Scorer, data: Path) -> None:
-    """Scores each year of STS by a fit on the pairs of STS-B train and the other years."""
-    sets = {year: read_sts_year(data, year) for year in YEARS}
-    pairs = [read_stsb(data, "train"), *sets.values()]
-    compute, found = PairFeatures(scorer.encoder, FAMILIES.values()), []
-    features = [compute(each.first, each.second) for each in pairs]
-    keys = [pair_keys(each.first, each.second) for each in pairs]
-    for number, (year, held) in enumerate(sets.items(), 1):
-        kept = [~np.isin(each, keys[number]) for each in keys]
-        rows = np.concatenate([each[which] for each, which in zip(features, kept, strict=True)])
-        gold = np.concatenate([each.gold[which] for each, which in zip(pairs, kept, strict=True)])
-        ones = np.ones(len(gold), np.int64)
-        fitted = fitted_regression(rows, gold, ones)
-        found.append(pearson(fitted(features[number]), held))
-        cosine = pearson(features[number][:, 0], held)
-        print(f"STS{year}: {found[-1]:.4f} of {len(held):,}, cosine {cosine:.4f}", flush=True)
-    print(f"mean {statistics.mean(found):.4f}")
+        held_out, pairs = EvaluationHashes.load((f"stsb-{split}",)), read_stsb(data, split)
+        known = [held_out.contains(pl.Series(side)) for side in (training.first, training.second)]
+        rows = np.flatnonzero(~(known[0] | known[1]))
+        regression = fitted_regression(
+            features[rows], training.gold[rows], training.weights[rows], 0, 1,
+            training.constructed[rows], training.sources[rows],
+        )  # fmt: skip
+        scores = regression(compute(pairs.first, pairs.second))
+        shared = sum(not fitted_on.isdisjoint(pair)
+                     for pair in zip(pairs.first, pairs.second, strict=True))  # fmt: skip
+        print(f"{split}, {shared} of whose pairs share a sentence: {pearson(scores, pairs):.4f} "
+              f"by a fit on {len(rows):,} pairs", by_genre(scores, pairs), flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

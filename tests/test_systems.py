@@ -57,7 +57,10 @@ def test_words_share_what_is_above_them(wordnet):
 
 def test_features_are_finite_and_ignore_order_and_neighbours(wordnet):
     texts = ["A dog runs.", "The wolf ran to the car and the car ran.", "", "!?", "dog dog dog"]
-    added = ("information", "bags", "pooled", "translation", "sequences", "kinds")
+    added = (
+        "overlap", "characters", "information", "bags", "pooled", "translation", "sequences",
+        "kinds",
+    )  # fmt: skip
     compute = PairFeatures(SentenceEncoder(threads=1), [FAMILIES[name] for name in added], 1)
     first, second = texts * len(texts), [text for text in texts for _ in texts]
     found = compute(first, second)
@@ -65,6 +68,22 @@ def test_features_are_finite_and_ignore_order_and_neighbours(wordnet):
     np.testing.assert_allclose(found, compute(second, first), atol=1e-5)
     alone = np.concatenate([compute([a], [b]) for a, b in zip(first, second, strict=True)])
     np.testing.assert_allclose(found, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("family", "feature", "first", "second", "expected"),
+    [
+        ("overlap", "shared stems", "she plays", "she played", 1),
+        ("overlap", "shared words", "a b c d", "a b x y", 0.5),
+        ("overlap", "shared pairs of words", "a b c", "a b x", 0.5),
+        ("overlap", "shared weight", "In 2012 I saw two cats", "In 2012 I saw two cats", 1),
+        ("characters", "shared sequences of 3 characters", "two cats", "two cats", 1),
+    ],
+)
+def test_a_feature_written_out(wordnet, family, feature, first, second, expected):
+    family = FAMILIES[family]
+    [found] = PairFeatures(SentenceEncoder(threads=1), [family], 1)([first], [second])
+    assert found[family.features.index(feature)] == pytest.approx(expected)
 
 
 def test_a_text_translates_itself_best(wordnet):

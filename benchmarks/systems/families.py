@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from characters import CHARACTERS
+from overlap import OVERLAP
 from wordnet import KINDS, WordNet, content_words
 
 from rejoinder.encoders.layers import Array
@@ -21,6 +23,8 @@ def register(wordnet: WordNet) -> None:
     """Adds the families to those of the package, for this process."""
     kinds = [*dict.fromkeys(KINDS.values())]
     added = [
+        OVERLAP,
+        CHARACTERS,
         Family(
             "information", ("shared information",), lambda batch: [_information(batch, wordnet)]
         ),

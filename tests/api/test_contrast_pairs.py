@@ -22,7 +22,7 @@ from rejoinder.evaluation.tasks.contrasts import read_contrasts
 @pytest.fixture
 def data(tmp_path):
     sentences = [
-        *(f"She has {number} friends in Oslo." for number in range(2, 150)),
+        *(f"She has {number} friends in Oslo." for number in range(2, 400)),
         *(f"The {animal} chased my {other} today." for animal in ("dog", "cow", "cat", "fox")
           for other in ("horse", "sheep", "goose", "rabbit")),
         *read_contrasts().frame["anchor"], "He lives in Bergen now.", "Yes.",

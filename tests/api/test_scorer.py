@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from rejoinder.api import trees
-from rejoinder.api.scorer import fit_scorer, intervals, scaled
+from rejoinder.api.scorer import (
+    _folds,
+    calibration,
+    fit_scorer,
+    intervals,
+    scaled,
+    training_pairs,
+)
 from rejoinder.datasets.sts import pair_keys
 from rejoinder.errors import BusyError, InputError, ModelError, RejoinderError
 from rejoinder.inference.encoder import SentenceEncoder
@@ -131,7 +138,7 @@ def test_repeated_pairs_are_left_out(place, encoder):
 
 
 def test_some_families_alone(place, encoder):
-    families = ["lengths", "overlap"]
+    families = ["lengths", "numbers"]
     fitted = fit_scorer(
         place / "some", sets=[str(place / "pairs.jsonl")], encoder=encoder, families=families
     )
@@ -202,9 +209,38 @@ def test_a_folder_that_is_not_a_scorer(tmp_path):
 
 
 def test_intervals_of_equal_scores():
-    points, low, high = intervals(np.ones(100), np.linspace(0, 2, 100))
+    points, low, high = intervals(np.ones(100), np.linspace(0, 2, 100), np.ones(100))
     assert len(points) == len(low) == len(high) == 1
     assert low[0] <= 0 <= high[0]
+
+
+def test_a_source_of_few_pairs_counts_as_much_as_another():
+    draw = np.random.default_rng(0)
+    scores = draw.uniform(1, 4, 2_100)
+    gold = scores + draw.uniform(-0.1, 0.1, 2_100)
+    gold[2_000:] = scores[2_000:] + draw.choice((-1, 1), 100)
+    sources = np.array(["many"] * 2_000 + ["few"] * 100)
+    slope, intercept, (_, low, high) = calibration(scores, gold, sources)
+    assert slope == pytest.approx(1, abs=0.1)
+    assert intercept == pytest.approx(0, abs=0.3)
+    assert low.mean() < -0.8
+    assert high.mean() > 0.8
+    _, _, (_, low, high) = calibration(scores, gold, np.full(2_100, "one"))
+    assert low.mean() > -0.3
+    assert high.mean() < 0.3
+
+
+def test_a_fold_leaves_whole_sources_out_if_there_are_enough(place, encoder):
+    files = [write(place / f"source{n}.jsonl", rows(90, seed=n)) for n in range(5)]
+    training = training_pairs(None, [*map(str, files)])
+    folds = _folds(training, 0)
+    found = {(source, fold) for source, fold in zip(training.sources, folds, strict=True)}
+    assert len(found) == len({source for source, _ in found}) == 5
+    assert {fold for _, fold in found} == {*range(5)}
+    training = training_pairs(None, [*map(str, files[:3])])
+    folds, texts = _folds(training, 0), [*map(min, training.first, training.second)]
+    assert {*folds.tolist()} == {*range(5)}
+    assert len({*zip(texts, folds.tolist(), strict=True)}) == len({*texts})
 
 
 def test_regressions_are_scaled(scorer):

@@ -53,7 +53,7 @@ def test_similarity_by_a_scorer(place):
     assert "why" not in plain
     assert plain["score"] == row["score"]
     table = call(*asked, "a cat", "the cat", "--why", "--tsv").stdout
-    assert "overlap" in table
+    assert "remainders" in table
 
 
 def test_options_without_effect_are_errors(place):

@@ -19,7 +19,7 @@ FILE = "paraphrases/tatoeba_pivot.jsonl"
 """Groups of `sentences`, the first of which is changed."""
 SCORE = 0.5
 """What a sentence and the changed one score."""
-MOST = 100
+MOST = 300
 """Pairs of each kind."""
 _WORDS = range(4, 15)
 _NEGATED = (
@@ -77,6 +77,7 @@ def contrast_pairs(data: Path, seed: int = 0) -> GradedPairs:
     return GradedPairs(
         "train", "official", [first for first, _ in pairs], [second for _, second in pairs],
         np.full(len(pairs), SCORE), kinds, sha256_of(content), list(map(str, range(len(pairs)))),
+        kinds,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.scoring.families import FAMILIES
 from rejoinder.inference.scoring.files import (
     FILE,
+    Interval,
     Keys,
     ScorerFacts,
     known_families,
@@ -27,7 +28,7 @@ from rejoinder.inference.scoring.files import (
 )
 from rejoinder.inference.scoring.opened import Scorer
 from rejoinder.inference.scoring.regression import Regression
-from rejoinder.inference.scoring.scorer import COVERAGE, PairFeatures
+from rejoinder.inference.scoring.scorer import COVERAGE, HIGHEST, PairFeatures
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.platform import default_workers
 from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
@@ -60,7 +61,7 @@ _SETS: Mapping[str, Callable[[Path], list[GradedPairs]]] = {
 
 
 @dataclass(frozen=True)
-class _Training:
+class TrainingPairs:
     """Pairs to fit on, without leaks and repetitions."""
 
     first: list[str]
@@ -70,6 +71,8 @@ class _Training:
     """How often each pair counts."""
     constructed: NDArray[np.bool_]
     """Which pairs a rule made and scored, not people."""
+    sources: NDArray[np.str_]
+    """The name of the source of each pair."""
     keys: Keys
     counts: Mapping[str, int]
     dropped: int
@@ -91,7 +94,8 @@ def fit_scorer(
 
     Pairs of the dev and test splits of the STS Benchmark and of STS 2017 are left out, and pairs
     that repeat another, in either order. The score is that of random and boosted trees and a
-    linear part. Scores of pairs that a fit has not seen calibrate it, and give intervals.
+    linear part. Scores of sources that a fit has not seen calibrate it, and give intervals; of
+    fewer than five sources, scores of pairs that it has not seen.
 
     Args:
         out: The folder to write.
@@ -118,11 +122,11 @@ def fit_scorer(
     folder, names = Path(out), list(FAMILIES) if families is None else list(families)
     inputs = [*sets, *([] if data is None else [data])]
     with claim_output(folder, overwrite=overwrite, inputs=inputs):
-        training = _training(None if data is None else Path(data), sets)
+        training = training_pairs(None if data is None else Path(data), sets)
         encoder = encoder or SentenceEncoder(shipped_model(), threads=threads)
         features = {name: [*FAMILIES[name].features] for name in names}
         compute = PairFeatures(encoder, known_families(features, FILE), threads)
-        regression, unseen = _fitted(
+        regression, interval = _fitted(
             compute(training.first, training.second), training, seed, threads, progress
         )
         described = encoder.describe()
@@ -136,14 +140,16 @@ def fit_scorer(
             dev=_dev(None if data is None else Path(data), lambda a, b: regression(compute(a, b))),
             files={},
         )
-        write_scorer(
-            folder, facts, regression, intervals(unseen, training.gold), training.keys,
-            overwrite=overwrite,
-        )  # fmt: skip
+        write_scorer(folder, facts, regression, interval, training.keys, overwrite=overwrite)
     return Scorer(folder, encoder, threads=threads)
 
 
-def _training(data: Path | None, sets: Sequence[str]) -> _Training:
+def training_pairs(data: Path | None, sets: Sequence[str]) -> TrainingPairs:
+    """Returns the pairs of the sets that `fit_scorer` takes.
+
+    Raises:
+        InputError: a set can't be read, or too few pairs are left.
+    """
     read: dict[str, list[GradedPairs]] = {}
     for name in sets:
         if name in _SETS:
@@ -157,7 +163,7 @@ def _training(data: Path | None, sets: Sequence[str]) -> _Training:
                 f"`sets` {name!r} is neither a set ({', '.join(_SETS)}) nor a file of pairs."
             )
     held_out, known = EvaluationHashes.load(_LEAKS), set[int]()
-    first, second, gold, keys, owners = [], [], [], [], list[str]()
+    first, second, gold, keys, owners, sources = [], [], [], [], list[str](), list[str]()
     counts, total = dict[str, int](), 0
     for name, parts in read.items():
         counts[name] = 0
@@ -171,6 +177,7 @@ def _training(data: Path | None, sets: Sequence[str]) -> _Training:
                 counts[name] += 1
                 keys.append(key)
                 owners.append(name)
+                sources.append(part.sources[row])
                 first.append(part.first[row])
                 second.append(part.second[row])
                 gold.append(part.gold[row])
@@ -180,26 +187,24 @@ def _training(data: Path | None, sets: Sequence[str]) -> _Training:
             f"evaluation sets; at least {_LEAST} are needed."
         )
     weights = np.array([WEIGHTS.get(name, 1) for name in owners])
-    return _Training(
+    return TrainingPairs(
         first, second, np.array(gold), weights, np.array(owners) == _CONTRASTS,
+        np.array(sources),
         np.array(sorted(keys), np.uint64), counts, total - len(first),
     )  # fmt: skip
 
 
 def _fitted(
-    features: Array, training: _Training, seed: int, threads: int | None, progress: Stage
-) -> tuple[Regression, Floats]:
-    """Returns the calibrated regression, and (N,) scores of pairs by fits that did not see them.
-
-    Pairs that share their first text, by alphabet, are in one fold.
-    """
+    features: Array, training: TrainingPairs, seed: int, threads: int | None, progress: Stage
+) -> tuple[Regression, Interval]:
+    """Returns the regression and its intervals, calibrated by fits that did not see the pairs."""
     gold, folds = training.gold, _folds(training, seed)
     unseen = np.zeros(len(gold))
 
     def fit(rows: Indices, done: int) -> Regression:
         fitted = fitted_regression(
             features[rows], gold[rows], training.weights[rows], seed, threads or default_workers(),
-            training.constructed[rows],
+            training.constructed[rows], training.sources[rows],
         )  # fmt: skip
         progress("fitting", done, _FOLDS + 1)
         return fitted
@@ -207,16 +212,49 @@ def _fitted(
     for fold in range(_FOLDS):
         held_out = folds == fold
         unseen[held_out] = fit(np.flatnonzero(~held_out), fold + 1)(features[held_out])
-    slope, offset = np.polyfit(unseen, gold, 1)
     regression = fit(np.arange(len(gold)), _FOLDS + 1)
-    return scaled(regression, float(slope), float(offset)), slope * unseen + offset
+    left_out = folds >= 0
+    slope, offset, interval = calibration(
+        unseen[left_out], gold[left_out], training.sources[left_out]
+    )
+    return scaled(regression, slope, offset), interval
 
 
-def _folds(training: _Training, seed: int) -> Indices:
-    texts = [min(pair) for pair in zip(training.first, training.second, strict=True)]
-    distinct, groups = np.unique(texts, return_inverse=True)
-    fold_of = np.random.default_rng(seed).permutation(len(distinct)) % _FOLDS
-    return np.asarray(fold_of[groups])
+def _folds(training: TrainingPairs, seed: int) -> Indices:
+    """Returns (N,) the fold that leaves each pair out; -1 for constructed ones among others.
+
+    A fold is some whole sources if there are enough. Else pairs that share their first text, by
+    alphabet, are in one fold.
+    """
+    rated = np.flatnonzero(~training.constructed | training.constructed.all())
+    folds = np.full(len(training.gold), -1)
+    distinct, owner = np.unique(training.sources[rated], return_inverse=True)
+    if len(distinct) >= _FOLDS:
+        dealt, sizes = np.empty(len(distinct), np.int64), np.zeros(_FOLDS, np.int64)
+        counts = np.bincount(owner)
+        for source in np.argsort(-counts, kind="stable"):
+            dealt[source] = sizes.argmin()
+            sizes[dealt[source]] += counts[source]
+    else:
+        texts = [min(training.first[row], training.second[row]) for row in rated]
+        distinct, owner = np.unique(texts, return_inverse=True)
+        dealt = np.random.default_rng(seed).permutation(len(distinct)) % _FOLDS
+    folds[rated] = dealt[owner]
+    return folds
+
+
+def calibration(
+    unseen: Floats, gold: Floats, sources: NDArray[np.str_]
+) -> tuple[float, float, Interval]:
+    """Returns the slope and the intercept of the gold of (N,) scores, and the intervals then.
+
+    Each source counts as much as another, for a new one may be like any of them.
+    """
+    _, owner, counts = np.unique(sources, return_inverse=True, return_counts=True)
+    shares = 1 / counts[owner]
+    slope, intercept = np.polyfit(unseen, gold, 1, w=np.sqrt(shares))
+    interval = intervals(slope * unseen + intercept, gold, shares)
+    return float(slope), float(intercept), interval
 
 
 def scaled(regression: Regression, slope: float, offset: float) -> Regression:
@@ -229,24 +267,33 @@ def scaled(regression: Regression, slope: float, offset: float) -> Regression:
     )
 
 
-def intervals(scores: Floats, gold: Floats) -> tuple[Array, Array, Array]:
+def intervals(scores: Floats, gold: Floats, shares: Floats) -> Interval:
     """Returns points of the score, and how far below and above them the true score may be.
 
     The distances are quantiles of the residuals of pairs of like scores, so that `COVERAGE` of the
-    true scores lie between.
+    true scores lie between. A pair counts its share (N,).
     """
+    scores = np.clip(scores, 0, HIGHEST)
     order = np.argsort(scores, kind="stable")
     points, low, high = list[np.float32](), list[float](), list[float]()
     for rows in np.array_split(order, _BINS):
-        point = np.float32(scores[rows].mean())
+        point = np.float32(np.average(scores[rows], weights=shares[rows]))
         if points and point <= points[-1]:
             continue
-        residuals = (gold - scores)[rows]
+        ends = _quantiles((gold - scores)[rows], shares[rows])
         points.append(point)
-        low.append(min(float(np.quantile(residuals, (1 - COVERAGE) / 2)), 0.0))
-        high.append(max(float(np.quantile(residuals, (1 + COVERAGE) / 2)), 0.0))
+        low.append(min(ends[0], 0.0))
+        high.append(max(ends[1], 0.0))
     found = [np.array(each, np.float32) for each in (points, low, high)]
     return found[0], found[1], found[2]
+
+
+def _quantiles(values: Floats, shares: Floats) -> list[float]:
+    """Returns the values between which `COVERAGE` of the shares lie."""
+    order = np.argsort(values)
+    reached = np.cumsum(shares[order]) / shares.sum()
+    places = np.searchsorted(reached, ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2))
+    return values[order][places.clip(max=len(values) - 1)].tolist()  # type: ignore[no-any-return]
 
 
 def _dev(data: Path | None, score: Callable[[list[str], list[str]], Array]) -> dict[str, float]:

@@ -31,7 +31,8 @@ def read_graded(path: Path) -> GradedPairs:
     content = read_bytes(path)
     pairs = _json_pairs(content, path) if is_json_lines(content) else _table_pairs(content, path)
     ids = list(map(str, range(len(pairs))))
-    return graded_pairs("all", pairs, [path.name] * len(pairs), ids, sha256_of(content))
+    names = [path.name] * len(pairs)
+    return graded_pairs("all", pairs, names, ids, sha256_of(content), names)
 
 
 def graded_rows(frame: pl.DataFrame) -> GradedPairs:

@@ -78,6 +78,8 @@ class GradedPairs:
     sha256: str
     ids: list[str]
     """A stable name for each pair: the line, after the subset if there are several."""
+    sources: list[str]
+    """Where the texts of each pair are from, such as MSRpar or images, in whatever year."""
 
     def __len__(self) -> int:
         return len(self.gold)
@@ -91,6 +93,7 @@ class GradedPairs:
             gold=self.gold[list(rows)],
             genres=[self.genres[row] for row in rows],
             ids=[self.ids[row] for row in rows],
+            sources=[self.sources[row] for row in rows],
         )
 
 
@@ -126,7 +129,8 @@ def _read(path: Path, split: str) -> GradedPairs:
     genres = ["main-forums" if row[0] == "main-forum" else row[0] for row, _ in rows]
     ids = [f"{split}:{row.line}" for row, _ in rows]
     pairs = [(row[5], row[6], gold) for row, gold in rows]
-    return graded_pairs(split, pairs, genres, ids, sha256_of(content))
+    sources = [row[1] for row, _ in rows]
+    return graded_pairs(split, pairs, genres, ids, sha256_of(content), sources)
 
 
 def parse_stsb(content: bytes, path: Path) -> list[tuple[Row, float]]:
@@ -204,7 +208,8 @@ def _read_subsets(files: Mapping[str, tuple[Path, Path]], title: str) -> GradedP
                 ids.append(f"{subset}:{number}")
     if not pairs:
         raise InputError(f"{inputs.parent} has no pair of {title} with a score.")
-    return graded_pairs("test", pairs, genres, ids, sha256_of(*contents))
+    sources = [genre.removeprefix("surprise.") for genre in genres]
+    return graded_pairs("test", pairs, genres, ids, sha256_of(*contents), sources)
 
 
 def parse_inputs(content: bytes, path: Path) -> list[Row]:
@@ -230,13 +235,14 @@ def graded_pairs(
     genres: list[str],
     ids: list[str],
     sha256: str,
+    sources: list[str],
 ) -> GradedPairs:
     """Returns pairs of two sentences and a score."""
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     # SentEval's download script leaves all text in lower case
     form = "senteval" if all(text == text.lower() for text in first) else "official"
     gold = np.array([pair[2] for pair in pairs])
-    return GradedPairs(split, form, first, second, gold, genres, sha256, ids)
+    return GradedPairs(split, form, first, second, gold, genres, sha256, ids, sources)
 
 
 def pair_keys(first: Sequence[str], second: Sequence[str]) -> NDArray[np.uint64]:

@@ -44,6 +44,19 @@ def test_the_line_leaves_constructed_pairs_to_the_trees(data, regression):
     assert low[0].mean() < low[1].mean() - 1
 
 
+def test_what_a_source_scores_more_is_not_learnt(data):
+    features, gold = data
+    sources = np.where(np.arange(COUNT) < COUNT / 2, "high", "low")
+    features = np.column_stack([features, sources == "high"]).astype(np.float32)
+    told = gold + 2 * (sources == "high")
+    found = fitted_regression(features, told, np.ones(COUNT, np.int64), sources=sources)
+    unaware = fitted_regression(features, told, np.ones(COUNT, np.int64))
+    other = features.copy()
+    other[:, -1] = 1 - other[:, -1]
+    assert abs(found(features) - found(other)).mean() < 0.1
+    assert abs(unaware(features) - unaware(other)).mean() > 0.5
+
+
 def test_constructed_pairs_alone_are_fitted(data, regression):
     every = np.ones(COUNT, np.bool_)
     found = fitted_regression(*data, np.ones(COUNT, np.int64), constructed=every)

@@ -247,7 +247,7 @@ def pairs_of(split, count, seed):
     second = [" ".join([*text.split()[: n % 5], *draw.choice(WORDS[:20], 2)])
               for n, text in enumerate(first)]  # fmt: skip
     gold = np.array([n % 5 + draw.uniform(0, 1) for n in range(count)])
-    return GradedPairs(split, "official", first, second, gold, [], f"{seed}" * 64, [])
+    return GradedPairs(split, "official", first, second, gold, [], f"{seed}" * 64, [], [])
 
 
 def test_adapt_says_what_it_was_fitted_on():

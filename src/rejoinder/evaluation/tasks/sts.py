@@ -127,6 +127,7 @@ def sick_pairs(data: SentencePairSet, split: str, parts: Sequence[str]) -> Grade
         [name for name, part in zip(parts, chosen, strict=True) for _ in part.ids],
         data.sha256,
         [name for part in chosen for name in part.ids],
+        ["SICK"] * sum(len(part.ids) for part in chosen),
     )
 
 

@@ -17,6 +17,7 @@ from rejoinder.inference.scoring.families import features_of
 from rejoinder.inference.scoring.families.base import Family
 from rejoinder.inference.scoring.files import (
     WEIGHTS,
+    Interval,
     Keys,
     known_families,
     read_scorer,
@@ -138,9 +139,7 @@ class PairScorer:
 
     def intervals(self, scores: Array) -> tuple[Array, Array]:
         """Returns (N,) lower and (N,) upper ends of the intervals of (N,) scores."""
-        points, low, high = self._interval
-        ends = [scores + np.interp(scores, points, each) for each in (low, high)]
-        return tuple(np.clip(end, 0, HIGHEST).astype(np.float32) for end in ends)  # type: ignore[return-value]
+        return interval_ends(scores, self._interval)
 
     def explain(self, first: Sentences, second: Sentences) -> list[ScoredPair]:
         """Returns the score of each pair with its interval, and what moved it.
@@ -244,6 +243,13 @@ class PairFeatures:
 
         each_batch(len(first), _BLOCK, self._threads, work, show=show, what="scoring")
         return found
+
+
+def interval_ends(scores: Array, interval: Interval) -> tuple[Array, Array]:
+    """Returns (N,) lower and (N,) upper ends of the intervals of (N,) scores."""
+    points, low, high = interval
+    ends = [scores + np.interp(scores, points, each) for each in (low, high)]
+    return tuple(np.clip(end, 0, HIGHEST).astype(np.float32) for end in ends)  # type: ignore[return-value]
 
 
 def _sides(first: Sentences, second: Sentences) -> tuple[list[str], list[str], bool]:

@@ -13,8 +13,6 @@ FAMILIES: Registry[Family] = Registry(
     "family of features",
     {
         "embeddings": f"{__name__}.embeddings:EMBEDDINGS",
-        "overlap": f"{__name__}.overlap:OVERLAP",
-        "characters": f"{__name__}.characters:CHARACTERS",
         "alignment": f"{__name__}.alignment:ALIGNMENT",
         "meanings": f"{__name__}.meanings:MEANINGS",
         "remainders": f"{__name__}.remainders:REMAINDERS",
