@@ -237,7 +237,7 @@ def test_lines_that_are_too_long(tmp_path):
     for way in ("truncate", "split"):
         encoder = SentenceEncoder.load(tmp_path / "model", on_too_long=way)
         assert encode_file(encoder, path, tmp_path / f"{way}.npy").too_long == 3
-    said = r"lines\.txt line 11 .*41 tokens.* 40.*--on-too-long"
+    said = r"lines\.txt line 11 .*41 tokens.* 40.*`on_too_long="
     with pytest.raises(InputError, match=said):
         encode_file(encoder, path, tmp_path / "e.npy", on_too_long="error")
     assert interrupted_sentences(tmp_path / "e.npy") == 8

@@ -233,7 +233,7 @@ def test_an_adaptation_goes_along():
             "an adaptation",
         ),
         (dan_model(**LINEAR), {"dim": 6}, "dim must be from 1 to 5; got 6"),
-        (dan_model(**LINEAR), {"dim": 3}, "6.*nested_dims.*--any-dim"),
+        (dan_model(**LINEAR), {"dim": 3}, "6.*nested_dims.*`any_dim=True`"),
         (nested(dan_model(**LINEAR), 2, 4), {"dim": 3}, "was trained for 2, 4; its first 3"),
         (
             replace(dan_model(**LINEAR), adaptation=Adaptation(np.eye(6, dtype=np.float32), {})),

@@ -39,7 +39,7 @@ def test_ray_on_this_machine_leaves_nothing_behind(monkeypatch, tmp_path, short)
 @pytest.mark.parametrize(
     ("engine", "asked", "match"),
     [
-        ("ray", {"memory": "2GB"}, "--memory has no effect on Ray"),
+        ("ray", {"memory": "2GB"}, "`memory` has no effect on Ray"),
         ("ray", {"master": "127.0.0.1:1", "threads": 2}, "leave one of them out"),
         (
             "ray",

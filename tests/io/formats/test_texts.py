@@ -63,7 +63,7 @@ def test_tables_without_a_name_are_known_by_their_header():
 @pytest.mark.parametrize(
     ("content", "suffix", "columns", "said"),
     [
-        ("number,subject\n1,x\n", ".csv", None, "'number', 'subject'.*--columns text="),
+        ("number,subject\n1,x\n", ".csv", None, "'number', 'subject'.*`columns='text="),
         (TABLE, ".csv", "text=body", "without a column 'body'.*'author'"),
         (TABLE, ".csv", "text=text,id=no", "without a column 'no'"),
         ('id,text\n1,"open\n', ".csv", None, "line [23]"),

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"master": "local[4]", "threads": 2}, r"--threads.*--master local"),
-        ({"master": "sc://host", "memory": "2GB"}, "--memory.*Spark Connect"),
+        ({"master": "local[4]", "threads": 2}, r"`threads`.*`master` local"),
+        ({"master": "sc://host", "memory": "2GB"}, "`memory`.*Spark Connect"),
         ({"memory": "100MB"}, "100MB.*512MB"),
         ({"memory": "much"}, "is not an amount"),
         ({"master": "sc://127.0.0.1:9"}, r"sc://127\.0\.0\.1:9.*Spark Connect"),
