@@ -396,6 +396,59 @@ def test_the_next_change_removes_what_a_killed_one_left(tmp_path):
     assert {path.name for path in index.folder.iterdir()} == {FILE, "000001"}
 
 
+KILLED = """
+import os, shutil, signal, sys
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+import test_folder as t
+folder, more = Path(sys.argv[1]), {"b": "two", "c": "three"}
+t.create_index(folder, t.EMPTY, [t.encoded({"a": "one"})])
+kills, ended = 0, False
+
+def work(stop):
+    seen = 0
+    def hook(event, given):
+        nonlocal seen
+        writes = event == "open" and given[2] & (os.O_WRONLY | os.O_RDWR)
+        if writes or event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir"):
+            seen += 1
+            if seen == stop:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+    t.TextIndex(folder).add_encoded([t.encoded(more)])
+    os._exit(0)
+
+for stop in range(1, 1_000, 2):
+    shutil.copytree(folder, f"{folder}-before", dirs_exist_ok=True)
+    child = os.fork()
+    if not child:
+        work(stop)
+    ended = os.waitpid(child, 0)[1] == 0
+    index = t.TextIndex(folder)
+    index.check()
+    assert dict(t.scan(index)) in ({"a": "one"}, {"a": "one"} | more), stop
+    index.delete("a")  # removes what the kill left
+    named = {"index.json", *(e.name for e in index.manifest.segments)}
+    named |= {e.deletions for e in index.manifest.segments if e.deletions}
+    assert {path.name for path in folder.iterdir()} == named, stop
+    shutil.rmtree(folder)
+    Path(f"{folder}-before").rename(folder)
+    if ended:
+        break
+    kills += 1
+print(kills, ended)
+"""
+
+
+def test_an_addition_that_joins_segments_may_be_killed_at_any_operation(tmp_path):
+    paths = [path for path in (*sys.path, str(Path(__file__).parent)) if path]
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "index"), *paths]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    kills, ended = (told.stdout or told.stderr).split()[:2]
+    assert (ended, told.returncode) == ("True", 0), told.stderr
+    assert int(kills) > 20
+
+
 WRITER = """
 import sys
 sys.path[:0] = sys.argv[2:]
