@@ -1,4 +1,4 @@
-"""Graded pairs of your own: in a file, or in memory."""
+"""Graded pairs that you made: in a file, or in memory."""
 
 import json
 from collections.abc import Callable

@@ -44,9 +44,9 @@ def test_ray_on_this_machine_leaves_nothing_behind(monkeypatch, tmp_path, short)
         (
             "ray",
             {"master": "ray://127.0.0.1:1"},
-            r"--master ray://127\.0\.0\.1:1: no Ray can be used there .*refused",
+            r"`master` ray://127\.0\.0\.1:1: no Ray can be used there .*refused",
         ),
-        ("dask", {}, "--engine 'dask': use one of spark, ray|spark"),
+        ("dask", {}, "`engine` 'dask': use one of spark, ray|spark"),
     ],
 )
 def test_settings_without_effect_are_refused(tmp_path, engine, asked, match):

@@ -144,7 +144,7 @@ def test_the_command_says_how_the_folder_is_loaded(folder):
         (["--to", "model2vec", "--dtype", "int8"], "model2vec is written as float32"),
         (["--to", "model2vec", "--data", "x"], "--data and --pairs score smaller models"),
         (["--to", "model2vec", "--any-dim"], "give a dim, too"),
-        (["--to", "model2vec", "`unknown_buckets", "4"], "it has none"),
+        (["--to", "model2vec", "--unknown-buckets", "4"], "it has none"),
     ],
 )
 def test_options_without_an_effect_are_refused(folder, words, said):

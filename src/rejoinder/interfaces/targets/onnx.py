@@ -38,8 +38,8 @@ def write(model: ModelContents, folder: Path, dtype: str) -> str:
     require("train", "torch", "pydantic")
     if not hasattr(model.kind.module_class, "encode_group"):
         raise InputError(
-            f"{model.name} is a {model.encoder['kind']}, which NumPy computes without torch; `to` "
-            "onnx is for encoders that read padded sentences, such as a transformer or a bilstm."
+            f"{model.name} is a {model.encoder['kind']}, which NumPy computes without torch; "
+            "`to='onnx'` is for encoders that read padded sentences: transformer or bilstm."
         )
     require("onnx", "onnx", "onnxruntime")
     graph = _graph(TorchRuntime(model, None).encoder)
