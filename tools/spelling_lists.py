@@ -1,4 +1,4 @@
-"""Writes which words are misspellings, and which stand for themselves, from lists of English.
+"""Writes which words are misspellings, and which only look like one, from lists of English.
 
     python tools/spelling_lists.py DATA dictionary.txt src/rejoinder/data/spelling.safetensors
 

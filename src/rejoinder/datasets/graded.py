@@ -44,7 +44,8 @@ def graded_rows(frame: pl.DataFrame) -> GradedPairs:
     pairs = _graded(frame, "row {} of the graded pairs".format)
     ids = list(map(str, range(len(pairs))))
     sha256 = sha256_of(json.dumps(pairs).encode("utf-8", "surrogatepass"))
-    return graded_pairs("all", pairs, ["all"] * len(pairs), ids, sha256)
+    names = ["all"] * len(pairs)
+    return graded_pairs("all", pairs, names, ids, sha256, names)
 
 
 def _json_pairs(content: bytes, path: Path) -> list[tuple[str, str, float]]:

@@ -103,7 +103,7 @@ class Readings:
         if len(doubted):
             places = np.flatnonzero(batch.ids < 0)[doubted]
             texts = np.searchsorted(batch.offsets, places, "right") - 1
-            # not a look at the text for each word: a long text has many
+            # one search for all words: a long text has many
             pairs = texts * len(self._vocabulary) + ids[doubted]
             distinct = np.unique(texts)
             near = batch.take(distinct)
@@ -196,7 +196,7 @@ class Readings:
     def _parted(self) -> tuple[frozenset[int], dict[tuple[int, int], int], NDArray[np.bool_]]:
         """The ids of apostrophes; the id of the word that a word and an end make; what is an end.
 
-        The last are (rows,) bool, with one more for all ids that are no word's.
+        The last are (rows,) bool, with one more for all other ids.
         """
         index, whole = self._vocabulary.index, dict[tuple[int, int], int]()
         for word in self._vocabulary.words:
