@@ -69,9 +69,9 @@ def test_too_few_held_out_pairs_name_a_split_that_has_enough(tmp_path):
     count, places = 120, [tmp_path / "80", tmp_path / "named", tmp_path / "60"]
     for place in places:
         place.mkdir()
-    with pytest.raises(InputError, match=r"extract with --split") as refused:
+    with pytest.raises(InputError, match=r"extract with `split=") as refused:
         HeldOut(open_pairs(write_pairs(places[0], count, (80, 10, 10))), None, None, None)
-    named = re.search(r"--split ([\d,]+)", str(refused.value))[1]
+    named = re.search(r"split=\(([\d, ]+)\)", str(refused.value))[1]
     shares = tuple(map(float, named.split(",")))
     HeldOut(open_pairs(write_pairs(places[1], count, shares)), None, None, None)
     with pytest.raises(InputError, match="no split of its 60 pairs"):
@@ -165,7 +165,7 @@ def test_a_chat_of_two_adds_no_words(tmp_path):
 
 def test_pairs_need_held_out_threads(tmp_path):
     pairs = write_pairs(tmp_path, 100, (95, 2.5, 2.5))
-    with pytest.raises(InputError, match=r"dev.*split=\(80"):
+    with pytest.raises(InputError, match=r"are dev.*split=\(50"):
         finetune(pairs, out=tmp_path / "mine", model="rejoinder-small")
     assert not (tmp_path / "mine").exists()
 

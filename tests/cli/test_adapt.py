@@ -105,7 +105,7 @@ def test_nothing_is_lost_or_half_written(place):
     before = names(place)
     (place / "full").mkdir()
     (place / "full/mine").write_text("x")
-    assert "overwrite=True" in refused("adapt", "model", "--sts", "sts", "--out", "full")
+    assert "--overwrite" in refused("adapt", "model", "--sts", "sts", "--out", "full")
     assert names(place / "full") == ["mine"]
     adapt("model", "full", "--overwrite")
     assert "mine" not in names(place / "full")

@@ -74,4 +74,4 @@ def test_nothing_is_lost_or_half_written(folder):
         rejoinder.export("model", "small", dtype="int8", data="model")
     assert sorted(path.name for path in folder.iterdir()) == before
     call("model", "--dtype", "int8", "--out", "small")
-    assert "overwrite=True" in refused("model", "--dtype", "int8", "--out", "small")
+    assert "--overwrite" in refused("model", "--dtype", "int8", "--out", "small")

@@ -53,7 +53,7 @@ def test_carried_comments_are_told(tmp_path, small_dump):
     assert told.exit_code == 0, told.stderr
     assert "\ncarried messages\t1\tof " in told.stdout
     told = CliRunner().invoke(app, [*words, "--overwrite", "--limit", "3"])
-    assert "--limit can't be used with --carry" in str(told.exception)
+    assert "`limit` can't be used with `carry`" in str(told.exception)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")

@@ -35,7 +35,7 @@ def test_the_data_of_a_config_are_listed_with_their_rows(small_pairs):
     assert any(line.startswith("captions/coco_val2014_karpathy") for line in lines)
     assert re.search(rf"^  \d+ of {len(lines)} are not openly licensed$", result.stderr, re.M)
     assert licences("dan-multitask-modern", "--pairs", small_pairs, "--quiet").stderr == ""
-    assert licences("demo").stdout.splitlines()[1].startswith("the pairs of --pairs\t\tnot stated")
+    assert licences("demo").stdout.splitlines()[1].startswith("the pairs\t\tnot stated")
 
 
 def test_pairs_without_a_config_are_refused(small_pairs):

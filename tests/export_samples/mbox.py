@@ -191,7 +191,7 @@ MESSAGES = [
 BROKEN = {"dev/2006-May.txt": _ARCHIVE + "\nFrom x  Mon May  1 12:00:00 2006\nX: y\n\nNo mail.\n"}
 EMPTY = {"Inbox": ""}
 REAL = {
-    "mbox": (491, 0, 0, 337),
+    "mbox": (5_438, 0, 0, 3_514),
     "mbox/perceval_mbox_multipart.mbox": (2, 0, 0, 0),
     "mbox/perceval_mbox_no_fields.mbox": (4, 0, 0, 0),
     "mbox/perceval_pipermail_2015_november.mbox": (4, 0, 0, 3),

@@ -90,8 +90,8 @@ class HeldOut:
         for split in ("dev", "test"):
             if pairs.count(split) < LEAST_PAIRS:
                 raise InputError(
-                    f"{pairs.folder} has {pairs.count(split):,} pairs of {split}, and "
-                    f"{LEAST_PAIRS} are needed to tell whether a model gets better; "
+                    f"{pairs.count(split):,} of {pairs.manifest.counts.pairs:,} pairs are {split}, "
+                    f"and {LEAST_PAIRS} are needed to tell whether a model gets better; "
                     f"{_more_held_out(pairs)}."
                 )
         self.questions = None if questions is None else Questions(questions)

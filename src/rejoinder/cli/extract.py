@@ -202,7 +202,7 @@ def extract(
             f"messages are the column {read['message']!r}, and replies {read['reply']!r}; "
             "--columns names others"
         )
-    if most := dropped_most(manifest.counts):
+    if most := as_options(dropped_most(manifest.counts)):
         note(most)
 
 

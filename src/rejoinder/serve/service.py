@@ -192,7 +192,10 @@ class Service:
     @property
     def searched(self) -> int:
         """Number of texts that `search` searches."""
-        return len(self._texts) if self._index is None else len(self._index)
+        if self._index is None:
+            return len(self._texts)
+        with _index_errors():
+            return len(self._index)
 
     @property
     def has_index(self) -> bool:

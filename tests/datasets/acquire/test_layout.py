@@ -77,7 +77,7 @@ def test_what_is_there_is_not_lost(tmp_path):
             (tmp_path / folder / name).write_bytes(text)
     add([mr], [tmp_path / "one"], tmp_path / "data")
     add([mr], [tmp_path / "one"], tmp_path / "data")
-    with pytest.raises(InputError, match=r"rt-polarity\.neg.* overwrite=True"):
+    with pytest.raises(InputError, match=r"rt-polarity\.neg.*overwrite=True"):
         add([mr], [tmp_path / "two"], tmp_path / "data")
     add([mr], [tmp_path / "two"], tmp_path / "data", overwrite=True)
     assert read_binary(tmp_path / "data", "MR").splits["all"].sentences == ["c", "d"] * 2

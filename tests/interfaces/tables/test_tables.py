@@ -126,7 +126,7 @@ def test_a_table_appears_whole_or_not_at_all(folder, target):
 @pytest.mark.parametrize("target", INSTALLED)
 def test_a_file_is_replaced_only_if_that_is_said(folder, target):
     (folder / "out").write_text("mine")
-    with pytest.raises(InputError, match="out exists; name another file"):
+    with pytest.raises(InputError, match="out exists; name another, or replace"):
         write_table("plain", "out", target)
     assert (folder / "out").read_text() == "mine"
     write_table("plain", "out", target, overwrite=True)

@@ -151,7 +151,7 @@ def test_a_changed_byte_is_one_sentence_wherever_it_is(tmp_path):
                 whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
             )
             opened = growing(out, PARTS, saved)
-            said = rf"{name} was changed .* overwrite=True"
+            said = rf"{name} was changed .*overwrite=True"
             with pytest.raises(InputError, match=said), opened:
                 raise AssertionError("the block ran")
         (folder / name).write_bytes(whole + b"more")

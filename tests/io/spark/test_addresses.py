@@ -165,7 +165,7 @@ def test_what_can_not_be_read_is_said_before_spark_starts(store, dumps, tmp_path
 
 @pytest.mark.parametrize("engine", ["local", "duckdb"])
 def test_engines_of_one_machine_take_no_addresses(tmp_path, engine):
-    message = f"s3://tests/a is an address, which --engine {engine} does not .* --engine spark, or"
+    message = f"s3://tests/a is an address, which `engine='{engine}'` does not .* `engine='spark'`"
     with pytest.raises(InputError, match=message):
         extract("s3://tests/a", tmp_path / "out", engine=engine)
     with pytest.raises(InputError, match=message):

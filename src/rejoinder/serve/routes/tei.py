@@ -1,6 +1,5 @@
 """The routes of text-embeddings-inference."""
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
@@ -146,8 +145,12 @@ async def tokenize(request: Request, body: Tokenize) -> Response:
     """List the tokens of each text that the model reads."""
     service = service_of(request)
     found = await service.tokens(service.limited("inputs", body.inputs))
+    names = ("id", "text", "start", "stop")
     return json_response(
-        [[{**asdict(token), "special": False} for token in tokens] for tokens in found]
+        [
+            [{**{name: getattr(token, name) for name in names}, "special": False} for token in row]
+            for row in found
+        ]
     )
 
 
