@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rejoinder.kernels import kernel
+from rejoinder.text.unicode_14 import classes
 
 ROOT = Path(__file__).parents[1]
 HEADERS = "src/kernels"
@@ -130,6 +131,7 @@ def sums(width, out):
         ("training.losses._softmax", "softmax", softmax(3, 2, rows=2)),
         ("training.losses._softmax", "log_sums", (0, 1, HUGE, 1.0, b"", bytearray(), b"", b"")),
         ("training.losses._softmax", "log_sums", (0, 1, HUGE, 1.0, b"", bytearray(4), b"", b"")),
+        ("encoders.dan._sums", "unit_rows", (HUGE, b"", bytearray())),
         ("encoders.nn._rows", "sum_rows", sums(HUGE, bytearray())),
         ("encoders.nn._rows", "sum_rows", sums(HUGE // 2, bytearray())),
         ("encoders.nn._rows", "sum_rows", sums(3, bytearray(8))),
@@ -154,3 +156,15 @@ def test_commands_note_that_they_were_not_built():
     for words, told in ((["--version"], True), (["models"], True), (["models", "-q"], False)):
         done = run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
         assert ("C compiler" in done.stderr) == told
+
+
+def test_a_table_of_words_that_was_not_filled_is_refused():
+    native = kernel("text._words")
+    if native is None:
+        pytest.skip("the kernel was not built")
+    empty = native.Table.__new__(native.Table)
+    for call in (lambda: empty.ids(("a",), False), lambda: empty.since(0)):
+        with pytest.raises(RuntimeError, match="not filled"):
+            call()
+    with pytest.raises(ValueError, match="an id of a word for each word"):
+        native.Table(b"a\n", classes(), np.array([7], np.int32).tobytes())

@@ -25,7 +25,8 @@ def with_adjacent(collection: Collection) -> Collection:
             later += thread in threads
             named += thread in threads and bool(linked[row])
             threads.add(thread)
-    if linked.any() and named >= _FEW * later:
+    none_answers = not linked.any()
+    if not none_answers and named >= _FEW * later:
         return collection
     about: list[dict[str, Any]] = [dict(one) for one in collection.about]
     timed = [row for row, one in enumerate(about) if one.get("author") and "time" in one]
@@ -34,7 +35,7 @@ def with_adjacent(collection: Collection) -> Collection:
         one, thread = about[row], about[row].get("thread")
         before = last.get((one.get("source", ""), thread))
         is_near = before is not None and one["time"] - about[before]["time"] <= _WITHIN
-        if before is not None and not linked[row] and (thread or (is_near and not linked.any())):
+        if before is not None and not linked[row] and (thread or (is_near and none_answers)):
             same = about[before]["author"] == one["author"]
             answers = about[before].get("answers") if same else collection.ids[before]
             if answers:

@@ -200,8 +200,14 @@ static int32_t *add_sentence(Table *table, const uint8_t *given, const uint8_t *
     return ids;
 }
 
+static int is_filled(const Table *table) {
+    if (!table->classes) PyErr_SetString(PyExc_RuntimeError, "the table was not filled");
+    return table->classes != NULL;
+}
+
 static PyObject *table_ids(PyObject *self, PyObject *arguments) {
     Table *table = (Table *)self;
+    if (!is_filled(table)) return NULL;
     PyObject *sentences, *result = NULL, *ids_array = NULL, *offsets_array = NULL;
     int adding;
     if (!PyArg_ParseTuple(arguments, "O!p:ids", &PyTuple_Type, &sentences, &adding)) return NULL;
@@ -303,6 +309,7 @@ no_memory:
 
 static PyObject *table_since(PyObject *self, PyObject *number) {
     Table *table = (Table *)self;
+    if (!is_filled(table)) return NULL;
     Py_ssize_t first = PyLong_AsSsize_t(number);
     if (PyErr_Occurred()) return NULL;
     if (first < 0 || first > table->words) first = table->words;

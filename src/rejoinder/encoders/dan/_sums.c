@@ -14,6 +14,8 @@
 
 enum { AHEAD = 6 }; /* rows fetched before they are needed; memory is slower than the sums */
 
+static int is_width(Py_ssize_t width) { return width > 0 && width < (Py_ssize_t)1 << 40; } /* no product overflows */
+
 typedef struct {
     const char *table;
     const float *scales;
@@ -109,10 +111,10 @@ static PyObject *sums(PyObject *Py_UNUSED(module), PyObject *arguments) {
         return NULL;
     int64_t size = kind == 'f' ? 4 : kind == 'e' ? 2 : kind == 'b' ? 1 : 0;
     int64_t sentences = offsets.len / 8 - 1;
-    int64_t rows = size && width > 0 ? table.len / (width * size) : 0;
+    int64_t rows = size && is_width(width) ? table.len / (width * size) : 0;
     Work work = {table.buf, scales.buf, ids.buf, offsets.buf, out.buf, sentences, width, width * size,
                  power};
-    int fits = size && width > 0 && sentences >= 0 && out.len == sentences * width * 4 &&
+    int fits = size && is_width(width) && sentences >= 0 && out.len == sentences * width * 4 &&
                (kind != 'b' || scales.len == rows * 4) && !rows_fault(&work, ids.len / 4, rows);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
@@ -133,7 +135,7 @@ static PyObject *unit_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Py_ssize_t width;
     int finite = 1;
     if (!PyArg_ParseTuple(arguments, "ny*w*:unit_rows", &width, &rows, &out)) return NULL;
-    int fits = width > 0 && rows.len == out.len && rows.len % (width * 4) == 0;
+    int fits = is_width(width) && rows.len == out.len && rows.len % (width * 4) == 0;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
         finite = scale_all(rows.buf, out.buf, rows.len / (width * 4), width);
