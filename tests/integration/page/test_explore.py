@@ -203,7 +203,7 @@ def test_questions_that_were_asked_again_are_read_and_saved(open_page, address):
     first = page.locator("#asked-list > li").first
     expect(first.locator(".question .text")).to_contain_text("?")
     assert int(first.locator(".times b").inner_text()) > 5
-    expect(first.locator(".replies li")).to_have_count(3)
+    expect(first.locator(".replies li").first).to_be_visible()
     first.get_by_role("button", name="More replies").click()
     assert first.locator(".replies li").count() > 3
     first.get_by_role("button", name="Copy").first.click()
@@ -292,7 +292,7 @@ def drawn(page):
 def test_topics_are_chosen_on_the_map_or_in_the_list(open_page, address):
     page = open_page(f"{address}/#topics")
     drawn(page)
-    expect(page.locator("#topics-note")).to_contain_text("topics in 7,792 messages")
+    expect(page.locator("#topics-note")).to_contain_text("topics in 9,392 messages")
     boxes = [name.bounding_box() for name in page.locator(".names span:visible").all()]
     for at, box in enumerate(boxes):
         for other in boxes[:at]:

@@ -126,7 +126,7 @@ def test_messages_of_a_chat_say_who_wrote_them(open_page, address, tmp_path):
 
 
 NOT_TEXTS = {
-    "tickets.csv": (b"id,subject\n1,My order is late.\n", "--columns"),
+    "tickets.csv": (b"id,subject\n1,My order is late.\n", "columns="),
     "chat.json": (b'{\n "messages": [{"body": "hi"}]\n}\n', "JSON"),
     "mail.mbox": (b"From a@b Mon Jan 1\nSubject: hi\n\nbody\n", "mbox"),
     "all.txt": (b"PK\x03\x04\x14\x00\x00", "zip"),

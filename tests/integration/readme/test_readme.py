@@ -24,6 +24,7 @@ SKIPPED = {
     "[extract,train,spark]": "its commands need a cluster",
     "spark://": "needs a cluster",
     "torchrun": "needs four hosts",
+    "download.pytorch.org": "not every machine reaches it",
 }
 """Beginnings or parts of commands that are not run, and why. Each is in the README."""
 
