@@ -12,7 +12,7 @@ from importlib import import_module
 import pytest
 
 from export_samples import write
-from fuzzing.patterns import MORE, PIECES, Text, Used, growth, least_seconds, used_patterns
+from fuzzing.patterns import MORE, Text, Used, growth, least_seconds, used_patterns
 from rejoinder.corpus.exports import FORMATS
 from rejoinder.corpus.exports.masks import mask_pii
 from rejoinder.corpus.texts import entries_of
@@ -45,16 +45,17 @@ def test_no_pattern_goes_back_and_forth():
 
 
 @pytest.mark.slow
-def test_no_pattern_goes_back_and_forth_in_a_megabyte():
+def test_no_pattern_goes_back_and_forth_in_long_texts():
     for used in used_patterns():
         texts = used.texts()
         assert all(growth(used.search, text) <= MORE for text in texts), used.place
         costs = {text: least_seconds(used.search, text.of(2_000)) for text in texts}
         for text in sorted(texts, key=costs.__getitem__)[-2:]:
             smaller, larger = (
-                least_seconds(used.search, text.of(size)) for size in (125_000, 1_000_000)
+                least_seconds(used.search, text.of(size)) for size in (30_000, 240_000)
             )
-            assert larger < MORE * smaller, (used.place, text)
+            # larger texts leave the caches; going back and forth would take 64 times as long
+            assert larger < 2 * MORE * smaller, (used.place, text)
 
 
 class Export:
@@ -101,11 +102,3 @@ def takes_its_share(export, piece, sizes):
 def test_no_reader_takes_more_than_its_share(name, tmp_path):
     for piece in _COMMON:
         assert takes_its_share(Export(name, tmp_path / "export"), piece, (1_000, 8_000)), piece
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(FORMATS))
-def test_no_reader_takes_more_than_its_share_of_a_megabyte(name, tmp_path):
-    for piece in PIECES:
-        export = Export(name, tmp_path / "export")
-        assert takes_its_share(export, piece, (125_000, 1_000_000)), piece
