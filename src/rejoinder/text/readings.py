@@ -199,11 +199,12 @@ class Readings:
         The last are (rows,) bool, with one more for all other ids.
         """
         index, whole = self._vocabulary.index, dict[tuple[int, int], int]()
-        for word in self._vocabulary.words:
-            first, apostrophe, last = word.rpartition("'")
-            if apostrophe and last in _ENDINGS and first in index and last in index:
+        # few words have one, and each command begins here
+        for word in (one for one in self._vocabulary.words if "'" in one):
+            first, _, last = word.rpartition("'")
+            if last in _ENDINGS and first in index and last in index:
                 whole[index[first], index[last]] = index[word]
-            if apostrophe and last == "t" and first[:-1] in index and self._not >= 0:
+            if last == "t" and first[:-1] in index and self._not >= 0:
                 whole[index[first[:-1]], self._not] = index[word]
         ends = np.zeros(len(index) + 1, np.bool_)
         ends[[last for _, last in whole]] = True
