@@ -32,7 +32,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -120,30 +119,14 @@ def _below(folder: str, tree: Digests) -> Digests:
 
 
 def scored(path: Path) -> Digests:
-    """Of a file of results: each result and its predictions, without dates and seconds.
-
-    Numbers have five digits: products of matrices round a row by the batch that it is in, and an
-    evaluation that goes on after an interruption encodes fewer texts together.
-    """
+    """Of a file of results: each result and its predictions, without dates and seconds."""
     keep = ("n", "scores", "intervals", "groups", "predictions")
     return {
         "/".join(map(str, result.key)): json.dumps(
-            rounded(
-                json.loads(json.dumps({name: getattr(result, name) for name in keep}, default=vars))
-            ),
-            sort_keys=True,
+            {name: getattr(result, name) for name in keep}, default=vars, sort_keys=True
         )
         for result in read_results(path)
     }
-
-
-def rounded(tree: Any) -> Any:
-    """A JSON value with its numbers to five digits."""
-    if isinstance(tree, dict):
-        return {name: rounded(value) for name, value in tree.items()}
-    if isinstance(tree, list):
-        return [rounded(value) for value in tree]
-    return float(f"{tree:.5g}") if isinstance(tree, float) else tree
 
 
 def indexed(folder: Path) -> Digests:
@@ -303,7 +286,9 @@ def commands(base: Path) -> dict[str, Command]:
         ),
         "evaluate": Command(
             (
-                *("evaluate", str(run / "model"), "--pairs", str(pairs)),
+                # sums of rows: dense layers round a row by the batch that it is in, and an
+                # evaluation that goes on after an interruption encodes fewer texts together
+                *("evaluate", MODEL, "--pairs", str(pairs)),
                 *("--data", str(base / "data"), "--tasks", "response,stsb"),
             ),
             "r.json",
