@@ -25,6 +25,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "/search": {"queries": ["a"], "top_k": 2},
     "/texts": {"name": "a.txt", "content": "WzMvMS8yNCwgOTo1OSBQTV0gQW5uOiBIaQ=="},
     "/explain": {"first": "a", "second": "b"},
+    "/read": {"queries": ["How old are yuo?", "b"]},
     "/unknown": {"inputs": ["a", "b"]},
     "/map": {"inputs": ["a", "b", "c"]},
     "/v1/embeddings": {"input": ["a"], "model": "tiny", "encoding_format": "float",

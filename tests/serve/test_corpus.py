@@ -51,6 +51,12 @@ def test_messages_like_one_are_the_nearest_without_it(messages, index):
     assert (answer.status_code, answer.json()["error"][:6]) == (422, "where:")
 
 
+def test_words_that_a_search_reads_as_others_are_told(messages, index):
+    queries = ["since yesteray", "since today"]
+    answer = messages.post("/read", json={"queries": queries}).json()
+    assert answer == index.read_as(queries) == [{"yesteray": "yesterday"}, {}]
+
+
 def test_a_message_comes_with_those_around_it(messages):
     answer = messages.post("/around", json={"id": ASKED, "context": 1}).json()
     assert answer["id"] == ASKED

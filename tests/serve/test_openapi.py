@@ -18,7 +18,7 @@ from serving import TEXTS, running_app
 
 ROUTES = {
     "/embed", "/similarity", "/rerank", "/tokenize", "/info", "/health", "/metrics", "/rank",
-    "/search", "/texts", "/explain", "/unknown", "/map", "/v1/embeddings", "/v1/models",
+    "/search", "/texts", "/read", "/explain", "/unknown", "/map", "/v1/embeddings", "/v1/models",
     "/v1/models/{name}", "/corpus", "/similar", "/around", "/asked",
     "/topics", "/points", "/messages", "/suggest",
 }  # fmt: skip
@@ -127,6 +127,7 @@ def test_answers_have_the_form_that_it_states(server, indexed):
         "/search": {"queries": "a"},
         "/texts": {"name": "a.txt", "content": "YQ=="},
         "/explain": {"first": "a", "second": "b"},
+        "/read": {"queries": ["a", "b"]},
         "/unknown": {"inputs": ["a", "b"]},
         "/map": {"inputs": ["a", "b"]},
         "/similar": {"id": "1"},

@@ -220,8 +220,7 @@ class Service:
                 )
             find = partial(self._texts.nearest, await self.embed(queries))
         else:
-            words = await self.read_index(lambda index: index.own_words(queries, self._features))
-            queries = [in_own_words(*one) for one in zip(queries, words, strict=True)]
+            queries, _ = await self._in_own_words(queries)
             mode = chosen.get("mode", "semantic")
             rows = None if mode == "words" else await self.embed(queries)
             find = partial(self._best, self._index, queries, rows, {**chosen, "mode": mode})
@@ -229,6 +228,23 @@ class Service:
         work = partial(self._search, find, len(queries), top_k, around)
         found: Hits = await self.batcher.call(work, len(queries))
         return found
+
+    async def read_as(self, queries: Sequence[str]) -> list[dict[str, str]]:
+        """Returns for each query the words that `search` reads as others, and those.
+
+        Raises:
+            RequestError: the index is damaged.
+        """
+        own = [dict[str, str]() for _ in queries]
+        if self._index is not None:
+            queries, own = await self._in_own_words(queries)
+        work = partial(self.encoder.read_as, list(queries))
+        read: list[dict[str, str]] = await self.batcher.call(work, len(queries))
+        return [{**model, **words} for words, model in zip(own, read, strict=True)]
+
+    async def _in_own_words(self, queries: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
+        words = await self.read_index(lambda index: index.own_words(queries, self._features))
+        return [in_own_words(*one) for one in zip(queries, words, strict=True)], words
 
     async def read_index(self, read: Callable[[TextIndex], T], texts: int = 1) -> T:
         """Returns what `read` makes of the index; it may return so many `texts`.

@@ -58,7 +58,11 @@ def pairs(out: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "engine",
-    ["local", "duckdb", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))],
+    [
+        "local",
+        "duckdb",
+        pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")]),
+    ],
 )
 def test_pairs_keep_the_turns_before_their_messages(chat, tmp_path, engine, request):
     if engine == "spark":

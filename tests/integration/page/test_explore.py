@@ -54,6 +54,13 @@ def test_messages_are_found_while_typing_and_say_who_wrote_them(page):
     expect(page.locator("#find-start")).to_be_visible()
 
 
+def test_the_page_says_what_a_misspelt_word_is_read_as(page):
+    search(page, "my pasword")
+    expect(page.locator("#find-note")).to_contain_text("Reads pasword as password")
+    search(page, "my password")
+    expect(page.locator("#find-note")).not_to_contain_text("Reads")
+
+
 def test_a_search_that_fails_leaves_no_hits_of_another(page):
     search(page, "trouble sleeping")
     page.route("**/search", lambda route: route.fulfill(status=422, json={"error": "No such."}))

@@ -151,7 +151,11 @@ async function search(signal) {
   draw(hits, like ? like.text : query);
   byId("find-note").textContent = hits.length ? `The best ${hits.length} of ${facts.texts.toLocaleString("en")}, in ${milliseconds} ms` : emptyOf(mode, conditions);
   byId("find-more").hidden = hits.length < count || count >= MOST;
-  return like ? show("unknown", "") : noteUnknown({ "the query": query }, signal);
+  if (like) return show("unknown", "");
+  const [words] = await call("read", { queries: [query] }, signal);
+  const others = Object.entries(words).map(([word, other]) => `${word} as ${other}`);
+  if (others.length) byId("find-note").textContent += `. Reads ${others.join(", ")}.`;
+  return noteUnknown({ "the query": query }, signal);
 }
 
 function emptyOf(mode, conditions) {

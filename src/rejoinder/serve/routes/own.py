@@ -81,6 +81,20 @@ async def search(request: Request, body: Search) -> Response:
     return json_response(await service.search(queries, body.top_k, chosen))
 
 
+class Queries(RequestBody):
+    """Queries, as a search takes them."""
+
+    queries: Annotated[Texts, Field(examples=[["How do I reset my pasword?"]])]
+
+
+@router.post("/read", response_model=list[dict[str, str]])
+async def read(request: Request, body: Queries) -> Response:
+    """Tell which words of a query a search reads as others, such as misspelt ones."""
+    service = service_of(request)
+    queries = service.limited("queries", body.queries)
+    return json_response(await service.read_as(queries))
+
+
 class SentFile(RequestBody):
     """A file: lines, a table, JSON lines, or an export of conversations."""
 
