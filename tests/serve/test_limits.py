@@ -192,8 +192,8 @@ def test_a_form_is_refused(server):
     assert "application/json" in answer.json()["error"]
 
 
-PATHS = ["/embed", "/similarity", "/rerank", "/tokenize", "/rank", "/search", "/texts",
-         "/read", "/explain", "/unknown", "/map", "/similar", "/around", "/v1/embeddings"]  # fmt: skip
+PATHS = ["/embed", "/similarity", "/rerank", "/tokenize", "/rank", "/search", "/texts", "/read",
+         "/explain", "/unknown", "/map", "/similar", "/around", "/v1/embeddings"]  # fmt: skip
 NAMES = ["inputs", "input", "query", "texts", "message", "responses", "queries", "first", "second",
          "source_sentence", "sentences", "top_k", "dimensions", "model", "normalize"]  # fmt: skip
 TEXT = st.text(st.characters(), max_size=20)
