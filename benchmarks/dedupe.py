@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from rejoinder import SentenceEncoder, dedupe
-from rejoinder.api.collection import open_collection
+from rejoinder.conversations.collection import open_collection
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.io.formats.compression import decompressed
 

@@ -32,11 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder import Index, SentenceEncoder, Suggestions
-from rejoinder.api.collection import open_collection
-from rejoinder.api.past_replies import CHECK, FIT, HISTORY, PastReplies, past_replies
+from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.replies import CHECK, FIT, HISTORY, PastReplies, past_replies
+from rejoinder.conversations.suggestions import FLOOR, NEIGHBOURS, SIMILARITY, Voted
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.inference.search import nearest_rows
-from rejoinder.inference.suggestions import FLOOR, NEIGHBOURS, SIMILARITY, Voted
 
 COVERAGES = (100, 50, 20, 10)
 WAYS: dict[str, dict[str, Any]] = {

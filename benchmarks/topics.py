@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.api.cluster import cluster
-from rejoinder.api.collection import Collection, open_collection
+from rejoinder.conversations.collection import Collection, open_collection
+from rejoinder.conversations.topics import cluster
 from rejoinder.io.formats.compression import decompressed
 
 Labels = NDArray[np.int64]

@@ -10,17 +10,16 @@ __version__ = VERSION
 TYPE_CHECKING = False  # type checkers know the name; importing `typing` would take 15 ms
 if TYPE_CHECKING:
     from rejoinder.api.adaptation import adapt
-    from rejoinder.api.cluster import cluster
-    from rejoinder.api.dedupe import dedupe
-    from rejoinder.api.duplicates import Duplicates
     from rejoinder.api.encoders import load_encoder
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
     from rejoinder.api.finetuning import finetune
     from rejoinder.api.scorer import fit_scorer
-    from rejoinder.api.suggest import Suggestions
-    from rejoinder.api.topics import Topics
     from rejoinder.api.training import train
+    from rejoinder.conversations.dedupe import dedupe
+    from rejoinder.conversations.duplicates import Duplicates
+    from rejoinder.conversations.suggest import Suggestions
+    from rejoinder.conversations.topics import Topic, Topics, cluster
     from rejoinder.corpus.extract import extract
     from rejoinder.errors import (
         BusyError,
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from rejoinder.inference.scoring.opened import Scorer
     from rejoinder.inference.scoring.scorer import ScoredPair
     from rejoinder.inference.search import Hit
-    from rejoinder.inference.topic import Topic
     from rejoinder.interfaces.scikit_learn import SentenceEmbedder
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Chats that do not say what a message answers: the last message by another author."""
 
-from rejoinder.api.adjacent import with_adjacent
-from rejoinder.api.collection import open_collection
+from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.replies import with_adjacent
 from rejoinder.corpus.texts import Entry
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rejoinder.api.asked import asked_again, asks
-from rejoinder.api.collection import open_collection
-from rejoinder.api.dedupe import dedupe
+from rejoinder.conversations.asked import asked_again, asks
+from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.dedupe import dedupe
 from rejoinder.corpus.texts import Entry
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import rejoinder
 from rejoinder import InputError
-from rejoinder.api.collection import open_collection
-from rejoinder.api.topics import Topics
+from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.topics import Topics
 from rejoinder.corpus.texts import Entry
 
 SUBJECTS = {

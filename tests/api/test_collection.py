@@ -5,7 +5,7 @@ import pytest
 
 from export_samples import slack, write
 from rejoinder import Index, SentenceEncoder
-from rejoinder.api.collection import open_collection
+from rejoinder.conversations.collection import open_collection
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError

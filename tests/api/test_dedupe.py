@@ -10,8 +10,8 @@ from safetensors.numpy import load_file, save_file
 
 import rejoinder
 from rejoinder import Duplicates, Index, dedupe
-from rejoinder.api.collection import open_collection
-from rejoinder.api.duplicates import FILE
+from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.duplicates import FILE
 from rejoinder.errors import InputError
 from runs import same_files
 
@@ -153,7 +153,7 @@ def test_by_default_a_rate_chooses_it():
 def test_an_index_needs_no_model(tmp_path, monkeypatch):
     Index.create(tmp_path / "index", QUESTIONS, "rejoinder-base")
     expected = dedupe(tmp_path / "index", threshold=0.85).to_dicts()
-    monkeypatch.setattr("rejoinder.api.collection.place_of_model", _gone)
+    monkeypatch.setattr("rejoinder.conversations.collection.place_of_model", _gone)
     assert [row["kept"] for row in dedupe(tmp_path / "index", threshold=0.85).to_dicts()] == [
         row["kept"] for row in expected
     ]

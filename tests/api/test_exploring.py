@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from export_samples import slack, write
-from rejoinder.api.exploring import explore
+from rejoinder.conversations.explore import explore
 from rejoinder.corpus.extract import extract
 from rejoinder.errors import InputError
 from rejoinder.index.indexing import Index

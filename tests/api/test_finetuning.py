@@ -6,9 +6,8 @@ import signal
 
 import pytest
 
-from rejoinder.api.finetuning import FineTuned, finetune
+from rejoinder.api.finetuning import FineTuned, SearchWeight, finetune
 from rejoinder.api.held_out import HeldOut
-from rejoinder.api.search_weight import SearchWeight
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs

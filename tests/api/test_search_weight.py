@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import rejoinder
-from rejoinder.api.search_weight import search_weight
+from rejoinder.api.finetuning import search_weight
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.index.indexing import Index

@@ -9,10 +9,9 @@ import pytest
 
 from export_samples import slack, write
 from rejoinder import Index, SentenceEncoder, Suggestions
-from rejoinder.api.collection import open_collection
-from rejoinder.api.kept_replies import FILE, read_kept
-from rejoinder.api.past_replies import CHECK, FIT, HISTORY, past_replies
-from rejoinder.api.suggester import Suggester
+from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.replies import CHECK, FILE, FIT, HISTORY, past_replies, read_kept
+from rejoinder.conversations.suggest import Suggester
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.corpus.texts import Entry

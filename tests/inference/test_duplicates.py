@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.inference.duplicate_thresholds import (
-    DEFAULT,
-    LEAST,
-    MOST,
+from rejoinder.conversations.duplicates import group_pairs
+from rejoinder.inference.near_pairs import (
+    DEFAULT_THRESHOLD,
+    LEAST_THRESHOLD,
+    MOST_THRESHOLD,
+    NearPairs,
     expected_at,
     threshold_of_examples,
     threshold_of_rate,
 )
-from rejoinder.inference.duplicates import group_pairs
-from rejoinder.inference.near_pairs import NearPairs
 
 
 def pairs_of(rows, scores):
@@ -117,7 +117,7 @@ def test_a_smaller_rate_gives_a_higher_threshold_within_bounds():
     rates = (0.2, 0.01, 0.001, 1e-9)
     found = [threshold_of_rate(nearest(0.05), NONE, rate).threshold for rate in rates]
     assert found == sorted(found)
-    assert (found[0], found[-1]) == (LEAST, MOST)
+    assert (found[0], found[-1]) == (LEAST_THRESHOLD, MOST_THRESHOLD)
 
 
 def test_messages_next_to_each_other_are_not_taken_for_the_same():
@@ -132,5 +132,9 @@ def test_where_most_texts_have_a_near_one_the_default_is_taken():
     crowd = np.random.default_rng(0).uniform(0.5, 1, 1_000).astype(np.float32)
     for given_nearest in (crowd, crowd[:9], NONE):
         found = threshold_of_rate(given_nearest, NONE, 0.001)
-        assert (found.threshold, found.basis, found.by_chance) == (DEFAULT, "default", None)
+        assert (found.threshold, found.basis, found.by_chance) == (
+            DEFAULT_THRESHOLD,
+            "default",
+            None,
+        )
     assert expected_at(0.8, "given", NONE, NONE).threshold == 0.8

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rejoinder.inference.marks import differing, marks_of
+from rejoinder.conversations.dedupe import differing, marks_of
 from rejoinder.inference.near_pairs import NearPairs
 
 TEXTS = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rejoinder.inference.suggestions import (
+from rejoinder.conversations.suggestions import (
     FLOOR,
     SIMILARITY,
     Replies,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rejoinder.inference.topic_words import distinctive_words, words_of
+from rejoinder.conversations.topic_words import distinctive_words, words_of
 
 BREAD, ROUTER = "The bread dough is still rising", "My router lost the network"
 

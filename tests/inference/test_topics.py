@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rejoinder.inference.topic_map import map_of
-from rejoinder.inference.topics import find_topics, typical_rows, wider_topics
+from rejoinder.conversations.clusters import find_topics, typical_rows, wider_topics
+from rejoinder.conversations.topic_words import map_of
 
 GROUPS, EACH, DIM = 12, 40, 160
 
@@ -111,7 +111,7 @@ def test_discs_do_not_overlap_and_hold_their_rows(made, found):
 
 
 def test_cells_give_the_topics_that_a_scan_gives(made, found, monkeypatch):
-    monkeypatch.setattr("rejoinder.inference.neighbours._COMPARED", 100)
+    monkeypatch.setattr("rejoinder.conversations.clusters._COMPARED", 100)
     monkeypatch.setattr("rejoinder.inference.near_pairs._CELL", 16)
     _, labels = find_topics(made[0], GROUPS, seed=3)
     assert (labels == found[1]).mean() > 0.95

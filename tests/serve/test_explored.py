@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from export_samples import slack, write
-from rejoinder.api.exploring import explore
 from rejoinder.cli.explore import read_explored
+from rejoinder.conversations.explore import explore
 from rejoinder.index.folder import TextIndex
 from rejoinder.serve.app import create_app
 from rejoinder.serve.explored import Explored

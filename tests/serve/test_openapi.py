@@ -6,11 +6,11 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
 from rejoinder import Index
+from rejoinder.conversations.asked import Asked, Reply
+from rejoinder.conversations.suggestions import Suggested, Suggestion
+from rejoinder.conversations.topics import FoundTopics, Topic
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
-from rejoinder.inference.asked import Asked, Reply
-from rejoinder.inference.suggested import Suggested, Suggestion
-from rejoinder.inference.topic import FoundTopics, Topic
 from rejoinder.serve.app import create_app
 from rejoinder.serve.explored import Explored
 from rejoinder.serve.routes import ROUTERS

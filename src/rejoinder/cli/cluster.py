@@ -30,8 +30,7 @@ from rejoinder.cli.sources import SourceArgument, open_source, working_on
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.topics import Topics
-    from rejoinder.inference.topic import Topic
+    from rejoinder.conversations.topics import Topic, Topics
 
 EXAMPLES = epilog(
     "rejoinder cluster slack_export.zip",
@@ -82,8 +81,8 @@ def cluster(
         out,
         add=add,
     )
-    from rejoinder.api.cluster import cluster as find
-    from rejoinder.api.topics import Topics
+    from rejoinder.conversations.topics import Topics
+    from rejoinder.conversations.topics import cluster as find
     from rejoinder.io.files.outputs import refuse_occupied
 
     before = Topics.load(out) if add and out is not None else None

@@ -30,7 +30,7 @@ from rejoinder.cli.sources import SourceArgument, open_source, working_on
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.duplicates import Duplicates, Group
+    from rejoinder.conversations.duplicates import Duplicates, Group
 
 EXAMPLES = epilog(
     "rejoinder dedupe questions.txt",
@@ -110,7 +110,7 @@ def dedupe(
         raise InputError("--least-score needs --scorer or --scorer-from FOLDER.")
     if floor is not None and out is None:
         raise InputError("--floor is for what --out writes, whose threshold can be changed.")
-    from rejoinder.api.duplicates import FILE
+    from rejoinder.conversations.duplicates import FILE
     from rejoinder.io.files.outputs import refuse_occupied
 
     if out is not None:
@@ -124,7 +124,7 @@ def dedupe(
         }  # fmt: skip
         found = _changed(Path(source), threshold, [name for name, value in given.items() if value])
     else:
-        from rejoinder.api.dedupe import dedupe as find
+        from rejoinder.conversations.dedupe import dedupe as find
         from rejoinder.inference.scoring.opened import Scorer
 
         opened = open_source(
@@ -147,7 +147,7 @@ def dedupe(
 
 def _changed(folder: Path, threshold: float | None, wrong: list[str]) -> "Duplicates":
     """Returns what `--out` wrote, with another threshold."""
-    from rejoinder.api.duplicates import Duplicates
+    from rejoinder.conversations.duplicates import Duplicates
 
     if wrong:
         raise InputError(

@@ -23,7 +23,7 @@ from rejoinder.cli.serve import run_server
 from rejoinder.errors import require
 
 if TYPE_CHECKING:
-    from rejoinder.api.exploring import Prepared
+    from rejoinder.conversations.explore import Prepared
     from rejoinder.serve.explored import Explored
 
 EXAMPLES = epilog(
@@ -69,9 +69,9 @@ def explore(
     )  # fmt: skip
     if finetune:
         require("train", "torch", "pydantic")
-    from rejoinder.api.exploring import Watch
-    from rejoinder.api.exploring import explore as prepare
     from rejoinder.cli.progress import Bar, encoding_bar
+    from rejoinder.conversations.explore import Watch
+    from rejoinder.conversations.explore import explore as prepare
     from rejoinder.index.folder import TextIndex
     from rejoinder.index.lists import LEAST_ROWS, PACKAGE
     from rejoinder.serve.settings import ServerSettings
@@ -107,8 +107,8 @@ def explore(
 
 def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "Explored":
     """Returns what was found in the conversations with a name."""
-    from rejoinder.api.exploring import ASKED, POINTS, TOPICS, read_facts
-    from rejoinder.api.suggester import Suggester
+    from rejoinder.conversations.explore import ASKED, POINTS, TOPICS, read_facts
+    from rejoinder.conversations.suggest import Suggester
     from rejoinder.serve.explored import Explored
 
     facts = read_facts(ready.folder)

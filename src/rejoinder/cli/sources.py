@@ -13,7 +13,7 @@ from rejoinder.cli.output import note_left_out
 from rejoinder.cli.progress import Bar, encoding_bar
 
 if TYPE_CHECKING:
-    from rejoinder.api.collection import Collection
+    from rejoinder.conversations.collection import Collection
     from rejoinder.corpus.options import ExtractProgress
 
 SourceArgument = Annotated[
@@ -42,7 +42,7 @@ def open_source(
     Raises:
         RejoinderError: an option is not valid, or the source can't be read.
     """
-    from rejoinder.api.collection import open_collection
+    from rejoinder.conversations.collection import open_collection
 
     is_input = source == "-"
     with encoding_bar() as encoding:

@@ -29,8 +29,8 @@ from rejoinder.cli.output import (
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.suggest import Suggestions
-    from rejoinder.inference.suggested import Fitted, Suggested, Suggestion
+    from rejoinder.conversations.suggest import Suggestions
+    from rejoinder.conversations.suggestions import Fitted, Suggested, Suggestion
 
 EXAMPLES = epilog(
     "rejoinder suggest 'Where is my parcel?' --from pairs/",
@@ -80,8 +80,8 @@ def suggest(
     wanted = [*map(as_text, message or []), *(read_lines(messages) if messages else [])]
     if not wanted:
         raise InputError("a message is needed, as an argument or by --messages FILE.")
-    from rejoinder.api.suggest import Suggestions
     from rejoinder.cli.progress import Bar, encoding_bar
+    from rejoinder.conversations.suggest import Suggestions
 
     with encoding_bar() as encoding, Bar("messages") as bar:
         opened = Suggestions.open(

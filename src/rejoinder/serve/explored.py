@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from rejoinder.inference.suggested import Suggested
+from rejoinder.conversations.suggestions import Suggested
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
+from rejoinder.conversations.asked import Asked
+from rejoinder.conversations.suggestions import Suggested
+from rejoinder.conversations.topics import FoundTopics
 from rejoinder.index.hits import IndexedText
-from rejoinder.inference.asked import Asked
-from rejoinder.inference.suggested import Suggested
-from rejoinder.inference.topic import FoundTopics
 from rejoinder.serve.errors import RequestError, json_response, refused
 from rejoinder.serve.explored import Explored
 from rejoinder.serve.fields import RequestBody, TeiError, Text, TopK, failures

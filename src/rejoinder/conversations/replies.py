@@ -1,27 +1,83 @@
-"""`PastReplies`: the messages of a collection whose replies are known, and which are held out."""
+"""`PastReplies`: the messages of a collection whose replies are known, and which are held out.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+What suggestions need of the messages of an index, kept in a file in its folder.
+
+The file has which message each reply answers, and how suggestions did on held-out threads. It is
+used as long as `index.json`, which has the hashes of all texts and of the model, is the same.
+
+Replies where exports do not say what a message answers: the one before it, as in extraction.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.numpy import save
 
-from rejoinder.api.collection import Collection
+from rejoinder.conversations.collection import Collection, Model, encoder_of
+from rejoinder.conversations.suggestions import Confidence, Replies, Tried, denies, without_names
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.manifest import FILE as PAIRS
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.fields import About
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.index.where import Conditions
+from rejoinder.index.whole import WholeIndex
 from rejoinder.index.words import words_of
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.suggestions import Replies, denies, without_names
-from rejoinder.io.files.hashed import blake2b_number
+from rejoinder.io.files.atomic import write_bytes
+from rejoinder.io.files.hashed import blake2b_number, sha256_of, sha256_of_file
+from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
+
+_WITHIN = 600.0
+"""Most seconds between a message and its reply, as `rejoinder extract` has it."""
+_FEW = 0.25
+"""Share of messages in threads that name what they answer, below which the others answer the one
+before: in trackers, comments name another one rarely, in forums two in five do."""
+
+
+def with_adjacent(collection: Collection) -> Collection:
+    """Returns a collection in which messages answer those before them, if few answer another.
+
+    A message answers the last one by another author in its thread or ticket. Outside threads, that
+    is the last one in its channel, at most ten minutes earlier, if no message answers another.
+    """
+    linked = collection.answered >= 0
+    threads, later, named = set[str](), 0, 0
+    for row, one in enumerate(collection.about):
+        if (thread := one.get("thread")) is not None:
+            later += thread in threads
+            named += thread in threads and bool(linked[row])
+            threads.add(thread)
+    none_answers = not linked.any()
+    if not none_answers and named >= _FEW * later:
+        return collection
+    about: list[dict[str, Any]] = [dict(one) for one in collection.about]
+    timed = [row for row, one in enumerate(about) if one.get("author") and "time" in one]
+    last: dict[tuple[str, str | None], int] = {}
+    for row in sorted(timed, key=lambda row: (about[row]["time"], row)):
+        one, thread = about[row], about[row].get("thread")
+        before = last.get((one.get("source", ""), thread))
+        is_near = before is not None and one["time"] - about[before]["time"] <= _WITHIN
+        if before is not None and not linked[row] and (thread or (is_near and none_answers)):
+            same = about[before]["author"] == one["author"]
+            answers = about[before].get("answers") if same else collection.ids[before]
+            if answers:
+                one["answers"] = answers
+        last[one.get("source", ""), thread] = row
+    return replace(collection, about=about)
+
 
 HISTORY, FIT, CHECK = range(3)
 """Parts of the past: what is always known; held out to fit confidences; to tell what they do."""
@@ -276,4 +332,83 @@ def _splits(folder: Path) -> dict[str, int]:
         thread: part
         for split, part in (("dev", FIT), ("test", CHECK))
         for thread in pairs.frame(split, ["thread_id"])["thread_id"].to_list()
+    }
+
+
+FILE = "suggest.safetensors"
+_TRIED = ("chances", "right", "same_words")
+_FORMAT_VERSION = 1
+"""Also counts changes of what suggestions are tried by."""
+
+
+class _Messages(WholeIndex):
+    """The messages of an index, and its model, which is opened when it is first used."""
+
+    def __init__(self, opened: TextIndex, encoder: Model, threads: int | None) -> None:
+        super().__init__(opened)
+        self.name = str(opened.folder)
+        """The path."""
+        self._opened, self._encoder, self._threads = opened, encoder, threads
+
+    @cached_property
+    def encoder(self) -> SentenceEncoder:
+        """The model of the embeddings.
+
+        Raises:
+            InputError: another model was given, or the index does not say where its model is.
+            ModelError: it can't be loaded.
+        """
+        return encoder_of(self._opened, self._encoder, self._threads)
+
+
+def keep(index: Path, past: PastReplies, tried: Tried | None) -> None:
+    """Writes the past of an index, unless its folder can't be written.
+
+    `tried` is None if too few messages could be held out.
+    """
+    tensors: dict[str, NDArray[Any]] = {
+        "asked": past.asked.astype(np.int32),
+        "replied": past.replied.astype(np.int32),
+        "parts": past.parts,
+    }
+    facts: dict[str, Any] = {}
+    if tried is not None:
+        tensors |= {name: getattr(tried, name) for name in _TRIED}
+        facts = {"confidence": asdict(tried.confidence), "fitted_on": tried.fitted_on}
+    facts |= _stamp(index, tensors)
+    with suppress(RejoinderError):  # otherwise it is found again the next time
+        write_bytes(index / FILE, save(tensors, {"facts": json.dumps(facts)}))
+
+
+def read_kept(
+    index: Path, encoder: Model = None, threads: int | None = None
+) -> tuple[PastReplies, Tried | None] | None:
+    """Returns what `keep` wrote; None if it did not, or if the index has changed since.
+
+    Raises:
+        InputError: the index is damaged.
+    """
+    try:
+        with safe_open(index / FILE, "np") as file:
+            facts = json.loads(file.metadata()["facts"])
+            found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if not _stamp(index, found).items() <= facts.items():
+            return None
+        asked, replied = (found[name].astype(np.int64) for name in ("asked", "replied"))
+        parts, tried = found["parts"], None
+        if "confidence" in facts:
+            confidence = Confidence(**facts["confidence"])
+            tried = Tried(confidence, facts["fitted_on"], *(found[name] for name in _TRIED))
+    except UNREADABLE:
+        return None
+    return PastReplies(_Messages(TextIndex(index), encoder, threads), asked, replied, parts), tried
+
+
+def _stamp(index: Path, tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Returns what must be the same for the file to be used."""
+    contents = [tensors[name].tobytes() for name in sorted(tensors)]
+    return {
+        "format_version": _FORMAT_VERSION,
+        "index": sha256_of_file(index / INDEX),
+        "sha256": sha256_of(*contents),
     }

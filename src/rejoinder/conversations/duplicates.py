@@ -2,6 +2,10 @@
 
 It is saved as a folder: two files of texts, and a safetensors file with the arrays, the texts as
 JSON, and how the threshold was chosen.
+
+Groups of rows around kept ones, from pairs of rows that are near each other.
+
+A group does not chain: each of its rows is near the kept one, not merely near another of the group.
 """
 
 import json
@@ -21,19 +25,27 @@ from safetensors.numpy import save
 from rejoinder.corpus.texts import KEYS
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
-from rejoinder.inference.duplicate_thresholds import Estimate, expected_at
-from rejoinder.inference.duplicates import Kept, group_pairs
-from rejoinder.inference.near_pairs import Found, NearPairs
+from rejoinder.inference.near_pairs import Estimate, Found, NearPairs, expected_at
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.formats.decoding import Record, decoded
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
 from rejoinder.io.formats.tensor_files import UNREADABLE
-from rejoinder.measures import Indices
+from rejoinder.measures import Floats, Indices
 
 FORMAT = 1
 FILE = "duplicates.safetensors"
 """What `load` reads, in the folder that `save` writes."""
 _FACTS = "duplicates"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What becomes of N rows."""
+
+    heads: Indices
+    """(N,) int64: the row that is kept for each; its own index for a kept one."""
+    scores: Array
+    """(N,) float32: the cosine with it; 1 for a kept one."""
 
 
 @dataclass(frozen=True)
@@ -346,3 +358,50 @@ def check_threshold(value: object, name: str = "threshold") -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InputError(f"{name} must be a cosine from 0 to 1; got {value!r}.")
+
+
+_OWN = 5
+"""How often a row counts in its own sum. With 1, `Yes yes yes.` was kept for 2,000 times `Yes.`"""
+
+
+def group_pairs(
+    pairs: NearPairs, threshold: float, weights: NDArray[np.integer] | None = None
+) -> Kept:
+    """Chooses the rows to keep, and for each other row the kept one that it is nearest to.
+
+    The row with the most near ones is kept first: each counts by how far its cosine is above the
+    threshold, and the row itself as five, so that what is repeated is kept rather than what
+    resembles much. A row is dropped if its cosine with a kept one is at least `threshold`, so no
+    two kept rows are that near. `weights` (N,) counts a row as several equal ones.
+    """
+    near = pairs.where(pairs.scores >= np.float32(threshold))
+    rows = np.concatenate([near.first, near.second])
+    others = np.concatenate([near.second, near.first])
+    scores = np.concatenate([near.scores, near.scores])
+    weight = np.ones(pairs.rows) if weights is None else weights.astype(np.float64)
+    above = (scores - threshold) / max(1 - threshold, 1e-6)
+    sums = _OWN * weight + np.bincount(rows, weight[others] * above, pairs.rows)
+    by_row = np.argsort(rows, kind="stable")
+    begins = np.searchsorted(rows[by_row], np.arange(pairs.rows + 1)).tolist()
+    is_head = _heads(np.unique(rows), others[by_row], begins, sums)
+    # of the heads that a row is near, the nearest, of several the one with the largest sum
+    wanted = np.flatnonzero(is_head[others] & ~is_head[rows])
+    wanted = wanted[
+        np.lexsort((others[wanted], -sums[others[wanted]], -scores[wanted], rows[wanted]))
+    ]
+    dropped, places = np.unique(rows[wanted], return_index=True)
+    heads, nearness = np.arange(pairs.rows), np.ones(pairs.rows, np.float32)
+    heads[dropped] = others[wanted[places]]
+    nearness[dropped] = scores[wanted[places]]
+    return Kept(heads, nearness)
+
+
+def _heads(
+    rows: NDArray[np.integer], others: NDArray[np.integer], begins: list[int], sums: Floats
+) -> NDArray[np.bool_]:
+    """Returns which rows are kept; those without a near one are."""
+    covered = np.zeros(len(sums), np.bool_)
+    for row in rows[np.lexsort((rows, -sums[rows]))].tolist():
+        if not covered[row]:
+            covered[others[begins[row] : begins[row + 1]]] = True
+    return ~covered

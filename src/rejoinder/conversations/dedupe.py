@@ -1,34 +1,49 @@
-"""`dedupe`: finds the texts of a collection that mean the same."""
+"""`dedupe`: finds the texts of a collection that mean the same.
 
-from collections.abc import Iterable
+What an embedding hardly tells apart: numbers, and words that the model does not know.
+
+The second stage of `dedupe`: a scorer compares the words of texts whose embeddings are near.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.api.collection import Collection, Given, Model, open_collection
-from rejoinder.api.duplicates import Duplicates, check_threshold
-from rejoinder.api.second_stage import LEAST_SCORE, SecondStage, second_stage
+from rejoinder.conversations.collection import Collection, Given, Model, open_collection
+from rejoinder.conversations.duplicates import Duplicates, check_threshold
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError, ModelError
 from rejoinder.index.where import Where
-from rejoinder.inference.duplicate_thresholds import (
-    DEFAULT,
+from rejoinder.inference.near_pairs import (
+    DEFAULT_THRESHOLD,
+    LEAST,
     Estimate,
+    NearPairs,
+    Survey,
     expected_at,
+    near_pairs,
+    survey,
     threshold_of_examples,
     threshold_of_rate,
 )
-from rejoinder.inference.marks import differing, marks_of
-from rejoinder.inference.near_pairs import LEAST, NearPairs, Survey, near_pairs, survey
 from rejoinder.inference.scoring.opened import Scorer
+from rejoinder.inference.scoring.scorer import HIGHEST
 from rejoinder.io.files.platform import default_workers
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
+SecondStage = Callable[[NearPairs, list[str]], NDArray[np.bool_]]
+"""Tells which pairs of texts mean the same, of those whose cosine is high enough."""
+LEAST_SCORE = 4.0
+"""The default of `least_score`: on the scale of STS, from 4 on only details differ."""
+_SCORED = 8_192
+"""Pairs that are scored at a time."""
 FALSE_POSITIVES = 0.001
 """Share of texts without a duplicate that may be dropped, unless the threshold is given."""
 Examples = str | Path | Iterable[tuple[str, str, bool]]
@@ -232,7 +247,7 @@ def _estimate(
     if examples is None:
         if false_positives is not None:
             return threshold_of_rate(seen.best, neighbours, false_positives)
-        return threshold_of_rate(seen.best, neighbours, FALSE_POSITIVES, DEFAULT)
+        return threshold_of_rate(seen.best, neighbours, FALSE_POSITIVES, DEFAULT_THRESHOLD)
     first, second, alike = _labelled(examples)
     vectors = [
         source.encoder.encode([core_of(text) for text in texts]) for texts in (first, second)
@@ -276,3 +291,73 @@ def _floor(seen: Survey, threshold: float) -> float:
     steps = np.arange(max(threshold - _BELOW, LEAST), threshold, 0.01).tolist()
     few = (floor for floor in steps if seen.count(floor) <= _MOST_PAIRS)
     return round(next(few, threshold), 4)
+
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_DIGIT = re.compile(r"\d")
+_SHORT = 16
+"""Words of a short text. With longer ones, fewer duplicates were found among questions of 40 words
+(CQA 2016), and hardly fewer wrong ones among those of 12 (Quora)."""
+
+
+def marks_of(
+    texts: Sequence[str], unknown: Callable[[list[str]], NDArray[np.bool_]] | None = None
+) -> list[frozenset[str]]:
+    """Returns the words of short texts that have a digit, or that are `unknown` to the model.
+
+    A text of more than 16 words has none: much else tells it apart.
+
+    >>> [sorted(marks) for marks in marks_of(["Does v2 run on Windows 10?", "Yes"])]
+    [['10', 'v2'], []]
+    """
+    words = [
+        {*found} if len(found := _WORD.findall(text.lower())) <= _SHORT else set() for text in texts
+    ]
+    marks = {word for some in words for word in some if _DIGIT.search(word)}
+    if unknown is not None:
+        others = sorted({word for some in words for word in some} - marks)
+        marks |= {word for word, is_new in zip(others, unknown(others), strict=True) if is_new}
+    return [frozenset(some & marks) for some in words]
+
+
+def differing(pairs: NearPairs, marks: Sequence[frozenset[str]]) -> NDArray[np.bool_]:
+    """Returns (P,) bool: which pairs have rows each with a mark that the other lacks.
+
+    `Error 404` and `Error 500` are two things. `Error 404` may be what somebody means by `Error`.
+    """
+    has_some = np.array([bool(some) for some in marks], np.bool_)
+    differ = has_some[pairs.first] & has_some[pairs.second]
+    for place in np.flatnonzero(differ).tolist():
+        one, other = marks[pairs.first[place]], marks[pairs.second[place]]
+        differ[place] = not (one <= other or other <= one)
+    return differ
+
+
+def second_stage(
+    scorer: Scorer | None, least_score: float | None, progress: ExtractProgress
+) -> SecondStage:
+    """Returns what tells which pairs of texts mean the same to a scorer; without one, all do.
+
+    Raises:
+        InputError: `least_score` is out of range, or there is no scorer.
+    """
+    if scorer is None:
+        if least_score is not None:
+            raise InputError("least_score is for a scorer.")
+        return lambda pairs, _: np.ones(len(pairs), np.bool_)
+    least = LEAST_SCORE if least_score is None else least_score
+    if not 0 < least <= HIGHEST:
+        raise InputError(f"least_score must be above 0 and at most {HIGHEST:g}; got {least}.")
+
+    def alike(pairs: NearPairs, texts: list[str]) -> NDArray[np.bool_]:
+        cores, found = [core_of(text) for text in texts], np.empty(len(pairs), np.bool_)
+        for low in range(0, len(pairs), _SCORED):
+            part = slice(low, low + _SCORED)
+            sides = [
+                [cores[row] for row in side[part].tolist()] for side in (pairs.first, pairs.second)
+            ]
+            found[part] = scorer.score(*sides) >= least
+            progress("scoring", min(low + _SCORED, len(pairs)), len(pairs))
+        return found
+
+    return alike

@@ -12,15 +12,12 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from rejoinder.api.adjacent import with_adjacent
-from rejoinder.api.asked import asked_again
-from rejoinder.api.cluster import cluster
-from rejoinder.api.collection import Collection, messages_of_pairs, open_collection
-from rejoinder.api.dedupe import dedupe
-from rejoinder.api.kept_replies import keep, read_kept
-from rejoinder.api.past_replies import past_replies
-from rejoinder.api.suggest import Suggestions
-from rejoinder.api.topics import Topics
+from rejoinder.conversations.asked import asked_again
+from rejoinder.conversations.collection import Collection, messages_of_pairs, open_collection
+from rejoinder.conversations.dedupe import dedupe
+from rejoinder.conversations.replies import keep, past_replies, read_kept, with_adjacent
+from rejoinder.conversations.suggest import Suggestions
+from rejoinder.conversations.topics import FoundTopics, Topics, cluster
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError, RejoinderError
@@ -28,7 +25,6 @@ from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress
-from rejoinder.inference.topic import FoundTopics
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.hashed import (
     read_sealed,

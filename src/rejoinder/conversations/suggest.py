@@ -1,21 +1,39 @@
-"""`Suggestions`: replies to a message, from past messages whose replies are known."""
+"""`Suggestions`: replies to a message, from past messages whose replies are known.
 
+`Suggester`: suggests replies from the past of an index that was prepared to be explored.
+"""
+
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.api.adjacent import with_adjacent
-from rejoinder.api.collection import Collection, Given, Model, open_collection
-from rejoinder.api.kept_replies import keep, read_kept
-from rejoinder.api.past_replies import (
+from rejoinder.conversations.collection import Collection, Given, Model, open_collection
+from rejoinder.conversations.replies import (
     CHECK,
     FIT,
     HISTORY,
     PastReplies,
+    keep,
     past_replies,
+    read_kept,
     replies_of,
+    with_adjacent,
+)
+from rejoinder.conversations.suggestions import (
+    NEIGHBOURS,
+    Suggested,
+    Suggestion,
+    Tried,
+    Voted,
+    by_response,
+    fit_confidence,
+    vote,
+    vote_for,
+    weights_of,
 )
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
@@ -24,16 +42,6 @@ from rejoinder.index.where import Conditions, Where, conditions_of
 from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import one_core_each
 from rejoinder.inference.sentence_stream import EncodingProgress
-from rejoinder.inference.suggested import Suggested, Suggestion, Tried
-from rejoinder.inference.suggestions import (
-    NEIGHBOURS,
-    Voted,
-    by_response,
-    fit_confidence,
-    vote,
-    vote_for,
-    weights_of,
-)
 from rejoinder.measures import Floats, Indices
 from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
@@ -303,3 +311,41 @@ def _no_replies(name: str, conditions: Conditions | None) -> InputError:
         if values
         else f"{name}: no message answers one by another author in this time."
     )
+
+
+_MOST = 4
+"""Authors whose replies are ready at a time."""
+
+
+class Suggester:
+    """Suggests the replies of all authors, or of one. Threads take turns."""
+
+    def __init__(self, index: Path, threads: int | None = None) -> None:
+        """Prepares for the messages of an index, which are opened when they are first used.
+
+        Args:
+            index: Folder of the index.
+            threads: Number of CPU cores; None means all that the process may use.
+        """
+        self._index, self._threads = index, threads
+        self._encoder: Model = None
+        self._lock = Lock()
+        self._ready: OrderedDict[str | None, Suggestions] = OrderedDict()
+
+    def __call__(self, message: str, top_k: int, author: str | None) -> Suggested:
+        """Returns the `top_k` best replies to a message, by an author if one is given.
+
+        Raises:
+            RejoinderError: the index is damaged, or has no such reply.
+        """
+        with self._lock:
+            if author not in self._ready:
+                where = None if author is None else {"author": author}
+                opened = Suggestions.open(
+                    self._index, self._encoder, where=where, threads=self._threads
+                )
+                self._ready[author], self._encoder = opened, opened.encoder
+            self._ready.move_to_end(author)
+            if len(self._ready) > _MOST:
+                self._ready.popitem(last=False)
+            return self._ready[author].suggest(message, top_k)

@@ -1,0 +1,1 @@
+"""What people do with conversations: ask again, suggest replies, group, find duplicates."""
