@@ -88,7 +88,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Duplicates": "api.duplicates",
+    "Duplicates": "conversations.duplicates",
     "EncodedFile": "inference.encoding",
     "Hit": "inference.search",
     "Index": "index.indexing",
@@ -97,13 +97,13 @@ _MODULES = {
     "Scorer": "inference.scoring.opened",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "inference.encoder",
-    "Topic": "inference.topic",
-    "Topics": "api.topics",
-    "Suggestions": "api.suggest",
+    "Topic": "conversations.topics",
+    "Topics": "conversations.topics",
+    "Suggestions": "conversations.suggest",
     "adapt": "api.adaptation",
-    "cluster": "api.cluster",
+    "cluster": "conversations.topics",
     "compare": "evaluation.comparison",
-    "dedupe": "api.dedupe",
+    "dedupe": "conversations.dedupe",
     "encode_file": "inference.encoding",
     "encode_files": "inference.part_encoding",
     "evaluate": "api.evaluation",
