@@ -21,7 +21,6 @@ import atheris
 
 with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.corpus.reading.json_lines import keys_of, parse_block
-    from rejoinder.corpus.reading.tables import table_rows
     from rejoinder.corpus.texts import entries_of
     from rejoinder.datasets.acquire.pickles import read_coco_pickle
     from rejoinder.datasets.sts import parse_stsb
@@ -30,6 +29,7 @@ with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
     from rejoinder.index.string_table import StringTable
     from rejoinder.io.formats.compression import decompressed
+    from rejoinder.io.formats.separated import table_rows
     from rejoinder.training.config.loading import load_config
 
 FIELDS, NEEDED = ("id", "parent_id", "link_id", "author", "subreddit", "body"), ("id", "body")

@@ -13,10 +13,10 @@ import pytest
 
 from export_samples import write
 from fuzzing.patterns import MORE, Text, Used, growth, least_seconds, used_patterns
-from rejoinder.corpus.exports import FORMATS
-from rejoinder.corpus.exports.masks import mask_pii
+from rejoinder.corpus.export_options import mask_pii
 from rejoinder.corpus.texts import entries_of
 from rejoinder.errors import RejoinderError
+from rejoinder.exports import FORMATS
 
 _SOME = 60
 """Texts for each pattern."""
@@ -32,8 +32,8 @@ def test_a_pattern_that_goes_back_and_forth_is_found():
 def test_no_pattern_goes_back_and_forth():
     places = {used.place for used in used_patterns()}
     assert len(places) > 150
-    assert places >= {"rejoinder.corpus.exports.markup._MARKS", "rejoinder.text"}
-    assert any(place.startswith("rejoinder.corpus.exports.rows:") for place in places)
+    assert places >= {"rejoinder.exports.markup._MARKS", "rejoinder.text"}
+    assert any(place.startswith("rejoinder.exports.rows:") for place in places)
     slow = [
         (used.place, text)
         for used in used_patterns()

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export_samples import slack, write
-from rejoinder.corpus.exports import FORMATS
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.texts import entries_of, looks_exported, may_be_export
 from rejoinder.errors import InputError
+from rejoinder.exports import FORMATS
 
 SAMPLES = {name: import_module(f"export_samples.{name}") for name in FORMATS}
 REAL = [(name, path) for name, sample in SAMPLES.items() for path in sample.REAL]
@@ -54,7 +54,7 @@ def test_lines_of_prose_are_not(lines):
     "text", ["How old are you?", "Note: bring a coat", "From me to you", "", "7"]
 )
 def test_texts_are_read_without_the_formats(text, tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.corpus.exports.format_of_export", None)
+    monkeypatch.setattr("rejoinder.exports.format_of_export", None)
     (tmp_path / "a.txt").write_text(f"{text}\nwhat\n")
     assert [entry[:2] for entry in entries_of(tmp_path / "a.txt")] == [(None, text), (None, "what")]
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 _EIGHT = 1709280000.0
 """Eight o'clock."""

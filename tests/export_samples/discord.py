@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 
 def _row(number: int, name: str, content: str, **others: Any) -> dict[str, Any]:

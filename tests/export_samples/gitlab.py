@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from export_samples import message
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 
 def _note(number: int, text: str, **others: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 
 def _lines(*rows: Any) -> str:

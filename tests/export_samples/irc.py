@@ -1,6 +1,6 @@
 """Logs of a channel each: one of a bouncer for two days, and those of four clients."""
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 FILES = {
     "libera/#help/2024-03-01.log": (

@@ -1,6 +1,6 @@
 """Two mails of a mail server's folders, and two that were saved as files."""
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 _QUESTION = """\
 Return-Path: <ann@example.org>

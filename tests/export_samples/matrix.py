@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 _TEN = 1709287200000
 """Ten o'clock on 1 March 2024, in milliseconds."""

@@ -1,6 +1,6 @@
 """Two months of a list as its archive gives them, and a folder of a mail program."""
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 _ARCHIVE = """\
 From ann at example.org  Mon May  1 10:00:00 2006

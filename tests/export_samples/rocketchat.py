@@ -5,7 +5,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 _TEN = 1709287200000
 """Ten o'clock on 1 March 2024, in milliseconds."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 FILES: dict[str, Any] = {
     "users.json": [

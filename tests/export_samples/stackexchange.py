@@ -1,6 +1,6 @@
 """A site with a question, answers, comments, a deleted user, and a description of a tag."""
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 _POSTS = """\
 \ufeff<?xml version="1.0" encoding="utf-8"?>

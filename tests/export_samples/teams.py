@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 _TEAM, _GENERAL, _BOARD, _CHAT = "t1", "19:a@thread.tacv2", "19:b@thread.tacv2", "19:c@unq.gbl"
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 _PEOPLE = {"Ann": "user1", "Bob": "user2", "Helper": "user30", None: "user4"}
 

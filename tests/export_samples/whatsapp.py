@@ -1,6 +1,6 @@
 """Chats as an iPhone in Germany and phones of other countries and languages write them."""
 
-from rejoinder.corpus.exports.base import Message
+from rejoinder.exports.base import Message
 
 _DELETED = [
     "Tin nhắn này đã bị xóa", "Tin nhắn này đã bị xoá",

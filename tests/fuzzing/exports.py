@@ -12,10 +12,10 @@ import msgspec
 
 from export_samples import write
 from fuzzing.datasets import damaged_files
-from rejoinder.corpus.exports import FORMATS, format_of_export
-from rejoinder.corpus.exports.convert import Comment, convert
-from rejoinder.corpus.exports.options import ExportOptions, Texts
+from rejoinder.corpus.convert import Comment, convert
+from rejoinder.corpus.export_options import ExportOptions, Texts
 from rejoinder.errors import RejoinderError
+from rejoinder.exports import FORMATS, format_of_export
 
 SAMPLES = {name: import_module(f"export_samples.{name}").FILES for name in FORMATS}
 _VALUES = [

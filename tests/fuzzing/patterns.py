@@ -32,7 +32,7 @@ _ONCE = 3
 _ENDS = ("", "\0", " \0", "\n\0")
 _CHARACTERS = "a0 \n.-A(:<>[]\"'*`_,@#&{}|/~=!?\u202e\xa0\xe9\u4e00\t\r\0"
 _CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
-_CUT = {"rejoinder.corpus.exports.languages._NOT_WORDS": 300}
+_CUT = {"rejoinder.text.languages._NOT_WORDS": 300}
 """Characters of the texts that a pattern is given."""
 _LATER = {
     "rejoinder.api.contrast_pairs", "rejoinder.evaluation.metrics", "rejoinder.models.version_1",

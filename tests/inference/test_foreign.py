@@ -58,7 +58,7 @@ def test_the_languages_are_those_of_the_model():
 
 
 def test_without_the_detector_the_language_is_not_named(encoder, monkeypatch):
-    monkeypatch.setattr("rejoinder.corpus.exports.languages.find_spec", lambda _: None)
+    monkeypatch.setattr("rejoinder.text.languages.find_spec", lambda _: None)
     with pytest.warns(ForeignTextWarning) as told:
         encoder.encode(SPANISH)
     assert "look like" not in str(told[0].message)

@@ -17,10 +17,10 @@ from rejoinder.cli.output import (
     status_line,
 )
 from rejoinder.corpus.engines import ENGINES
-from rejoinder.corpus.exports import FORMATS
 from rejoinder.corpus.options import PAIR_FIELDS
 from rejoinder.corpus.rules import PROFILES, profile
 from rejoinder.errors import InputError, require
+from rejoinder.exports import FORMATS
 
 if TYPE_CHECKING:
     from rejoinder.corpus.manifest import Carried, ExportCounts, Manifest
@@ -251,7 +251,7 @@ def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:
 
 
 def _export_rows(export: "ExportCounts") -> list[tuple[str, int, str]]:
-    from rejoinder.corpus.exports.options import REASONS
+    from rejoinder.corpus.export_options import REASONS
 
     return [
         ("messages", export.messages, FORMATS[export.format].title),

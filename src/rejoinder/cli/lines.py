@@ -80,7 +80,7 @@ def _note_table(head: bytes) -> None:
 
 
 def _is_export(file: Path) -> bool:
-    from rejoinder.corpus.exports import format_of_export  # 0.1 seconds
+    from rejoinder.exports import format_of_export  # 0.1 seconds
 
     return format_of_export(file) is not None
 

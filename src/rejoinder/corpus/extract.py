@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from rejoinder.corpus.carry import carrying, check_carry
-from rejoinder.corpus.engines import ENGINES, Extraction, Resources, refuse_addresses
-from rejoinder.corpus.exports.context import add_context
-from rejoinder.corpus.exports.convert import (
+from rejoinder.corpus.context import add_context
+from rejoinder.corpus.convert import (
     COLUMNS,
     Export,
     convert_all,
     exports_among,
     write_words,
 )
-from rejoinder.corpus.exports.options import OPTIONS, ExportOptions
+from rejoinder.corpus.engines import ENGINES, Extraction, Resources, refuse_addresses
+from rejoinder.corpus.export_options import OPTIONS, ExportOptions
 from rejoinder.corpus.manifest import Manifest
 from rejoinder.corpus.options import (
     Columns,
@@ -101,7 +101,7 @@ def extract(
         max_reply_count: largest number of pairs with the same response, case folded.
         split: shares of train, dev and test, in any unit.
         strict: whether a malformed line is an error. By default it is counted and skipped.
-        format: name of the program that wrote an export, one of `rejoinder.corpus.exports.FORMATS`.
+        format: name of the program that wrote an export, one of `rejoinder.exports.FORMATS`.
             None means that it is recognised by content. A source is then the export's file, folder,
             zip or tar archive.
         pair: for exports: `links` for the replies that the export knows, `adjacent` for the message

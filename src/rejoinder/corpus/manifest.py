@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from rejoinder.errors import InputError
+from rejoinder.exports.base import Malformed
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import read_sealed, sealed
@@ -27,15 +28,6 @@ class Shard(Record, frozen=True):
     rows: Count
     bytes: Count
     sha256: Digest
-
-
-class Malformed(Record, frozen=True):
-    """A line that is not a comment."""
-
-    file: str
-    line: int
-    """Line number, from 1."""
-    problem: str
 
 
 class Counts(Record, frozen=True):

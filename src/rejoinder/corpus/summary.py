@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rejoinder.corpus.carry import Carry
+from rejoinder.corpus.convert import Converted
 from rejoinder.corpus.engines import Outcome
-from rejoinder.corpus.exports import FORMATS
-from rejoinder.corpus.exports.convert import Converted
 from rejoinder.corpus.manifest import SPLITS, Carried, Counts, ExportCounts, Manifest, WordsFile
 from rejoinder.corpus.options import ExtractOptions
 from rejoinder.corpus.rules import DELETED
 from rejoinder.errors import InputError
+from rejoinder.exports import FORMATS
 from rejoinder.io.files.places import size_of
 from rejoinder.io.formats.line_blocks import LONGEST_LINE
 from rejoinder.version import VERSION

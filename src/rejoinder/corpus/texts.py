@@ -15,7 +15,7 @@ from rejoinder.io.formats.compression import head_of
 from rejoinder.io.formats.texts import read_texts
 
 if TYPE_CHECKING:
-    from rejoinder.corpus.exports.base import ExportFormat, Message
+    from rejoinder.exports.base import ExportFormat, Message
 
 KEYS = ("author", "time", "source", "thread", "answers", "link")
 """What can be known about a message."""
@@ -101,7 +101,7 @@ def entries_of(
         if (path / _PAIRS).is_file():
             return _replies(path)
     if columns is None and may_be_export(path):
-        from rejoinder.corpus.exports import format_of_export
+        from rejoinder.exports import format_of_export
 
         if (export := format_of_export(path, most)) is not None:
             return _messages(path, export, on_left_out, most)
@@ -141,10 +141,10 @@ def looks_exported(head: bytes) -> bool:
 def _messages(
     path: Path, export: "ExportFormat", on_left_out: Callable[[str], None], most: int | None
 ) -> Iterator[Entry]:
-    from rejoinder.corpus.exports import warn_of_others
-    from rejoinder.corpus.exports.base import Message
-    from rejoinder.corpus.exports.files import opened
-    from rejoinder.corpus.exports.options import ExportOptions, why_not
+    from rejoinder.corpus.export_options import ExportOptions, why_not
+    from rejoinder.exports import warn_of_others
+    from rejoinder.exports.base import Message
+    from rejoinder.exports.files import opened
 
     options, empty = ExportOptions(), True
     with opened(path, most) as files:

@@ -48,7 +48,7 @@ def warn_if_foreign(model: ModelContents, texts: Sequence[str]) -> None:
 
 def _about(model: ModelContents, text: str) -> str:
     """Returns a model's name and languages, the text's language, and models that know it."""
-    from rejoinder.corpus.exports.languages import language_of  # rarely needed
+    from rejoinder.text.languages import language_of  # rarely needed
 
     known, code = languages_of(model.training), language_of(text)
     said = f"{model.name}, which knows {_listed(known)}" if known else model.name

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.options import COMMENTS, FIELDS, Columns
 from rejoinder.corpus.reading.strings import (
     as_arrow,
@@ -29,6 +28,7 @@ from rejoinder.corpus.reading.strings import (
     one_array,
     take_rows,
 )
+from rejoinder.exports.base import Malformed
 from rejoinder.io.files.hashed import md5_of
 from rejoinder.kernels import kernel
 

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.reading.comments import Parsed, number_text, without_missing
 from rejoinder.corpus.reading.strings import array_of, as_table, take_rows
+from rejoinder.exports.base import Malformed
 from rejoinder.io.formats.surrogates import replace_surrogates
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK, shortened
 from rejoinder.kernels import kernel

@@ -10,17 +10,18 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.options import Columns, ExtractOptions
 from rejoinder.corpus.reading.comments import Parsed, as_comments
 from rejoinder.corpus.reading.files import format_of, separator_of
 from rejoinder.corpus.reading.json_lines import keys_of, parse_block
 from rejoinder.corpus.reading.parquet import parquet_columns, parquet_pieces
-from rejoinder.corpus.reading.tables import detect_separator, table_pieces, table_rows
+from rejoinder.corpus.reading.tables import detect_separator, table_pieces
 from rejoinder.errors import InputError
+from rejoinder.exports.base import Malformed
 from rejoinder.io.files.places import Place, for_each, size_of
 from rejoinder.io.formats.compression import Zstd, decompressed
 from rejoinder.io.formats.line_blocks import line_blocks
+from rejoinder.io.formats.separated import table_rows
 
 BLOCK_BYTES = 16 << 20
 """Bytes of JSON lines that are parsed at a time; fewer take less memory, and longer."""

@@ -20,12 +20,13 @@ from rejoinder.corpus.engines import Extraction, Resources
 from rejoinder.corpus.engines.by_query import QueryEngine
 from rejoinder.corpus.engines.spark.tasks import COMMENT_FIELDS, file_reader, shard_writer
 from rejoinder.corpus.manifest import FILE as MANIFEST
-from rejoinder.corpus.manifest import SPLITS, Malformed, Shard
+from rejoinder.corpus.manifest import SPLITS, Shard
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.reading.readers import FileReport, Report, check_files, check_keys
 from rejoinder.corpus.shards import SHARD_ROWS
 from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
+from rejoinder.exports.base import Malformed
 from rejoinder.io.files.address_folders import clear
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.places import Place, size_of

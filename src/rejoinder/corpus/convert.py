@@ -1,0 +1,429 @@
+"""An export as comments, in a temporary file of JSON lines that every engine reads.
+
+What was said before a message: the one before it in its thread, or in its channel.
+
+Threads of messages whose export names none: those of what they answer.
+
+The words that several authors used: a name or a password of one person is none of them.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from sys import intern
+from typing import NamedTuple
+
+import duckdb
+import msgspec
+import polars as pl
+
+from rejoinder.corpus.export_options import REASONS, ExportOptions, Texts, why_not
+from rejoinder.corpus.manifest import ExportCounts, WordsFile
+from rejoinder.corpus.options import FIELDS, Columns, ExtractProgress
+from rejoinder.errors import InputError
+from rejoinder.exports import FORMATS, format_of_export, warn_of_others
+from rejoinder.exports.base import ExportFormat, KeyNumbers, Malformed, Message
+from rejoinder.exports.files import opened
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.files.places import Place
+from rejoinder.text.columns import as_series, tokenize
+
+
+class Threads:
+    """Names the threads of messages. Each takes about 30 bytes, and each thread its name.
+
+    >>> threads = Threads()
+    >>> said = (("a", None), ("b", "a"), ("c", "b"), ("d", "lost"))
+    >>> [threads.name(id_, parent) for id_, parent in said]
+    ['a', 'a', 'a', 'lost']
+    """
+
+    def __init__(self) -> None:
+        self._ids = KeyNumbers()
+        self._names: list[str | None] = []
+        """None: the message's own id."""
+        self.are_apart = True
+        """Whether no message answered one of another thread."""
+
+    def name(self, id_: str, parent: str | None, given: str | None = None) -> str:
+        """Returns the thread of a message: `given`, or else that of the message that it answers.
+
+        It is the id of what it answers if that has not come, and its own if it answers nothing.
+        """
+        above = -1 if parent is None else self._ids.find(hash(parent))
+        name = parent
+        if above >= 0:
+            name = self._names[above] = self._names[above] or parent
+        if given is not None and given != name:
+            self.are_apart &= above < 0
+            name = intern(given)
+        if self._ids.add(hash(id_)) == len(self._names):
+            self._names.append(None if name == id_ else name)
+        return name or id_
+
+
+_LONGEST, _MOST = 1_000, 2_000
+"""Messages after which a channel without pauses is cut: threads are in one split, and one is in
+memory at a time. The first to begin is one that answers none, as far as there is one."""
+
+
+class Position(NamedTuple):
+    """Where a message stands in its conversation."""
+
+    before: str | None
+    """Id of the message before it; None where it begins a thread, or comes after a pause."""
+    is_answer: bool
+    """Whether the message before it is by another author."""
+    thread: str
+    """Its thread, or else the id of the first message of its channel since the last pause."""
+
+
+class Conversations:
+    """Tells where messages stand, which come in the order of time within a channel.
+
+    A message that answers an earlier conversation does not belong to the one around it, unless it
+    begins it. The last message of each thread and channel is kept, and the ids since a pause.
+
+    >>> said = [Message(id=i, author=a, time=t, source="x", text="") for i, a, t in
+    ...     [("a", "A", 0.0), ("b", "A", 5.0), ("c", "B", 9.0), ("d", "B", 999.0)]]
+    >>> seen = Conversations(within=60)
+    >>> [tuple(seen.place(one)) for one in said]
+    [(None, False, 'a'), ('a', False, 'a'), ('b', True, 'a'), (None, False, 'd')]
+    """
+
+    def __init__(self, within: float) -> None:
+        """Counts more than `within` seconds as a pause. Threads have none, and are never cut."""
+        self._within = within
+        self._last: dict[int, tuple[str, str, float | None, str, int]] = {}
+        self._said: dict[int, set[int]] = {}
+        """Hashes of the ids of each channel since its last pause, at most 2,000."""
+
+    def place(self, message: Message) -> Position:
+        """Returns where a message stands; the next one stands after it."""
+        key = hash((message.source, message.thread))  # less than a pair of strings for each thread
+        last = self._last.get(key)
+        if last is None or (message.thread is None and self._ends(last[2], last[4], message)):
+            position, count = Position(None, False, message.thread or message.id), 1
+        else:
+            position, count = Position(last[0], last[1] != message.author, last[3]), last[4] + 1
+        if message.thread is None:
+            said = self._said[key] = set() if count == 1 else self._said[key]
+            if said and message.parent is not None and hash(message.parent) not in said:
+                return position
+            said.add(hash(message.id))
+        time = None if message.thread else message.time
+        self._last[key] = (message.id, sys.intern(message.author), time, position.thread, count)
+        return position
+
+    def _ends(self, before: float | None, count: int, message: Message) -> bool:
+        if count == _MOST or (count >= _LONGEST and message.parent is None):
+            return True
+        now = message.time
+        return before is not None and now is not None and abs(now - before) > self._within
+
+
+Export = tuple[Path, ExportFormat]
+"""An export and its format."""
+COLUMNS = Columns({name: name for name in FIELDS}, given=True)
+"""The columns of the written files."""
+_SHOWN = 20
+_MIN_AUTHORS = 5
+_WORDS = "words.txt"
+
+
+class Comment(msgspec.Struct, omit_defaults=True):
+    """A row of the written files: what engines read, and where the message stands."""
+
+    id: str
+    parent: str | None
+    thread: str | None
+    author: str
+    source: str
+    created: float | None
+    text: str
+    before: str | None = None
+    """Id of the message that it answers or, if that is unknown, of the one before it."""
+    is_answer: bool = False
+    """Whether the message before it is by another author."""
+    conversation: str | None = None
+    """Its thread, or the first message since the last pause."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """An export, and the file of its messages."""
+
+    path: Path
+    """The export."""
+    bytes: int
+    file: Path
+    counts: ExportCounts
+    malformed: list[Malformed]
+    """The first malformed messages, at most 20."""
+    options: ExportOptions
+    words: list[str] | None
+    """The words that enough authors used; None where one author is enough."""
+    threads_are_apart: bool
+    """Whether no message answers one of another thread."""
+
+
+def exports_among(paths: Sequence[Place], name: str | None, *, has_columns: bool) -> list[Export]:
+    """Returns the exports among paths, each with its format; none where all are dumps.
+
+    `name` is what `--format` says. Without it, content decides, unless the columns are given.
+
+    Raises:
+        InputError: `name` is unknown or can't be, or some are exports and others are not.
+    """
+    if name is not None:
+        if has_columns:
+            raise InputError("`columns` is for tables and JSON lines, which have no `format`.")
+        return [(_on_this_machine(path, name), FORMATS[name]) for path in paths]
+    if has_columns:
+        return []
+    here = [path for path in paths if isinstance(path, Path) and path.exists()]
+    found = [(path, export) for path in here if (export := format_of_export(path))]
+    if found and len(found) < len(paths):
+        others = set(map(str, paths)) - {str(path) for path, _ in found}
+        raise InputError(
+            f"{found[0][0]} is an export of {found[0][1].title}, and {min(others)} is none; "
+            "extract them one by one."
+        )
+    return found
+
+
+def _on_this_machine(path: Place, name: str) -> Path:
+    if not isinstance(path, Path):
+        raise InputError(f"{path} is an address, which `format={name!r}` does not take; copy it.")
+    if not path.exists():
+        raise InputError(f"{path} is not a file or folder.")
+    return path
+
+
+def convert_all(
+    exports: Sequence[Export],
+    options: ExportOptions,
+    folder: Path,
+    progress: ExtractProgress,
+    *,
+    strict: bool,
+) -> list[Converted]:
+    """Writes the messages of exports to files in `folder`, see `convert`."""
+    texts = Texts(options)
+    converted: list[Converted] = []
+    before = 0
+
+    def shown(done: int) -> None:
+        progress("messages", before + done, None)
+
+    for number, (path, export) in enumerate(exports):
+        file = folder / f"export-{number}.jsonl"
+        converted.append(convert(path, export, options, texts, file, shown, strict=strict))
+        before += converted[-1].counts.messages
+    return converted
+
+
+def convert(
+    path: Path,
+    export: ExportFormat,
+    options: ExportOptions,
+    texts: Texts,
+    file: Path,
+    progress: Callable[[int], None],
+    *,
+    strict: bool = False,
+) -> Converted:
+    """Writes the messages of an export that count to a file; the others are counted by reason.
+
+    `progress` is called with the number of messages read.
+
+    Raises:
+        InputError: a file of the export can't be read, or with `strict`, a message.
+        MissingExtraError: a package that reads the format is not installed.
+    """
+    seen: Counter[str] = Counter()
+    malformed: list[Malformed] = []
+    encoder = msgspec.json.Encoder()
+    conversations: Conversations | None = Conversations(options.within)
+    threads = Threads() if _way(options, export, {"linked": 1}) == "links" else None
+    least = options.min_authors or (1 if export.is_public else _MIN_AUTHORS)
+    words = SharedWords(least, file.with_suffix(".words")) if least > 1 else None
+    with opened(path) as files, file.open("wb") as out:
+        size = files.size
+        warn_of_others(files, export)
+        for item in export.read(files):
+            if isinstance(item, Malformed):
+                if strict:
+                    raise InputError(
+                        f"{path}: {item.file} message {item.line}: {item.problem}. Without "
+                        "`strict=True` such messages are counted and skipped."
+                    )
+                seen["malformed"] += 1
+                malformed += [item][: _SHOWN - len(malformed)]
+                continue
+            seen["messages"] += 1
+            if not seen["messages"] % 1_000:
+                progress(seen["messages"])
+            if reason := why_not(item, options):
+                seen[reason] += 1
+                continue
+            if not options.context and _way(options, export, seen) == "links":
+                conversations = None  # nothing asks where messages stand
+            position = conversations.place(item) if conversations else None
+            text = texts.masked(item.text)
+            if reason := texts.why_not(text):
+                seen[reason] += 1
+                continue
+            seen["linked"] += item.parent is not None
+            if words is not None:
+                words.add(item.author, text)
+            comment = _comment(item, text, position)
+            if threads is not None:
+                comment.thread = threads.name(item.id, item.parent, item.thread)
+            out.write(encoder.encode(comment) + b"\n")
+    paired, conversations = 0, None
+    if _way(options, export, seen) == "adjacent":
+        threads = Threads() if seen["linked"] else None
+        paired = _pair_adjacent(file, threads)
+    apart, threads = threads is None or threads.are_apart, None
+    counts = ExportCounts(
+        format=export.name,
+        messages=seen["messages"],
+        malformed=seen["malformed"],
+        dropped={reason: seen[reason] for reason in REASONS},
+        linked=seen["linked"],
+        adjacent=paired,
+    )
+    shared = None if words is None else words.words()
+    return Converted(path, size, file, counts, malformed, options, shared, apart)
+
+
+def write_words(converted: Sequence[Converted], folder: Place) -> WordsFile | None:
+    """Writes the words that a model of the exports may know, if they don't allow all."""
+    lists = [one.words for one in converted if one.words is not None]
+    if not lists:
+        return None
+    words = sorted(set().union(*lists))
+    content = "".join(f"{word}\n" for word in words).encode()
+    path = folder / _WORDS
+    if isinstance(path, Path):
+        path.write_bytes(content)
+    else:
+        path.put(content)
+    return WordsFile(_WORDS, len(words), sha256_of(content))
+
+
+def _way(options: ExportOptions, export: ExportFormat, seen: Mapping[str, int]) -> str:
+    """Returns how messages are paired, by the links that were seen so far."""
+    has_links = export.knows_replies and seen["linked"]
+    return options.pair or ("links" if has_links else "adjacent")
+
+
+def _comment(message: Message, text: str, position: Position | None) -> Comment:
+    row = Comment(
+        id=message.id,
+        parent=message.parent,
+        thread=message.thread,
+        author=message.author,
+        source=message.source,
+        created=message.time,
+        text=text,
+    )
+    if position is not None:
+        row.before = message.parent or position.before
+        row.is_answer, row.conversation = position.is_answer, position.thread
+    return row
+
+
+def _pair_adjacent(file: Path, threads: Threads | None) -> int:
+    """Writes what messages answer into the file of their comments. Returns for how many.
+
+    `threads` names those of messages with links, if there are any.
+    """
+    encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
+    changed = file.with_suffix(".paired")
+    paired = 0
+    with file.open("rb") as lines, changed.open("wb") as out:
+        for line in lines:
+            comment = decoder.decode(line)
+            if comment.parent is None and comment.is_answer:
+                comment.parent = comment.before
+                paired += 1
+            if threads is None:
+                comment.thread = comment.conversation
+            else:
+                comment.thread = threads.name(comment.id, comment.before, comment.thread)
+            out.write(encoder.encode(comment) + b"\n")
+    changed.replace(file)
+    return paired
+
+
+_CHUNK = 2_000_000
+"""Characters of texts that are counted at a time, about 20,000 messages of a chat."""
+_MEMORY = "300MB"
+_QUERY = """SELECT word FROM (SELECT DISTINCT word, author FROM read_parquet('{files}'))
+    GROUP BY word HAVING count(*) >= {least}"""
+
+
+class SharedWords:
+    """Collects words with their authors: frequent ones in memory, the others on disk."""
+
+    def __init__(self, least: int, folder: Path) -> None:
+        """Collects words for `words`, which returns those of `least` authors or more.
+
+        `folder` is made, for what does not stay in memory.
+        """
+        self._least = least
+        self._folder = folder
+        self._authors: list[str] = []
+        self._texts: list[str] = []
+        self._shared = pl.DataFrame(schema={"word": pl.String})
+        self._chars = 0
+        self._files = 0
+        folder.mkdir()
+
+    def add(self, author: str, text: str) -> None:
+        """Adds the words of a text. Texts without an author count as one author's."""
+        self._authors.append(author)
+        self._texts.append(text)
+        self._chars += len(text)
+        if self._chars >= _CHUNK:
+            self._count()
+
+    def words(self) -> list[str]:
+        """Returns the words of at least so many authors, sorted."""
+        self._count()
+        found = set(self._shared.get_column("word"))
+        if self._files:
+            files = str(self._folder / "*.parquet").replace("'", "''")
+            spill = str(self._folder / "spill")
+            with duckdb.connect(
+                config={"memory_limit": _MEMORY, "temp_directory": spill}
+            ) as database:
+                rows = database.execute(_QUERY.format(files=files, least=self._least)).fetchall()
+            found.update(word for (word,) in rows)
+        return sorted(found)
+
+    def _count(self) -> None:
+        """Keeps the words that enough authors used in these texts, and writes the others."""
+        frame = pl.DataFrame(
+            {
+                "word": tokenize(as_series(self._texts)),
+                "author": pl.Series(self._authors, dtype=pl.String).hash(),
+            }
+        )
+        self._authors, self._texts, self._chars = [], [], 0
+        pairs = frame.explode("word").drop_nulls().unique()
+        pairs = pairs.join(self._shared, on="word", how="anti")
+        counts = pairs.group_by("word").agg(pl.len().alias("authors"))
+        enough = counts.filter(pl.col("authors") >= self._least).select("word")
+        self._shared = pl.concat([self._shared, enough])
+        rest = pairs.join(enough, on="word", how="anti")
+        if len(rest):
+            self._write(rest, self._folder / f"{self._files}.parquet")
+
+    def _write(self, pairs: pl.DataFrame, path: Path) -> None:
+        pairs.write_parquet(path, compression="zstd", compression_level=1)
+        self._files += 1

@@ -1,0 +1,346 @@
+"""The files of an export, which may be a file, a folder, a zip or a tar archive.
+
+The first message of each thread, by the numbers of messages: tens of millions of them.
+"""
+
+import io
+import json
+import posixpath
+import shutil
+import sys
+import tarfile
+import zipfile
+import zlib
+from array import array
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from rejoinder.errors import InputError
+from rejoinder.io.files.places import inside, scratch_folder, warn_of_links
+from rejoinder.io.files.storage import read_errors, storage_errors
+from rejoinder.io.formats.bounded import (
+    ARCHIVE_DAMAGES,
+    OPENERS,
+    Limits,
+    Meter,
+    Metered,
+    damage_errors,
+    tar_of,
+)
+from rejoinder.io.formats.compression import (
+    Frames,
+    compression,
+    compression_of,
+    decompressed,
+    head_of,
+)
+from rejoinder.io.formats.tables import BYTE_ORDER_MARK
+
+_HEAD = 1 << 16
+_LARGEST = 1 << 28
+_HEADS = 100
+"""Most heads that are kept: folders of mail have a file for each."""
+_TAR = (".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz")
+_ZIP = b"PK\x03\x04"
+_Place = Path | tuple[zipfile.ZipFile, zipfile.ZipInfo]
+
+
+class Files:
+    """Files by their names, which are the paths within the export, sorted.
+
+    A folder that holds everything else, as archives often have it, is left out of the names.
+    """
+
+    def __init__(self, path: Path, places: Mapping[str, _Place], most: int | None = None) -> None:
+        places = {name: place for name, place in places.items() if _is_shown(name)}
+        top = _common_folder(list(places))
+        self.path = path
+        self.title = top.removesuffix("/") or _title(path)
+        """Name of the folder that was left out, or else of the path, without suffixes."""
+        self._places = {name.removeprefix(top): places[name] for name in sorted(places)}
+        self._heads: dict[str, bytes] = {}
+        self._left = most
+        self.names = tuple(self._places)
+
+    def open(self, name: str) -> IO[bytes]:
+        """Opens a file, without a byte order mark; a compressed one gives its content."""
+        place = self._places[name]
+        if isinstance(place, Path):
+            raw: io.RawIOBase = _Pieces(decompressed(place))
+        else:
+            archive, member = place
+            if member.flag_bits & 1:
+                raise InputError(f"{self.path} has a password; unpack it and name the folder.")
+            raw = cast("io.RawIOBase", archive.open(member))
+        file = io.BufferedReader(raw, _HEAD)
+        suffix = None if isinstance(place, Path) else compression_of(file.peek(8)[:8])
+        if suffix is not None:
+            expanded = _expanded(file, suffix, self.where(name))
+            file = io.BufferedReader(_Pieces(expanded), _HEAD)
+        if self._left is not None:
+            file = io.BufferedReader(_Pieces(self._counted(file)), _HEAD)
+        if file.peek(len(BYTE_ORDER_MARK)).startswith(BYTE_ORDER_MARK):
+            file.read(len(BYTE_ORDER_MARK))
+        return file
+
+    def alone(self, name: str) -> "Files":
+        """Returns one of the files, as if there were no others."""
+        return Files(self.path, {name: self._places[name]}, self._left)
+
+    def _counted(self, file: IO[bytes]) -> Iterator[bytes]:
+        while piece := file.read(_HEAD):
+            self._left = (self._left or 0) - len(piece)
+            if self._left < 0:
+                raise InputError(f"{self.path} holds more bytes than may be read here.")
+            yield piece
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files together, as they are stored."""
+        return sum(
+            place.stat().st_size if isinstance(place, Path) else place[1].compress_size
+            for place in self._places.values()
+        )
+
+    def ending(self, suffix: str) -> list[str]:
+        """Returns the names with a suffix; that of a single file may have none, as from a pipe."""
+        alone = len(self.names) == 1 and "." not in self.names[0]
+        return [name for name in self.names if alone or name.lower().endswith(suffix)]
+
+    def where(self, name: str) -> str:
+        """Returns how a message calls a file."""
+        return str(self.path) if len(self.names) == 1 else f"{name} in {self.path}"
+
+    def head(self, name: str) -> bytes:
+        """Returns up to 64 KiB of a file's beginning."""
+        if name not in self._heads:
+            if len(self._heads) == _HEADS:
+                self._heads.clear()
+            with self.open(name) as file:
+                self._heads[name] = file.read(_HEAD)
+        return self._heads[name]
+
+    @property
+    def first(self) -> bytes:
+        """The head of the only file; empty where there are several."""
+        return self.head(self.names[0]) if len(self.names) == 1 else b""
+
+    def json(self, name: str) -> Any:
+        """Returns the tree of a JSON document.
+
+        Raises:
+            InputError: it is none, or larger than 256 MiB.
+        """
+        with self.open(name) as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise InputError(f"{self.where(name)} has more than 256 MiB, too many for its kind.")
+        try:
+            return json.loads(content.decode("utf-8-sig", "replace"), strict=False)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.where(name)} is not JSON ({error}).") from None
+
+
+def _expanded(file: IO[bytes], suffix: str, where: str) -> Iterator[bytes]:
+    """Yields the content of a compressed file in an archive."""
+    frames = Frames(suffix)
+    try:
+        while data := file.read(_HEAD):
+            yield from frames.decompress(data)
+    except ValueError as error:
+        raise InputError(f"{where} is damaged: {error}.") from None
+    if frames.is_open:
+        raise InputError(f"{where} is cut short: it ends within compressed data.")
+
+
+class _Pieces(io.RawIOBase):
+    """Pieces of bytes as a file to read."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            self._rest = memoryview(next((piece for piece in self._pieces if piece), b""))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+@contextmanager
+def opened(path: Path, most: int | None = None) -> Iterator[Files]:
+    """Yields the files of an export. Hidden files are left out, and those that macOS adds.
+
+    With `most`, at most so many bytes of content can be read, and tar archives, which are unpacked,
+    can't be.
+
+    Raises:
+        InputError: the path can't be read, or is a damaged archive, also where that is noticed
+            only as one of its files is read; or it holds more than `most` bytes.
+    """
+    with ExitStack() as stack:
+        with _damage(path):
+            files = _opened(path, stack, most)
+        with _damage(path):
+            yield files
+
+
+def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
+    if path.is_dir():
+        return Files(path, _in_folder(path), most)
+    if zipfile.is_zipfile(path):
+        archive = stack.enter_context(zipfile.ZipFile(path))
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        return Files(path, {one.filename: (archive, one) for one in members}, most)
+    with path.open("rb") as file:
+        if file.read(len(_ZIP)) == _ZIP:
+            raise zipfile.BadZipFile("a zip ends with the list of its files, which is missing")
+    if most is None and _is_tar(path):
+        return Files(path, _unpacked(path, stack.enter_context(scratch_folder())))
+    return Files(path, {path.name: path}, most)
+
+
+def _is_tar(path: Path) -> bool:
+    if path.name.endswith(_TAR):
+        return True
+    try:
+        tarfile.TarInfo.frombuf(head_of(path, tarfile.BLOCKSIZE), "utf-8", "replace")
+    except tarfile.HeaderError:
+        return False
+    return True
+
+
+def _unpacked(path: Path, folder: Path) -> dict[str, _Place]:
+    """Returns the files of a tar archive, each written to a numbered file in `folder`.
+
+    In a compressed archive each file would be searched from the beginning. Names and links of the
+    archive never come to the disk.
+    """
+    limits = Limits(total=shutil.disk_usage(folder).free, files=sys.maxsize)
+    meter, suffix = Meter(path, limits), compression(path)
+    places: dict[str, _Place] = {}
+    links: dict[str, str] = {}
+    copies = set()
+    with (
+        storage_errors(folder),
+        damage_errors(path, "unpacked", *ARCHIVE_DAMAGES),
+        path.open("rb") as file,
+        tar_of(
+            Metered(OPENERS[suffix](file) if suffix else file, meter, file), "surrogateescape"
+        ) as tar,
+    ):
+        for number, entry in enumerate(tar):
+            name = posixpath.normpath("/" + entry.name.lstrip("/"))[1:]
+            places.pop(name, None)
+            links.pop(name, None)
+            if entry.issym():
+                links[name] = posixpath.join(posixpath.dirname(name), entry.linkname)
+            elif entry.islnk():
+                links[name] = entry.linkname
+                copies.add(name)
+            elif content := tar.extractfile(entry) if entry.isfile() else None:
+                meter.announce(entry.size)
+                if entry.issparse():  # its holes are not in the stream
+                    meter.add(entry.size)
+                places[name] = place = folder / str(number)
+                with place.open("wb") as out:
+                    shutil.copyfileobj(content, out)
+    _follow(path, {name: posixpath.normpath(link) for name, link in links.items()}, places)
+    if missing := copies & links.keys() - places.keys():
+        raise InputError(f"{path} is damaged: it lacks what {min(missing)} in it is a copy of.")
+    return places
+
+
+def _follow(path: Path, links: dict[str, str], places: dict[str, _Place]) -> None:
+    """Adds the places of links in an archive; those that lead out of it are warned of."""
+    left_out = []
+    for name in links:
+        target, passed = links[name], {name}
+        while target in links and target not in passed:
+            passed.add(target)
+            target = links[target]
+        links |= dict.fromkeys(passed, target)  # long chains are followed once
+        if target in places:
+            places[name] = places[target]
+        elif target.split("/")[0] in ("", "..") and _is_shown(name):
+            left_out.append(name)
+    warn_of_links(path, left_out)
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Turns what the standard library raises for damaged archives into an `InputError`."""
+    with read_errors(path):
+        try:
+            yield
+        except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise InputError(f"{path} is an archive that is damaged: {error}.") from None
+
+
+def _in_folder(folder: Path) -> dict[str, _Place]:
+    shown = (one for one in folder.rglob("*") if _is_shown(one.relative_to(folder).as_posix()))
+    paths = inside(shown, folder)
+    return {path.relative_to(folder).as_posix(): path for path in paths if path.is_file()}
+
+
+def _title(path: Path) -> str:
+    if path.is_dir():
+        return path.name
+    suffix = next((one for one in _TAR if path.name.endswith(one)), path.suffix)
+    return path.name.removesuffix(suffix)
+
+
+def _is_shown(name: str) -> bool:
+    *folders, file = name.split("/")
+    if folders[-1:] in (["cur"], ["new"]):  # a Maildir's folders are hidden
+        folders = folders[:-2]
+    return not any(part.startswith(".") or part == "__MACOSX" for part in [*folders, file])
+
+
+def _common_folder(names: list[str]) -> str:
+    """Returns the folder of all names, with its slash; empty if there is none.
+
+    >>> _common_folder(["team/users.json", "team/general/2024-01-01.json"])
+    'team/'
+    """
+    folders = {name.partition("/")[0] for name in names}
+    if len(folders) != 1 or not all("/" in name for name in names):
+        return ""
+    return f"{folders.pop()}/"
+
+
+_PAGE = 1 << 12
+_LARGEST_LIST = 1 << 31
+
+
+class Roots:
+    """Numbers of threads by numbers of messages, in four bytes each.
+
+    >>> roots = Roots()
+    >>> roots.add(8, to=7)
+    >>> roots.add(9, to=8)
+    >>> roots.of(9), roots.of(5)
+    (7, 5)
+    """
+
+    def __init__(self) -> None:
+        self._pages: dict[int, array[int]] = {}
+
+    def add(self, number: int, to: int) -> None:
+        """Adds a message that answers another."""
+        root = self.of(to)
+        if 0 <= number < _LARGEST_LIST and 0 < root < _LARGEST_LIST:
+            page = self._pages.setdefault(number // _PAGE, array("i", bytes(4 * _PAGE)))
+            page[number % _PAGE] = root
+
+    def of(self, number: int) -> int:
+        """Returns the root of a message, as far as it is known: itself, if nothing is."""
+        page = self._pages.get(number // _PAGE)
+        return (page[number % _PAGE] if page else 0) or number

@@ -1,0 +1,371 @@
+"""Jira: issues and comments, as pages of its interface or as its exports of XML and CSV.
+
+Text of Atlassian's programs: trees of its document format, and the wiki markup before them.
+
+Jira's export as CSV: a row for each issue, with a column for each of its comments.
+
+A comment is one cell: time, author and text, separated by semicolons. It does not say whether it is
+restricted, and times are those of the person who exported it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from rejoinder.exports.base import ExportFormat, Item, Message
+from rejoinder.exports.csv_rows import Row, table_rows_of, tables
+from rejoinder.exports.files import Files
+from rejoinder.exports.markup import plain_text
+from rejoinder.exports.rows import (
+    AIRBYTE,
+    FAULTS,
+    Shape,
+    documents,
+    first_shapes,
+    id_of,
+    list_of,
+    no_message,
+    path_of,
+    rows,
+    seconds,
+    shape,
+    xml_files,
+    xml_items,
+)
+
+_ISSUES = ("", "item", "issues.item", AIRBYTE)
+_COMMENTS = ("", "item", "comments.item", "values.item", AIRBYTE)
+_COMMENT = (
+    {"id", "self", "body", "updateAuthor"},
+    {"id", "self", "body", "jsdPublic"},
+    {"id", "body", "author", "created", "updated", "jsdPublic"},
+    {"id", "body", "author", "created", "updated", "issueId"},
+)
+_XML = b"<rss"
+_OF_ISSUE = re.compile(r"/issue/([^/]+)/comment/")
+
+
+def _recognises(files: Files) -> bool:
+    return (
+        bool(_exports(files))
+        or any(_paths(keys) != (None, None) for keys in first_shapes(files, "issue"))
+        or bool(issue_tables(files))
+    )
+
+
+def _exports(files: Files) -> list[str]:
+    names = xml_files(files, _XML)
+    return [name for name in names if re.search(rb"<build-info>|<key id=", files.head(name))]
+
+
+def _paths(keys: Shape) -> tuple[str | None, str | None]:
+    """Returns where the issues of a file are, and the comments that are in no issue."""
+    for path in _ISSUES:
+        inner = keys.get(f"{path}.fields".lstrip("."), set())
+        if {"key", "fields"} <= keys.get(path, set()) and inner & {"summary", "comment"}:
+            return path, None
+    return None, path_of(keys, _COMMENTS, *_COMMENT)
+
+
+def _read(files: Files) -> Iterator[Item]:
+    paths = {name: _paths(shape(files, name)) for name in documents(files)}
+    projects: dict[str, str] = {}
+    for name, (issues, _) in paths.items():
+        for number, row in rows(files, name, issues) if issues is not None else ():
+            yield from _issue(name, number, row, projects)
+    for name, (_, comments) in paths.items():
+        for number, row in rows(files, name, comments) if comments is not None else ():
+            yield _comment(name, number, row, None, projects)
+    for name in _exports(files):
+        for number, item in xml_items(files, name, "item"):
+            yield from _issue(name, number, _as_json(item), projects)
+    for name, number, row in issues_of_tables(files):
+        yield from _issue(name, number, row, projects)
+
+
+def _as_json(item: Element) -> dict[str, Any]:
+    """Returns an issue of the XML export as the interface has it."""
+    key, project, reporter = item.find("key"), item.find("project"), item.find("reporter")
+    names = {
+        person.get("username") or person.get("accountid"): person.text
+        for person in item
+        if person.tag in ("reporter", "assignee")
+    }
+    comments = [
+        {
+            "id": comment.get("id"),
+            "author": {"name": names.get(comment.get("author")) or comment.get("author")},
+            "created": _when(comment.get("created")),
+            "body": "",
+            "renderedBody": comment.text,
+            "visibility": comment.get("grouplevel") or comment.get("rolelevel") or None,
+        }
+        for comment in item.iterfind("comments/comment")
+    ]
+    return {
+        "id": None if key is None else key.get("id"),
+        "key": item.findtext("key"),
+        "renderedFields": {"description": item.findtext("description")},
+        "fields": {
+            "summary": item.findtext("summary") or item.findtext("title"),
+            "reporter": None if reporter is None else {"name": reporter.text},
+            "created": _when(item.findtext("created")),
+            "project": {} if project is None else {"key": project.get("key")},
+            "comment": comments,
+            "security": item.findtext("security"),
+        },
+    }
+
+
+def _when(text: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _issue(name: str, number: int, row: Any, projects: dict[str, str]) -> Iterator[Item]:
+    try:
+        issue, fields = id_of(row), row["fields"]
+        rendered = row.get("renderedFields") or {}
+        project = fields.get("project") or {}
+        source = str(project.get("key") or str(row["key"]).rpartition("-")[0])
+        projects[issue] = source
+        text = atlassian_text(fields.get("description"), rendered.get("description"))
+        comments = fields.get("comment") or {}
+        comments = list_of(comments.get("comments") if isinstance(comments, dict) else comments)
+        author = fields.get("reporter") or fields.get("creator")
+        yield Message(
+            id=issue,
+            thread=issue,
+            author=_name_of(author),
+            time=seconds(fields.get("created")),
+            text="\n".join(filter(None, (str(fields.get("summary") or "").strip(), text))),
+            source=source,
+            is_bot=_is_bot(author),
+            is_private=fields.get("security") is not None,
+        )
+    except FAULTS as error:
+        yield no_message(name, number, "Jira", error)
+        return
+    for comment in comments:
+        yield _comment(name, number, comment, issue, projects)
+
+
+def _comment(
+    name: str, number: int, row: Any, issue: str | None, projects: Mapping[str, str]
+) -> Item:
+    try:
+        of_issue = _OF_ISSUE.search(row.get("self") or "")
+        issue = issue or (of_issue[1] if of_issue else id_of(row, "issueId"))
+        author = row.get("author")
+        return Message(
+            id=f"{issue}/{id_of(row)}",
+            thread=issue,
+            author=_name_of(author),
+            time=seconds(row.get("created")),
+            text=atlassian_text(row["body"], row.get("renderedBody")),
+            source=projects.get(issue, "jira"),
+            is_bot=_is_bot(author),
+            is_private=row.get("jsdPublic") is False or row.get("visibility") is not None,
+            edited=row.get("updated") not in (None, row.get("created")),
+        )
+    except FAULTS as error:
+        return no_message(name, number, "Jira", error)
+
+
+def _name_of(author: Any) -> str:
+    author = author or {}
+    keys = ("displayName", "name", "key", "accountId")
+    return next((str(author[key]) for key in keys if author.get(key)), "")
+
+
+def _is_bot(author: Any) -> bool:
+    return (author or {}).get("accountType") == "app"
+
+
+JIRA = ExportFormat(
+    "jira",
+    "Jira (issues and comments: XML, CSV, JSON of its interface)",
+    "https://developer.atlassian.com/cloud/jira/platform/rest/v2/api-group-issue-comments/",
+    _recognises,
+    _read,
+)
+
+
+_DEEPEST = 100
+_BLOCKS = {
+    "paragraph", "heading", "listItem", "codeBlock", "rule", "tableRow", "taskItem",
+    "decisionItem", "panel", "expand", "nestedExpand", "blockCard", "mediaSingle",
+}  # fmt: skip
+_NAMED = {"mention": "text", "emoji": "text", "status": "text", "inlineCard": "url"}
+"""The attribute that has the text of a node, where it has no content."""
+_WITH_CONTENT = re.compile(r"\{(code|noformat)(?::[^{}]*)?\}")
+_MARKS = [
+    (re.compile(r"\{quote\}.*?(?:\{quote\}|\Z)", re.DOTALL), ""),
+    (re.compile(r"^bq\. .*$", re.MULTILINE), ""),
+    (re.compile(r"\[~(?:accountid:)?([^\[\]\n]+)\]"), r"@\1"),
+    (re.compile(r"\[([^\[\]|\n]+)\|[^\[\]\n]+\]"), r"\1"),
+    (re.compile(r"\[((?:https?|mailto):[^\[\]\n]+)\]"), r"\1"),
+    (re.compile(r"(?<!\S)![^!\n|]+\.\w{2,5}(?:\|[^!\n]*)?!"), ""),
+    (re.compile(r"\{(?:color|panel|anchor|section|column)(?::[^{}\n]*)?\}"), ""),
+    (re.compile(r"^h[1-6]\. ", re.MULTILINE), ""),
+    (re.compile(r"^[*#-]+ (?=\S)", re.MULTILINE), ""),
+    (re.compile(r"^\|{1,2}|\|{1,2}[ \t\r]*$", re.MULTILINE), ""),
+    (re.compile(r"(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![\w*])"), r"\1"),
+    (re.compile(r"(?<![\w_])_(?=\S)([^_\n]+?)(?<=\S)_(?![\w_])"), r"\1"),
+    (re.compile(r"\{\{((?:[^{}\n]|\{(?!\{))+)\}\}"), r"\1"),
+]
+"""Marks of the wiki, and what stays of them."""
+
+
+def document_text(tree: Any) -> str:
+    r"""Returns the text of a tree of Atlassian's document format, without quotes.
+
+    >>> words = [{"type": "text", "text": "Hi "}, {"type": "mention", "attrs": {"text": "@Ann"}}]
+    >>> document_text({"type": "doc", "content": [{"type": "paragraph", "content": words}]})
+    'Hi @Ann'
+    """
+    return _tidy("".join(_pieces(tree, 0)))
+
+
+def _pieces(node: Any, depth: int) -> Iterator[str]:
+    if not isinstance(node, dict) or depth > _DEEPEST:
+        return
+    kind, attributes = node.get("type"), node.get("attrs")
+    if kind == "text":
+        yield str(node.get("text") or "")
+    elif kind == "hardBreak":
+        yield "\n"
+    elif kind in _NAMED and isinstance(attributes, dict):
+        yield str(attributes.get(_NAMED[kind]) or attributes.get("shortName") or "")
+    elif kind != "blockquote":
+        content = node.get("content")
+        for child in content if isinstance(content, list) else ():
+            yield from _pieces(child, depth + 1)
+            if kind == "tableRow":
+                yield " "
+        if kind in _BLOCKS:
+            yield "\n"
+
+
+def wiki_text(text: str) -> str:
+    r"""Returns the text of wiki markup without its marks and quotes.
+
+    >>> wiki_text("{quote}So?{quote}\nh1. Yes\n* see [the *page*|https://example.org], [~ann]")
+    'Yes\nsee the page, @ann'
+    """
+    text, kept = _without_content(text.replace("\0", "").replace("\r\n", "\n"))
+    for mark, stays in _MARKS:
+        text = mark.sub(stays, text)
+    return _tidy(re.sub("\0(\\d+)\0", lambda match: kept[int(match[1])], text))
+
+
+def _without_content(text: str) -> tuple[str, list[str]]:
+    """Returns a text with numbers between NULs for what is kept as it is, and that."""
+    pieces, kept, end = list[str](), list[str](), 0
+    last = {mark: text.rfind(mark) for mark in ("{code}", "{noformat}")}
+    for begin in _WITH_CONTENT.finditer(text):
+        mark = f"{{{begin[1]}}}"
+        if begin.start() >= end and begin.end() <= last[mark]:
+            pieces += text[end : begin.start()], f"\0{len(kept)}\0"
+            end = text.index(mark, begin.end())
+            kept.append(text[begin.end() : end])
+            end += len(mark)
+    return "".join([*pieces, text[end:]]), kept
+
+
+def atlassian_text(body: Any, html: Any = None) -> str:
+    """Returns the text of a body: a tree, or else as it was rendered, or else wiki markup."""
+    if isinstance(body, dict):
+        return document_text(body)
+    if html:
+        return plain_text(html, without="blockquote, .preformattedHeader, .codeHeader")
+    return wiki_text(body or "")
+
+
+def _tidy(text: str) -> str:
+    lines = (re.sub(r"[ \t\xa0]+", " ", line).strip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+_COLUMNS = {"Issue key", "Summary"}
+_PEOPLE = ("Reporter", "Assignee", "Creator", "Watchers")
+_TABLE_COMMENT = re.compile(r"\s*(\d[^;\n]{5,30});([^;\n]*);(.*)", re.DOTALL)
+_TIMES = ("%d/%b/%y %I:%M %p", "%d/%b/%y %H:%M", "%m/%d/%Y %H:%M", "%m/%d/%Y %I:%M %p")
+
+
+def issue_tables(files: Files) -> list[str]:
+    """Returns the names of such tables."""
+    return tables(files, _COLUMNS)
+
+
+def issues_of_tables(files: Files) -> Iterator[tuple[str, int, Any]]:
+    """Yields issues as the interface has them, with the names of their tables and their lines."""
+    names: dict[str, str] = {}
+    for table in issue_tables(files):
+        for _, row in table_rows_of(files, table):
+            names.update(_people(row))
+    for table in issue_tables(files):
+        for number, row in table_rows_of(files, table):
+            yield table, number, _table_issue(row, names)
+
+
+def _people(row: Row) -> Iterator[tuple[str, str]]:
+    """Yields the ids of accounts with their names; comments have ids alone."""
+    for column in _PEOPLE:
+        people, ids = row.get(column, ()), row.get(f"{column} Id", ())
+        if len(people) == len(ids):
+            yield from ((id_, name) for id_, name in zip(ids, people, strict=True) if id_ and name)
+
+
+def _table_issue(row: Row, names: dict[str, str]) -> dict[str, Any]:
+    def first(column: str) -> str | None:
+        return next(filter(None, row.get(column, ())), None)
+
+    author = first("Reporter") or first("Creator")
+    cells = [cell for cell in row.get("Comment", ()) if cell.strip()]
+    return {
+        "id": first("Issue id") or first("Issue key"),
+        "key": first("Issue key"),
+        "fields": {
+            "summary": first("Summary"),
+            "description": first("Description"),
+            "reporter": {"name": author} if author else None,
+            "created": _table_time(first("Created")),
+            "project": {"key": first("Project key")},
+            "security": first("Security Level"),
+            "comment": [_table_comment(place, cell, names) for place, cell in enumerate(cells, 1)],
+        },
+    }
+
+
+def _table_comment(place: int, cell: str, names: dict[str, str]) -> dict[str, Any]:
+    parts = _TABLE_COMMENT.fullmatch(cell)
+    time, author, body = parts.groups() if parts else (None, "", cell)
+    return {
+        "id": f"comment-{place}",
+        "author": {"name": names.get(author, author)},
+        "created": _table_time(time),
+        "body": body,
+    }
+
+
+def _table_time(text: str | None) -> float | None:
+    """Returns a time in the usual forms; None for others, such as months in other languages.
+
+    >>> _table_time("01/Mar/24 8:00 AM"), _table_time("01/Mär/24 8:00 AM")
+    (1709280000.0, None)
+    """
+    for form in _TIMES:
+        try:
+            return seconds(datetime.strptime((text or "").strip(), form).isoformat())
+        except ValueError:
+            continue
+    try:
+        return seconds(text)
+    except (ValueError, OverflowError):
+        return None

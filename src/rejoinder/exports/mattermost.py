@@ -1,0 +1,152 @@
+"""Mattermost: the bulk export with an object on each line, or pages of posts from its API."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from rejoinder.exports.base import ExportFormat, Item, Message, by_time
+from rejoinder.exports.files import Files
+from rejoinder.exports.markup import markdown_text
+from rejoinder.exports.rows import FAULTS, documents, json_members, no_message
+
+_LINE = re.compile(
+    rb'\s*\{\s*"type":\s*"(version|team|channel|user|bot|post|direct_channel|direct_post)",'
+    rb'\s*"\1":'
+)
+_PAGE = re.compile(rb'\s*\{\s*"(?:order|posts)":')
+_NEWS = re.compile(
+    r"@?\S+ (?:(?:joined|left) the (?:channel|team)|(?:was )?(?:added to|removed from) the "
+    r"(?:channel|team)(?: by \S+)?)\."
+)
+"""Matches what Mattermost says about channels, as exports without the type of posts have it."""
+_LOOKED_AT = 20
+
+
+def _recognises(files: Files) -> bool:
+    names = sorted(documents(files), key=lambda name: ".jsonl" not in name.lower())
+    heads = (files.head(name) for name in names[:_LOOKED_AT])
+    return any(_LINE.match(head) or _is_page(head) for head in heads)
+
+
+def _bulk(files: Files) -> list[str]:
+    return [name for name in documents(files) if _LINE.match(files.head(name))]
+
+
+def _pages(files: Files) -> list[str]:
+    heads = ((name, files.head(name)) for name in documents(files))
+    return [name for name, head in heads if _is_page(head)]
+
+
+def _is_page(head: bytes) -> bool:
+    return bool(_PAGE.match(head)) and b'"channel_id":' in head
+
+
+def _read(files: Files) -> Iterator[Item]:
+    yield from by_time(_messages(files))
+
+
+def _messages(files: Files) -> Iterator[Item]:
+    for name in _bulk(files):
+        yield from _Bulk(name).read(files)
+    for name in _pages(files):
+        yield from _page(files, name)
+
+
+class _Bulk:
+    """A bulk export, with what lines before those of posts say."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._teams: set[str] = set()
+        self._private: set[tuple[str, str]] = set()
+        self._bots: set[str] = set()
+
+    def read(self, files: Files) -> Iterator[Item]:
+        """Yields the posts, each with its replies."""
+        decoder = msgspec.json.Decoder()
+        with files.open(self._name) as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    if line.strip():
+                        row = decoder.decode(line.removeprefix(b"\xef\xbb\xbf"))
+                        yield from self._line(row[row["type"]], row["type"], number)
+                except (*FAULTS, RecursionError) as error:
+                    yield no_message(self._name, number, "Mattermost", error)
+
+    def _line(self, row: Any, kind: str, number: int) -> list[Message]:
+        if kind == "team":
+            self._teams.add(row["name"])
+        elif kind == "channel" and row.get("type") == "P":
+            self._private.add((row["team"], row["name"]))
+        elif kind == "bot":
+            self._bots.add(row["username"])
+        elif kind in ("post", "direct_post"):
+            return list(self._posts(row, number))
+        return []
+
+    def _posts(self, row: Mapping[str, Any], number: int) -> Iterator[Message]:
+        channel = (row.get("team") or "", row.get("channel") or "")
+        members = row.get("channel_members")
+        if members:
+            source = ", ".join(sorted(members))
+        else:
+            source = "/".join(channel) if len(self._teams) > 1 else channel[1]
+        is_private = bool(members) or channel in self._private
+        first, replies = f"{self._name}:{number}", row.get("replies") or []
+        for place, post in enumerate([row, *replies]):
+            user = post.get("user") or ""
+            yield Message(
+                id=f"{first}.{place}" if place else first,
+                parent=first if place else None,
+                thread=first if replies else None,
+                author=user,
+                source=source,
+                is_bot=user in self._bots or _by_program(post),
+                is_private=is_private,
+                **_said(post),
+            )
+
+
+def _page(files: Files, name: str) -> Iterator[Item]:
+    with files.open(name) as file:
+        for number, (id_, post) in enumerate(json_members(file, "posts", files.where(name)), 1):
+            try:
+                yield Message(
+                    id=id_,
+                    parent=post.get("root_id") or None,
+                    thread=post.get("root_id") or None,
+                    author=post.get("user_id") or "",
+                    source=post["channel_id"],
+                    is_bot=_by_program(post),
+                    **_said(post),
+                )
+            except FAULTS as error:
+                yield no_message(name, number, "Mattermost", error)
+
+
+def _said(post: Mapping[str, Any]) -> dict[str, Any]:
+    text, kind, time = post["message"] or "", post.get("type"), post.get("create_at")
+    is_system = kind.startswith("system_") if kind else bool(_NEWS.fullmatch(text))
+    return {
+        "time": None if time is None else time / 1000,
+        "text": "" if post.get("delete_at") else markdown_text(text),
+        "is_system": is_system,
+        "edited": bool(post.get("edit_at")),
+    }
+
+
+def _by_program(post: Mapping[str, Any]) -> bool:
+    props = post.get("props") or {}
+    named = any(props.get(key) in ("true", True) for key in ("from_bot", "from_webhook"))
+    return named or str(post.get("type") or "").startswith("custom_")
+
+
+MATTERMOST = ExportFormat(
+    "mattermost",
+    "Mattermost (bulk export, or posts from its API)",
+    "https://docs.mattermost.com/administration-guide/manage/bulk-export-tool.html",
+    _recognises,
+    _read,
+)

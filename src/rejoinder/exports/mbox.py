@@ -1,0 +1,89 @@
+"""mbox: a file of mails, as Thunderbird, Google and the archives of lists keep them."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from itertools import chain, pairwise
+from typing import IO
+
+from rejoinder.exports.base import ExportFormat, Item, by_time
+from rejoinder.exports.files import Files
+from rejoinder.exports.mail import HEADER, LARGEST, Mails
+
+_BEGINS = re.compile(rb"(?:\A|\n)From [^\n]*\n>?[!-9;-~]+:[ \t\r\n]")
+_DATE = re.compile(rb"\w{3},? {1,3}(?:\w{3} {1,3}\d\d?|\d\d? {1,3}\w{3}) .{0,40}\d\d:\d\d.*")
+_ESCAPED = re.compile(rb">+From ")
+_MONTH = re.compile(r"\d{4}-?(?:[A-Z][a-z]+|\d\d|q[1-4])?")
+"""Matches the names of files that archives write for a month, a quarter or a year."""
+_LINE = 1 << 16
+_TRIED = 20
+
+
+def _recognises(files: Files) -> bool:
+    return any(_BEGINS.match(files.head(name).lstrip()) for name in files.names[:_TRIED])
+
+
+def _read(files: Files) -> Iterator[Item]:
+    yield from by_time(_items(files))
+
+
+def _items(files: Files) -> Iterator[Item]:
+    mails = Mails()
+    for name in files.names:
+        if not _BEGINS.search(files.head(name)):
+            continue
+        with files.open(name) as file:
+            for number, (time, content) in enumerate(_contents(file), 1):
+                yield from mails.items(content, _source(files, name), name, number, time)
+
+
+def _source(files: Files, name: str) -> str:
+    folder, _, file = name.rpartition("/")
+    stem = file.partition(".")[0] or file
+    if not _MONTH.fullmatch(stem) and stem != "mbox":
+        return stem
+    return (folder.rpartition("/")[2] or files.title).removesuffix(".mbox")
+
+
+def _contents(file: IO[bytes]) -> Iterator[tuple[float | None, bytes]]:
+    """Yields when a mail arrived, and the mail, without what is above the limit of its size."""
+    beginning = b""
+    lines: list[bytes] = []
+    size, before = 0, b"\n"
+    for line, following in pairwise(chain(iter(lambda: file.readline(_LINE), b""), [b""])):
+        if _is_beginning(before, line, following):
+            if beginning:
+                yield _time(beginning), b"".join(lines)
+            beginning, lines, size = line, [], 0
+        elif beginning and size < LARGEST:
+            size += len(line)
+            lines.append(line[1:] if _ESCAPED.match(line) else line)
+        before = line
+    if beginning:
+        yield _time(beginning), b"".join(lines)
+
+
+def _is_beginning(before: bytes, line: bytes, following: bytes) -> bool:
+    """Whether a line is above a mail: texts have lines that begin with From, too."""
+    if not line.startswith(b"From ") or not HEADER.match(following.removeprefix(b">")):
+        return False
+    return not before.strip() or (before.endswith(b"\n") and bool(_DATE.search(line)))
+
+
+def _time(line: bytes) -> float | None:
+    found = _DATE.search(line)
+    try:
+        time = parsedate_to_datetime(found[0].decode("ascii", "replace")) if found else None
+        return time.replace(tzinfo=time.tzinfo or UTC).timestamp() if time else None
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+MBOX = ExportFormat(
+    "mbox",
+    "mbox (mail)",
+    "https://www.rfc-editor.org/rfc/rfc4155",
+    _recognises,
+    _read,
+)

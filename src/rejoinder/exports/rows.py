@@ -1,0 +1,318 @@
+"""Rows of JSON files as interfaces of tickets give them: a page, an array, an object, or lines.
+
+JSON documents that are larger than memory, an element of an array at a time.
+
+`ijson` reads them: own code would mean a whole parser.
+
+XML documents that are larger than memory, an element at a time.
+"""
+
+import io
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import IO, Any
+from xml.etree import ElementTree
+
+from rejoinder.errors import InputError, require
+from rejoinder.exports.base import Malformed
+from rejoinder.exports.files import Files
+
+FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What a row raises that has other types than its format says."""
+AIRBYTE = "_airbyte_data"
+"""Path to a row in the files that Airbyte writes, whatever it copies."""
+_JSON = (".json", ".jsonl", ".ndjson")
+_LOOKED_AT = 20
+_LONGEST = 1 << 28
+_LONE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F]..)|\\."
+)
+"""Matches an escaped pair of surrogates, half of one (in its group), or another escape."""
+
+Shape = Mapping[str, set[str]]
+"""Keys of the objects in a document, by the path to them, as `json_values` takes it."""
+
+
+def documents(files: Files) -> list[str]:
+    """Returns the names of the JSON files; of a single file whatever its name is."""
+    if len(files.names) == 1:
+        return list(files.names)
+    return [name for name in files.names if name.lower().removesuffix(".gz").endswith(_JSON)]
+
+
+def shape(files: Files, name: str) -> Shape:
+    """Returns the keys of objects in the first 64 KiB of a file; empty unless it is JSON."""
+    return _shape(files.head(name))
+
+
+@lru_cache(maxsize=64)
+def _shape(head: bytes) -> Shape:
+    if head.lstrip()[:1] not in (b"{", b"["):
+        return {}
+    keys: dict[str, set[str]] = {}
+    if _is_in_lines(head):  # JSON lines, which may be texts to search, need no ijson
+        for tree in map(_tree, head.splitlines()):
+            _add_keys(keys, "", tree)
+        if keys:
+            return keys
+    require("extract", "ijson")
+    import ijson
+
+    try:
+        # without use_float, an integer of more than 4,300 digits crashes ijson
+        for path, event, value in ijson.parse(
+            io.BytesIO(head), multiple_values=True, use_float=True
+        ):
+            if event == "map_key":
+                keys.setdefault(path, set()).add(value)
+    except (ijson.JSONError, UnicodeDecodeError):
+        pass  # the head ends within a value
+    return keys
+
+
+def _tree(line: bytes) -> Any:
+    """Returns the tree of a line; None for one that is not JSON, such as where the head ends."""
+    try:
+        return loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _add_keys(keys: dict[str, set[str]], path: str, tree: Any) -> None:
+    if isinstance(tree, dict):
+        keys.setdefault(path, set()).update(tree)
+        for name, value in tree.items():
+            _add_keys(keys, f"{path}.{name}".lstrip("."), value)
+    elif isinstance(tree, list):
+        for value in tree:
+            _add_keys(keys, f"{path}.item".lstrip("."), value)
+
+
+def path_of(keys: Shape, paths: Iterable[str], *wanted: set[str]) -> str | None:
+    """Returns the first path to objects that have all keys of one of the sets; None if none do."""
+    return next(
+        (path for path in paths if any(some <= keys.get(path, set()) for some in wanted)), None
+    )
+
+
+def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
+    """Yields the keys of the first JSON files, which say what program wrote them.
+
+    Those with `likely` in their names come before all others.
+    """
+    names = sorted(documents(files), key=lambda name: likely not in name)
+    for name in names[:_LOOKED_AT]:
+        yield shape(files, name)
+
+
+def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
+    """Yields the values at a path with their numbers; empty: the document, or each of its lines.
+
+    A line that is not JSON gives None. Documents may follow one another. An empty file has none.
+
+    Raises:
+        InputError: a document that is not in lines is not JSON.
+    """
+    with files.open(name) as file:
+        if not path and _is_in_lines(files.head(name)):
+            yield from enumerate(_lines(file), 1)
+        else:
+            yield from enumerate(json_values(file, path, files.where(name)), 1)
+
+
+def _is_in_lines(head: bytes) -> bool:
+    line, newline, rest = head.lstrip().partition(b"\n")
+    if not newline:
+        return not line or (len(line) > 1 and line[:1] == b"{")
+    return line.rstrip().endswith(b"}") and rest.lstrip()[:1] in (b"", b"{")
+
+
+def _lines(file: IO[bytes]) -> Iterator[Any]:
+    while line := file.readline(_LONGEST):
+        text = line.decode("utf-8", "replace")
+        if not text.strip():
+            continue
+        try:
+            yield loads(text)
+        except (ValueError, RecursionError):
+            yield None
+
+
+def loads(text: str) -> Any:
+    r"""Returns the tree of JSON; control characters may be in strings, and halves of pairs.
+
+    >>> loads('"\\ud83d x \\ud83d\\ude00"') == "\ufffd x \U0001f600"
+    True
+    """
+    if "\\u" in text:
+        text = _LONE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], text)
+    return json.loads(text, strict=False)
+
+
+def id_of(row: Any, key: str = "id") -> str:
+    """Returns an id, which may be a number, also a whole one written as a float.
+
+    Raises:
+        KeyError, TypeError: there is none.
+    """
+    value = id_text(row[key])
+    if not value:
+        raise TypeError(f"{key!r} is {row[key]!r:.40}")
+    return value
+
+
+def id_text(value: Any) -> str:
+    """Returns an id as text; an empty one for what is not an id.
+
+    >>> id_text(7.0), id_text("7"), id_text(None)
+    ('7', '7', '')
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_id = isinstance(value, str | int) and not isinstance(value, bool)
+    return str(value) if is_id else ""
+
+
+def list_of(value: Any) -> list[Any]:
+    """Returns a list; an empty one for None.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if value is None or isinstance(value, list):
+        return value or []
+    raise TypeError(f"{value!r:.40} is not a list")
+
+
+def seconds(value: Any) -> float | None:
+    """Returns a time as seconds since 1970; without a zone it is UTC. None for none.
+
+    Raises:
+        ValueError: it is not a time.
+
+    >>> seconds("2024-03-01T10:00:00.000+0200"), seconds(1709280000)
+    (1709280000.0, 1709280000.0)
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} is not a time")
+        return float(value)
+    when = datetime.fromisoformat(
+        re.sub(r"(?<!\s)\s+(?=[+-]|UTC)", "", value).replace("UTC", "+00:00")
+    )
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def no_message(name: str, number: int, of: str, error: Exception | None = None) -> Malformed:
+    """Returns what to yield for a row that is not a message of a program."""
+    return Malformed(name, number, f"no message of {of}" + (f" ({error!r})" if error else ""))
+
+
+def json_items(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
+    """Yields the elements of an array in a JSON document.
+
+    Args:
+        file: the document, in UTF-8.
+        path: keys to the array, joined by dots, such as `messages`; `item` stands for each element
+            of an outer array; empty for a document that is an array.
+        where: what messages call the file.
+
+    Raises:
+        InputError: it is not JSON. Elements before the fault have been yielded.
+        MissingExtraError: ijson is not installed.
+    """
+    return json_values(file, f"{path}.item" if path else "item", where)
+
+
+def json_values(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
+    """Yields the values at a path of keys, as `json_items` does the elements of an array there.
+
+    Documents may follow one another.
+    """
+    require("extract", "ijson")
+    import ijson
+
+    try:
+        yield from ijson.items(file, path, use_float=True, multiple_values=True)
+    except (ijson.JSONError, UnicodeDecodeError) as error:
+        raise _not_json(where, error) from None
+
+
+def json_members(file: IO[bytes], path: str, where: str) -> Iterator[tuple[str, Any]]:
+    """Yields the keys and values of an object in a JSON document, as `json_items` does."""
+    require("extract", "ijson")
+    import ijson
+
+    try:
+        yield from ijson.kvitems(file, path, use_float=True)
+    except (ijson.JSONError, UnicodeDecodeError) as error:
+        raise _not_json(where, error) from None
+
+
+def json_parts(
+    file: IO[bytes], paths: Collection[str], where: str, begins: Collection[str] = ()
+) -> Iterator[tuple[str, Any]]:
+    """Yields path and value wherever the path is one of `paths`, in the order of the document.
+
+    Where an object or array at one of `begins` opens, it yields that path and None.
+    """
+    require("extract", "ijson")
+    import ijson
+    from ijson.common import ObjectBuilder
+
+    builder, within = ObjectBuilder(), ""
+    try:
+        for path, event, value in ijson.parse(file, use_float=True):
+            opens = event in ("start_map", "start_array")
+            if within:
+                builder.event(event, value)
+                if path == within and event in ("end_map", "end_array"):
+                    yield path, builder.value
+                    within = ""
+            elif path in paths and opens:
+                builder, within = ObjectBuilder(), path
+                builder.event(event, value)
+            elif path in paths or (path in begins and opens):
+                yield path, value
+    except (ijson.JSONError, UnicodeDecodeError) as error:
+        raise _not_json(where, error) from None
+
+
+def _not_json(where: str, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())[:100]
+    return InputError(f"{where} is not whole JSON ({reason}); export it again.")
+
+
+def xml_files(files: Files, begins: bytes) -> list[str]:
+    """Returns the names of XML files that have certain bytes near their beginning."""
+    return [
+        name
+        for name in files.names
+        if (len(files.names) == 1 or name.lower().removesuffix(".gz").endswith(".xml"))
+        and begins in files.head(name)[:4_000]
+    ]
+
+
+def xml_items(files: Files, name: str, tag: str) -> Iterator[tuple[int, ElementTree.Element]]:
+    """Yields the elements of a name, numbered from 1; each is emptied before the next one.
+
+    Raises:
+        InputError: the file is not whole XML.
+    """
+    number = 0
+    with files.open(name) as file:
+        try:
+            # expat itself limits what entities may grow to
+            for _, element in ElementTree.iterparse(file):  # noqa: S314
+                if element.tag == tag:
+                    number += 1
+                    yield number, element
+                    element.clear()
+        except (ElementTree.ParseError, ValueError, LookupError) as error:
+            raise InputError(f"{files.where(name)} is not whole XML ({error}).") from None

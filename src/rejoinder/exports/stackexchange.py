@@ -1,0 +1,255 @@
+"""Stack Exchange: the dump of a site, a folder for each of several, or pages of its interface.
+
+Stack Exchange's interface: pages of questions, answers and comments, or these in one another.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from heapq import merge
+from html import unescape
+from typing import Any
+from xml.etree import ElementTree
+
+from msgspec.structs import replace
+
+from rejoinder.errors import InputError
+from rejoinder.exports.base import ExportFormat, Item, Malformed, Message, by_time
+from rejoinder.exports.files import Files, Roots
+from rejoinder.exports.markup import markdown_text, plain_text
+from rejoinder.exports.rows import (
+    FAULTS,
+    documents,
+    id_text,
+    list_of,
+    no_message,
+    path_of,
+    rows,
+    seconds,
+    shape,
+)
+
+_POSTS = "posts.xml"
+_QUESTION, _ANSWER = "1", "2"
+_COMMUNITY = "-1"
+"""The user who posts for the site itself."""
+_FAULTS = (KeyError, ValueError, OverflowError)
+_Row = Mapping[str, str]
+
+
+def _recognises(files: Files) -> bool:
+    return _is_dump(files) or bool(pages(files))
+
+
+def _is_dump(files: Files) -> bool:
+    return any(b"<posts" in files.head(name) for name in _named(files, _POSTS)[:3])
+
+
+def _named(files: Files, file: str) -> list[str]:
+    if len(files.names) == 1 and file == _POSTS:
+        return [*files.names]
+    return [name for name in files.names if name.lower().rpartition("/")[2] == file]
+
+
+def _read(files: Files) -> Iterator[Item]:
+    if not _is_dump(files):
+        yield from by_time(messages_of_pages(files))
+        return
+    folders = [name.rpartition("/")[0] for name in _named(files, _POSTS)]
+    for folder in folders:
+        yield from _Site(files, folder, is_only=len(folders) == 1).messages()
+
+
+class _Site:
+    """Reads posts and comments together in the order of time."""
+
+    def __init__(self, files: Files, folder: str, *, is_only: bool) -> None:
+        self._files = files
+        self._folder = folder
+        self._is_only = is_only  # then its files may be in several folders
+        self._name = folder.rpartition("/")[2] or files.title
+        self._questions = Roots()
+        self._names = {
+            row["Id"]: row["DisplayName"]
+            for _, _, row in self._rows("users.xml")
+            if {"Id", "DisplayName"} <= row.keys()
+        }
+
+    def messages(self) -> Iterator[Item]:
+        """Yields the posts and the comments."""
+        for item in merge(self._posts(), self._comments(), key=_time_of):
+            if isinstance(item, Message) and item.thread is None:
+                yield self._comment_in_thread(item)
+            else:
+                yield item
+
+    def _comment_in_thread(self, comment: Message) -> Message:
+        """Names the thread of a comment, which `merge` reads before some of the posts before it."""
+        post = int((comment.parent or "").rpartition("/")[2])
+        return replace(comment, thread=f"{self._name}/{self._questions.of(post)}")
+
+    def _rows(self, file: str) -> Iterator[tuple[str, int, _Row]]:
+        """Yields name, number and attributes of the rows of a file, which may be missing."""
+        for name in _named(self._files, file):
+            if not self._is_only and name.rpartition("/")[0] != self._folder:
+                continue
+            with self._files.open(name) as opened:
+                try:
+                    # expat itself limits what entities may grow to
+                    events = ElementTree.iterparse(opened, ("start", "end"))  # noqa: S314
+                    root = next(events)[1]
+                    rows = (row for event, row in events if event == "end" and row.tag == "row")
+                    for number, row in enumerate(rows, 1):
+                        yield name, number, dict(row.attrib)
+                        root.clear()
+                except (ElementTree.ParseError, ValueError, LookupError) as error:
+                    where = self._files.where(name)
+                    raise InputError(f"{where} is not whole XML ({error}).") from None
+
+    def _posts(self) -> Iterator[Item]:
+        for name, number, row in self._rows(_POSTS):
+            try:
+                yield self._post(row)
+            except _FAULTS as error:
+                yield Malformed(name, number, f"no post ({error!r})")
+
+    def _post(self, row: _Row) -> Message:
+        kind, id_, parent = row["PostTypeId"], int(row["Id"]), None
+        if kind == _ANSWER:
+            parent = int(row["ParentId"])
+            self._questions.add(id_, to=parent)
+        title = unescape(row.get("Title", "")) if kind == _QUESTION else ""
+        body = plain_text(row.get("Body", ""), without="blockquote")
+        return Message(
+            id=f"{self._name}/{id_}",
+            text=f"{title}\n{body}".strip(),
+            parent=None if parent is None else f"{self._name}/{parent}",
+            thread=f"{self._name}/{parent or id_}",
+            author=self._author(row.get("OwnerUserId"), row.get("OwnerDisplayName")),
+            time=_time(row),
+            source=self._name,
+            link=f"https://{self._name}/q/{id_}" if "." in self._name else None,
+            is_bot=row.get("OwnerUserId") == _COMMUNITY,
+            is_system=kind not in (_QUESTION, _ANSWER),
+            edited="LastEditDate" in row,
+        )
+
+    def _comments(self) -> Iterator[Item]:
+        for name, number, row in self._rows("comments.xml"):
+            try:
+                post = int(row["PostId"])
+                yield Message(
+                    id=f"{self._name}/comment/{int(row['Id'])}",
+                    text=markdown_text(row.get("Text", "")),
+                    parent=f"{self._name}/{post}",
+                    author=self._author(row.get("UserId"), row.get("UserDisplayName")),
+                    time=_time(row),
+                    source=self._name,
+                    is_bot=row.get("UserId") == _COMMUNITY,
+                )
+            except _FAULTS as error:
+                yield Malformed(name, number, f"no comment ({error!r})")
+
+    def _author(self, id_: str | None, name: str | None) -> str:
+        return self._names.get(id_ or "") or name or id_ or ""
+
+
+def _time(row: _Row) -> float | None:
+    date = row.get("CreationDate")
+    if not date:
+        return None
+    time = datetime.fromisoformat(date)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _time_of(item: Item) -> float:
+    return (item.time or 0.0) if isinstance(item, Message) else 0.0
+
+
+STACKEXCHANGE = ExportFormat(
+    "stackexchange",
+    "Stack Exchange (dump of a site, or JSON of its interface)",
+    "https://meta.stackexchange.com/questions/2677",
+    _recognises,
+    _read,
+    is_public=True,
+)
+
+
+_PATHS = ("items.item", "item", "")
+_POST = ({"question_id", "creation_date", "owner"}, {"answer_id", "creation_date", "owner"})
+_COMMENT = ({"comment_id", "post_id", "creation_date"},)
+_SITE = re.compile(r"https?://([\w.-]+)/")
+_ID = "question_id"
+_PAGE = re.compile(r"/questions/(\d+)/")
+
+
+def pages(files: Files) -> list[tuple[str, str]]:
+    """Returns names of files and the paths to rows in them; comments come last."""
+    names = [(name, shape(files, name)) for name in documents(files)]
+    found = [
+        (name, path_of(keys, _PATHS, *kinds)) for kinds in (_POST, _COMMENT) for name, keys in names
+    ]
+    return [(name, path) for name, path in found if path is not None]
+
+
+def messages_of_pages(files: Files) -> Iterator[Item]:
+    """Yields what pages hold, in their order."""
+    questions = Roots()
+    for name, path in pages(files):
+        for number, row in rows(files, name, path):
+            yield from _items(name, number, row, files.title, questions)
+
+
+def _items(name: str, number: int, row: Any, title: str, questions: Roots) -> Iterator[Item]:
+    """Yields a post or a comment, and what it holds."""
+    try:
+        id_ = row["post_id" if "comment_id" in row else "answer_id" if "answer_id" in row else _ID]
+        known = {"link": row.get("link"), "question_id": row.get(_ID), "post_id": id_}
+        inner = [*list_of(row.get("answers")), *list_of(row.get("comments"))]
+        yield _message(row, title, questions)
+    except FAULTS as error:
+        yield no_message(name, number, "Stack Exchange", error)
+        return
+    for one in inner:
+        held = {**known, **one} if isinstance(one, dict) else one
+        yield from _items(name, number, held, title, questions)
+
+
+def _message(row: Any, title: str, questions: Roots) -> Message:
+    key, parent, question = _place(row, questions)
+    owner, link = row.get("owner") or {}, row.get("link") or ""
+    of_link = _SITE.match(link) or _SITE.match(owner.get("link") or "")
+    site = of_link[1] if of_link else title
+    if row.get("body") is not None:
+        text = plain_text(row["body"], without="blockquote")
+    else:
+        text = markdown_text(unescape(row.get("body_markdown") or ""))
+    name = unescape(row.get("title") or "") if parent is None else ""
+    author = owner.get("display_name")
+    return Message(
+        id=f"{site}/{key}",
+        text=f"{name}\n{text}".strip(),
+        parent=None if parent is None else f"{site}/{parent}",
+        thread=f"{site}/{question}",
+        author=unescape(author) if author else id_text(owner.get("user_id")),
+        time=seconds(row["creation_date"]),
+        source=site,
+        link=f"https://{site}/q/{key}" if of_link and key.isdigit() else None,
+        is_bot=owner.get("user_id") == -1,
+        edited="last_edit_date" in row or row.get("edited") is True,
+    )
+
+
+def _place(row: Any, questions: Roots) -> tuple[str, int | None, int]:
+    """Returns the key of a post or a comment, the post that it answers, and their question."""
+    if "comment_id" in row:
+        post = int(row["post_id"])
+        of_link = _PAGE.search(row.get("link") or "")
+        question = int(row.get(_ID) or (of_link[1] if of_link else questions.of(post)))
+        return f"comment/{int(row['comment_id'])}", post, question
+    question = int(row.get(_ID) or row["answer_id"])
+    if "answer_id" not in row:
+        return str(question), None, question
+    questions.add(int(row["answer_id"]), to=question)
+    return str(int(row["answer_id"])), question, question

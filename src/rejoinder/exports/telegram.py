@@ -1,0 +1,257 @@
+"""Telegram Desktop: `result.json` of one chat, or of all chats of an account; or pages of HTML.
+
+Chats between two people are not marked as private, as in other messengers. A date without a zone,
+which older versions write alone, is taken as UTC.
+
+Pages of a chat as Telegram Desktop exports them by default: `messages.html` and its parts.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import IO, Any
+
+from rejoinder.exports.base import ExportFormat, Item, Message
+from rejoinder.exports.files import Files
+from rejoinder.exports.markup import parsed, plain_text
+from rejoinder.exports.rows import FAULTS, documents, json_parts, no_message, seconds
+
+_CHAT = re.compile(
+    rb'"type":\s*"(?:(?:personal|bot|replies)_chat|saved_messages|verify_codes|'
+    rb'(?:private|public)_(?:group|supergroup|channel))"|"(?:date_unixtime|from_id)":'
+)
+_ACCOUNT = re.compile(rb'\{\s*"(?:about|personal_information|contacts|chats|left_chats)":')
+_CHATS = ("chats.list.item", "left_chats.list.item")
+_HEADER = frozenset(("name", "type", "id"))
+_PATHS = _HEADER | {"messages.item"}
+_PATHS |= {f"{chat}.{path}" for chat in _CHATS for path in _PATHS}
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|.)", re.DOTALL)
+_CUT = re.compile(rb"(?<!\\)(?:\\\\)*(\\(?:x[0-9a-fA-F]?)?)\Z")
+_PIECE = 1 << 16
+_LOOKED_AT = 20
+
+
+def _recognises(files: Files) -> bool:
+    names = sorted(documents(files), key=lambda name: not name.endswith("result.json"))
+    if any(_is_ours(files.head(name)) for name in names[:_LOOKED_AT]):
+        return True
+    return is_in_pages(files)
+
+
+def _is_ours(head: bytes) -> bool:
+    if _ACCOUNT.match(head):
+        return any(key in head for key in (b'"personal_information"', b'"chats"', b'"left_chats"'))
+    return b'"messages"' in head and bool(_CHAT.search(head))
+
+
+def _read(files: Files) -> Iterator[Item]:
+    sources: dict[str, Any] = {}
+    for name in documents(files):
+        if _is_ours(files.head(name)):
+            yield from _document(files, name, sources)
+    if not sources:  # an export may be in both formats
+        yield from pages(files)
+
+
+def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item]:
+    file_name = name.rpartition("/")[2].removesuffix(".json")
+    chat: dict[str, Any] = {"file": file_name}
+    topics: dict[Any, Any] = {}
+    number = 0
+    with files.open(name) as file:
+        valid = io.BufferedReader(_Valid(file), _PIECE)
+        for path, value in json_parts(valid, _PATHS, files.where(name), begins=_CHATS):
+            key = path.rpartition(".")[2]
+            if path in _CHATS:
+                chat, topics = {"file": file_name}, {}
+            elif key in _HEADER:
+                chat[key] = value
+            else:
+                number += 1
+                try:
+                    yield _message(value, number, chat, topics, sources)
+                except FAULTS as error:
+                    yield no_message(name, number, "Telegram", error)
+
+
+def _message(
+    row: Mapping[str, Any],
+    number: int,
+    chat: Mapping[str, Any],
+    topics: dict[Any, Any],
+    sources: dict[str, Any],
+) -> Message:
+    """Returns a message.
+
+    Notes in `topics` to which topic of a forum it belongs, in `sources` whose the chat's name is.
+    """
+    kind = row["type"] if "text" not in row else row.get("type")
+    chat_id = chat.get("id") or chat.get("name") or chat["file"]
+    author_id = row.get("from_id") or row.get("actor_id") or ""
+    source = str(chat.get("name") or chat.get("type") or chat_id)
+    id_, answered = row.get("id"), row.get("reply_to_message_id")
+    if row.get("action") == "topic_created":
+        topics[id_] = id_
+    elif answered in topics:
+        topics[id_] = topics[answered]
+    there = re.sub(r"\D", "", row.get("reply_to_peer_id") or "") or chat_id
+    thread = topics.get(id_)
+    answers = answered is not None and answered != thread  # in a topic, all answer its first
+    return Message(
+        id=f"{chat_id}/{f'#{number}' if id_ is None else id_}",
+        parent=f"{there}/{answered}" if answers else None,
+        thread=None if thread is None else f"{chat_id}/{thread}",
+        author=str(row.get("from") or row.get("actor") or author_id),
+        time=_time(row),
+        text=_text(row),
+        source=source
+        if sources.setdefault(source, chat_id) == chat_id
+        else f"{source} ({chat_id})",
+        is_bot=chat.get("type") == "bot_chat" and author_id == f"user{chat_id}",
+        is_system=kind == "service",
+        edited="edited" in row,
+    )
+
+
+def _time(row: Mapping[str, Any]) -> float | None:
+    if row.get("date_unixtime"):
+        return float(row["date_unixtime"])
+    return seconds(row.get("date"))
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    """Returns what a message says without its quotes; of a poll, the question.
+
+    >>> _text({"text": ["See ", {"type": "text_link", "text": "this", "href": "https://a.b"}]})
+    'See this'
+    """
+    text = row.get("text") or row.get("text_entities") or (row.get("poll") or {}).get("question")
+    parts = text if isinstance(text, list) else [text or ""]
+    return "".join(
+        part if isinstance(part, str) else part["text"]
+        for part in parts
+        if isinstance(part, str) or part.get("type") != "blockquote"
+    ).strip()
+
+
+class _Valid(io.RawIOBase):
+    r"""A file with `\u00NN` for `\xNN`, as Telegram writes control characters, which JSON lacks."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._cut = self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and (piece := self._file.read(_PIECE)):
+            piece = self._cut + piece
+            cut = _CUT.search(piece) if b"\\" in piece[-3:] else None
+            self._cut = cut[1] if cut else b""
+            self._ready = piece[: len(piece) - len(self._cut)]
+            if rb"\x" in self._ready:
+                self._ready = _ESCAPE.sub(_escape, self._ready)
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+
+def _escape(match: re.Match[bytes]) -> bytes:
+    return rb"\u00" + match[1] if match[1] else match[0]
+
+
+TELEGRAM = ExportFormat(
+    "telegram",
+    "Telegram (Telegram Desktop)",
+    "https://telegram.org/blog/export-and-more",
+    _recognises,
+    _read,
+)
+
+
+_ENDING = ".html"
+_HEAD_OF_PAGE = 20
+_LARGEST = 1 << 26
+"""A page has a thousand messages."""
+_MARK = b"<title>Exported Data</title>"
+_NUMBER = re.compile(r"go_to_message(\d+)")
+_PART = re.compile(r"messages(\d*)\.html")
+_VIA = re.compile(r"(?<!\s)\s+via @\w+$")
+_DATE = re.compile(r"(\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d)(?: UTC([+-]\d\d:?\d\d)?)?")
+
+
+def is_in_pages(files: Files) -> bool:
+    """Tells whether an export has pages of messages."""
+    names = sorted(_pages(files), key=lambda name: not _PART.search(name))
+    return any(_is_page(files, name) for name in names[:_HEAD_OF_PAGE])
+
+
+def _pages(files: Files) -> list[str]:
+    return [name for name in files.names if name.lower().endswith(_ENDING)]
+
+
+def _is_page(files: Files, name: str) -> bool:
+    head = files.head(name)
+    return _MARK in head and b'class="message ' in head
+
+
+def pages(files: Files) -> Iterator[Item]:
+    """Yields the messages of all pages, those of a chat in their order."""
+    names = [name for name in _pages(files) if _is_page(files, name)]
+    for name in sorted(names, key=_place):
+        yield from _page(files, name)
+
+
+def _place(name: str) -> tuple[str, int]:
+    """Returns what sorts `messages10.html` after `messages9.html`."""
+    part = _PART.search(name)
+    return name.rpartition("/")[0], int(part[1] or 1) if part else 0
+
+
+def _page(files: Files, name: str) -> Iterator[Item]:
+    with files.open(name) as file:
+        tree = parsed(file.read(_LARGEST).decode("utf-8", "replace"))
+    folder = name.rpartition("/")[0]
+    chat = _html_text(tree, ".page_header .text") or folder or files.path.stem
+    author = ""
+    for number, node in enumerate(tree.css("div.message"), 1):
+        try:
+            if not (node.attributes["id"] or "").startswith("message-"):  # else a date
+                author = _author(node) or author
+                yield _html_message(node, author, chat, folder or chat)
+        except FAULTS as error:
+            yield no_message(name, number, "Telegram", error)
+
+
+def _author(node: Any) -> str:
+    return _VIA.sub("", _html_text(node, "div.body > .from_name"))
+
+
+def _html_message(node: Any, author: str, chat: str, place: str) -> Message:
+    is_system = "service" in (node.attributes["class"] or "").split()
+    date, answered = node.css_first("div.date"), node.css_first("div.reply_to a")
+    number = _NUMBER.search(answered.attributes.get("href") or "") if answered else None
+    return Message(
+        id=f"{place}/{node.attributes['id'].removeprefix('message')}",
+        parent=f"{place}/{number[1]}" if number else None,
+        author="" if is_system else author,
+        time=_html_time(date.attributes["title"]) if date else None,
+        text=_html_text(node, "div.body" if is_system else "div.text"),
+        source=chat,
+        is_system=is_system,
+    )
+
+
+def _html_text(node: Any, selector: str) -> str:
+    found = node.css_first(selector)
+    return plain_text(found.html, without="blockquote, .details .details") if found else ""
+
+
+def _html_time(title: str) -> float:
+    found = _DATE.fullmatch(title.strip())
+    if found is None:
+        raise ValueError(title)
+    time = datetime.strptime(f"{found[1]} {found[2] or '+0000'}", "%d.%m.%Y %H:%M:%S %z")
+    return time.timestamp()
