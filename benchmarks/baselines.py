@@ -21,7 +21,7 @@ from gensim.models.doc2vec import TaggedDocument
 from safetensors.numpy import save
 
 from doc2vec import untrained
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.evaluation.baselines.words import tokens
 
 SAMPLE = 1e-5

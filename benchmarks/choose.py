@@ -27,11 +27,11 @@ from rejoinder.api.encoders import load_encoder
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.evaluation.identity import identity
-from rejoinder.evaluation.report.plots import COLOURS, new_figure, svg_of
+from rejoinder.evaluation.report.writer import COLOURS, new_figure, svg_of
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results
 from rejoinder.io.files.atomic import write_text
-from rejoinder.models.shipped import shipped_models
+from rejoinder.models.find import shipped_models
 
 HERE = Path(__file__).parent
 LEAST = 0.65

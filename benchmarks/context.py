@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder import SentenceEncoder
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.evaluation.significance import mcnemar
 from rejoinder.evaluation.tasks.response import NEGATIVES, draw_negatives, true_ranks
-from rejoinder.inference.context import DECAY, TURNS, WEIGHT
+from rejoinder.inference.search import DECAY, TURNS, WEIGHT
 
 NUMBERS = (0, 1, 3, TURNS)
 WEIGHTS, DECAYS = (0.2, 0.3, 0.4, 0.5), (0.5, 0.7, 0.85, 1.0)

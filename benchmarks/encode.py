@@ -27,7 +27,7 @@ from rejoinder.api.encoders import load_encoder
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.models.folder import ModelContents, read_model, write_model
-from rejoinder.models.tensors import Tensors
+from rejoinder.models.layout import Tensors
 from rejoinder.protocols import Encodes, Prepares
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import Vocabulary

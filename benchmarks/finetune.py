@@ -20,7 +20,7 @@ from typing import Any
 
 from rejoinder import SentenceEncoder, finetune, train
 from rejoinder.api.held_out import HeldOut
-from rejoinder.corpus.shards import Pairs, open_pairs
+from rejoinder.corpus.writer import Pairs, open_pairs
 from rejoinder.interfaces.targets import export_to
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))

@@ -20,7 +20,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["rejoinder"]):
-    from rejoinder.corpus.reading.json_lines import keys_of, parse_block
+    from rejoinder.corpus.reading.readers import keys_of, parse_block
     from rejoinder.corpus.texts import entries_of
     from rejoinder.datasets.acquire.pickles import read_coco_pickle
     from rejoinder.datasets.sts import parse_stsb

@@ -39,11 +39,11 @@ from typing import Any
 import numpy as np
 
 from rejoinder import Index, IndexHit, extract
-from rejoinder.corpus.shards import open_pairs
 from rejoinder.corpus.texts import entries_of
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.datasets.cqa import read_cqa
-from rejoinder.index.hybrid import DEPTH as FUSED
-from rejoinder.index.hybrid import fuse
+from rejoinder.index.state import DEPTH as FUSED
+from rejoinder.index.state import fuse
 from rejoinder.index.words import words_of
 
 DEPTH, TOP = 100, 10

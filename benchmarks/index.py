@@ -33,7 +33,7 @@ import numpy as np
 from msgspec import to_builtins
 
 from rejoinder import Index, SentenceEncoder
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from rejoinder.io.files.places import Place
-from rejoinder.io.formats.amounts import parse_bytes
 from rejoinder.io.formats.compression import decompressed
+from rejoinder.io.formats.shown import parse_bytes
 
 BEGIN, PAUSE, PEOPLE = 1_420_070_400, 20, 10_000
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from large_exports import ENDINGS, FORMATS, messages
-from rejoinder.io.formats.amounts import parse_bytes
+from rejoinder.io.formats.shown import parse_bytes
 
 TASKS = "response stsb sts12 sts15 sts17 mr cr subj sst2 trec mrpc stsb/senteval-regression cqa"
 RUN = [sys.executable, "-m", "rejoinder"]

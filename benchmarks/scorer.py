@@ -15,15 +15,15 @@ import polars as pl
 
 from rejoinder.api.scorer import calibration, training_pairs
 from rejoinder.api.trees import fitted_regression
-from rejoinder.datasets.graded import read_graded
+from rejoinder.datasets.groups import read_graded
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
-from rejoinder.inference.scoring.families import FAMILIES
-from rejoinder.inference.scoring.opened import Scorer
-from rejoinder.inference.scoring.scorer import HIGHEST, PairFeatures, interval_ends
 from rejoinder.measures import Floats, pearson_correlation, spearman_correlation
+from rejoinder.scoring.families import FAMILIES
+from rejoinder.scoring.opened import Scorer
+from rejoinder.scoring.scorer import HIGHEST, PairFeatures, interval_ends
 
 DIFFICULT = (
     ("There is a cook preparing food.", "A cook is making food.", 5.0),

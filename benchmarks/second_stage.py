@@ -18,8 +18,8 @@ from dedupe import labelled_pairs
 from rejoinder import Scorer
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.evaluation.tasks.cqa import average_precision, ranked
-from rejoinder.inference.scoring.scorer import HIGHEST
 from rejoinder.measures import Floats
+from rejoinder.scoring.scorer import HIGHEST
 
 SETS = ("quora_labelled", "twitter_url_labelled", "medical_question_pairs", "parade")
 PAIRS, LEAST_COSINE, LEAST_SCORE = 6_000, 0.85, 4

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.classifiers import validation
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.tasks import families_of
 from rejoinder.evaluation.tasks.base import Context

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.models.shipped import shipped_model
 from rejoinder.text.features import WordFeatures
 
 WORDS = "how old are you what is your age where do you live i like the music of this small town"

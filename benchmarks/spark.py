@@ -22,7 +22,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.part_encoding import encode_files
 from rejoinder.io.spark.session import open_session
-from rejoinder.models.shipped import shipped_model
+from rejoinder.models.find import shipped_model
 
 Side = Callable[[Path], int]
 """Works into a new folder or file, and returns the number of comments or sentences."""

@@ -22,7 +22,7 @@ from typing import Any
 # as the command line sets it, before torch is imported
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.data.preparation import Data
 from rejoinder.training.loop.loop import Limits

@@ -27,9 +27,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rejoinder.corpus.shards import Pairs, open_pairs
+from rejoinder.corpus.writer import Pairs, open_pairs
+from rejoinder.encoders.transformer import module
 from rejoinder.encoders.transformer import module as transformer
-from rejoinder.encoders.transformer import packing
 from rejoinder.encoders.transformer.config import TransformerConfig
 from rejoinder.text.subwords import SubwordFeatures, learn_subwords
 from rejoinder.training.config.loading import load_config
@@ -66,8 +66,8 @@ COMPILED: Change = (
 WAYS: dict[str, dict[str, Change]] = {
     "cpu": {
         "as shipped": None,
-        "groups, 4 more": (packing, "_GROUP_OVERHEAD", 4),
-        "groups, 64 more": (packing, "_GROUP_OVERHEAD", 64),
+        "groups, 4 more": (module, "_GROUP_OVERHEAD", 4),
+        "groups, 64 more": (module, "_GROUP_OVERHEAD", 64),
         "torch attention": (transformer, "attention", fused_attention),
         "compiled blocks": COMPILED,
     },

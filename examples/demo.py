@@ -17,9 +17,9 @@ from pathlib import Path
 from rejoinder import SentenceEncoder
 from rejoinder.cli.main import app
 from rejoinder.cli.output import duration, print_table
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import RejoinderError
-from rejoinder.models.shipped import DEFAULT, shipped_models
+from rejoinder.models.find import DEFAULT, shipped_models
 from rejoinder.text.columns import as_series, normalize
 from slack_export import write_export
 

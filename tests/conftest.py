@@ -189,14 +189,14 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "shipped"
     for name, width in (("rejoinder-base", 6), ("rejoinder-small", 4)):
         write_model(folder / name, replace(dan_model(width=width), name=name))
-    monkeypatch.setattr("rejoinder.models.shipped.FOLDER", folder)
+    monkeypatch.setattr("rejoinder.models.find.FOLDER", folder)
     return folder
 
 
 @pytest.fixture(scope="session")
 def train(small_pairs: Path, labelled: Path) -> Callable[..., tuple[Any, Listener]]:
     """A function that begins a run at `out`, or resumes it, on one thread of the CPU."""
-    from rejoinder.corpus.shards import open_pairs
+    from rejoinder.corpus.writer import open_pairs
     from rejoinder.training.config.loading import parse_config
     from rejoinder.training.data.preparation import Data
     from rejoinder.training.loop.loop import Limits

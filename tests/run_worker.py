@@ -11,13 +11,12 @@ import torch
 from safetensors.torch import save_file
 
 from rejoinder.cli.exits import status_of
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.data.preparation import Data
-from rejoinder.training.loop.loop import Limits
+from rejoinder.training.loop.loop import Limits, Steps
 from rejoinder.training.loop.reporting import SilentReporter
 from rejoinder.training.loop.run import begin, go_on
-from rejoinder.training.loop.steps import Steps
 from rejoinder.training.workers.workers import joined_workers
 
 import_module("torch._dynamo")  # optimisers import it when they are made, which takes seconds

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import rejoinder
 from rejoinder.cli.main import app
-from rejoinder.training.config.shipped import shipped_names
+from rejoinder.training.config.loading import shipped_names
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

@@ -8,8 +8,8 @@ import pytest
 import zstandard
 
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.scoring.families import FAMILIES
-from rejoinder.inference.scoring.scorer import PairFeatures
+from rejoinder.scoring.families import FAMILIES
+from rejoinder.scoring.scorer import PairFeatures
 
 SYNSETS = [
     {"id": "1-n", "members": ["entity"]},

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from rejoinder import SentenceEncoder
 from rejoinder.encoders.dan.runtime import BagSums
-from rejoinder.encoders.quantized import dequantized, quantize_rows, scales_name
+from rejoinder.encoders.layers import dequantized, quantize_rows, scales_name
 from rejoinder.models.folder import ModelContents, read_model, write_model
-from rejoinder.models.letter_rows import letter_counts
+from rejoinder.models.smaller import letter_counts
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.letters import is_arabic
 from rejoinder.text.normalize import tokens_of

@@ -22,9 +22,8 @@ from rejoinder.datasets.leaks.hashes import (
     no_hashes,
     sentence_hashes,
 )
-from rejoinder.datasets.sentence_pairs import read_mrpc
+from rejoinder.datasets.sentence_pairs import read_mrpc, read_translations
 from rejoinder.datasets.sts import ROWS, TRACKS, read_stsb
-from rejoinder.datasets.translations import read_translations
 from rejoinder.errors import InputError
 from rejoinder.evaluation.tasks.translation import LANGUAGES
 from rejoinder.io.files.atomic import write_bytes

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from rejoinder.datasets.files import read_bytes
-from rejoinder.inference.scoring.lexicon import KINDS
+from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.models.shipped import shipped_model
+from rejoinder.scoring.lexicon import KINDS
 from rejoinder.text.features import WordFeatures
 
 _RANK = {name: number for number, name in enumerate(KINDS)}

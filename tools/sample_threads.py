@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from rejoinder.corpus.manifest import SPLITS, Manifest
 from rejoinder.corpus.reading.strings import as_table
-from rejoinder.corpus.shards import Pairs
-from rejoinder.corpus.writer import write_shards
+from rejoinder.corpus.writer import Pairs, write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.text.buckets import mix64
+from rejoinder.text.letters import mix64
 
 
 def sample_threads(pairs: Pairs, share: float, out: Path, *, overwrite: bool = False) -> Manifest:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from rejoinder.datasets.files import read_bytes
-from rejoinder.text.spelling import RANK, Spelling, word_keys
+from rejoinder.text.readings import RANK, Spelling, word_keys
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)*")
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Za-z]{4,}")

@@ -24,9 +24,9 @@ from rejoinder.encoders.layers import Array
 from rejoinder.evaluation.baselines.vectors import WordVectors, read_vectors
 from rejoinder.evaluation.baselines.words import tokens
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.scoring.families import FAMILIES
-from rejoinder.inference.scoring.scorer import PairFeatures
 from rejoinder.measures import Floats, pearson_correlation
+from rejoinder.scoring.families import FAMILIES
+from rejoinder.scoring.scorer import PairFeatures
 
 Scores = Mapping[str, Floats]
 """The scores of the pairs of each split."""

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
-from rejoinder.inference.scoring.batch import PairBatch, share
-from rejoinder.inference.scoring.families.base import Family
-from rejoinder.text.buckets import GOLDEN_GAMMA, mix64
+from rejoinder.scoring.batch import PairBatch, share
+from rejoinder.scoring.families import Family
+from rejoinder.text.letters import GOLDEN_GAMMA, mix64
 from rejoinder.text.normalize import normalize_text
 
 _LENGTHS = (2, 3, 4, 5)

@@ -10,10 +10,9 @@ from overlap import OVERLAP
 from wordnet import KINDS, WordNet, content_words
 
 from rejoinder.encoders.layers import Array
-from rejoinder.inference.scoring.batch import PairBatch, Side, share
-from rejoinder.inference.scoring.families import FAMILIES
-from rejoinder.inference.scoring.families.base import Family
-from rejoinder.inference.scoring.words import stem
+from rejoinder.scoring.batch import PairBatch, Side, share
+from rejoinder.scoring.families import FAMILIES, Family
+from rejoinder.scoring.words import stem
 
 Tokens = list[str]
 _GAMMA = 1.0

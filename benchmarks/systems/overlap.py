@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
-from rejoinder.inference.scoring.batch import PairBatch, lower_and_higher, share
-from rejoinder.inference.scoring.families.base import Family
+from rejoinder.scoring.batch import PairBatch, lower_and_higher, share
+from rejoinder.scoring.families import Family
 
 _RARE = np.float32(1.6)
 """Weight from which a word is not one of the 80 most frequent."""

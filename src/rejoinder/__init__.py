@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from rejoinder.inference.encoder import SentenceEncoder
     from rejoinder.inference.encoding import EncodedFile, encode_file
     from rejoinder.inference.part_encoding import encode_files
-    from rejoinder.inference.scoring.opened import Scorer
-    from rejoinder.inference.scoring.scorer import ScoredPair
     from rejoinder.inference.search import Hit
     from rejoinder.interfaces.scikit_learn import SentenceEmbedder
+    from rejoinder.scoring.opened import Scorer
+    from rejoinder.scoring.scorer import ScoredPair
 
 __all__ = [
     "BusyError",
@@ -93,8 +93,8 @@ _MODULES = {
     "Hit": "inference.search",
     "Index": "index.indexing",
     "IndexHit": "index.hits",
-    "ScoredPair": "inference.scoring.scorer",
-    "Scorer": "inference.scoring.opened",
+    "ScoredPair": "scoring.scorer",
+    "Scorer": "scoring.opened",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "inference.encoder",
     "Topic": "conversations.topics",

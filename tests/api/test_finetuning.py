@@ -10,7 +10,7 @@ from rejoinder.api.finetuning import FineTuned, SearchWeight, finetune
 from rejoinder.api.held_out import HeldOut
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import find_model

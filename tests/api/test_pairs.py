@@ -9,7 +9,7 @@ from rejoinder.api.evaluation import evaluate
 from rejoinder.api.finetuning import finetune
 from rejoinder.api.pairs import folder_of_pairs
 from rejoinder.api.training import train
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.training.config.loading import parse_config
 from runs import DAN

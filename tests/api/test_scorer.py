@@ -18,11 +18,11 @@ from rejoinder.api.scorer import (
 from rejoinder.datasets.sts import pair_keys
 from rejoinder.errors import BusyError, InputError, ModelError, RejoinderError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.scoring.files import FILE, WEIGHTS
-from rejoinder.inference.scoring.opened import Scorer
 from rejoinder.io.files.claims import claim_output
+from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.models.shipped import shipped_model
+from rejoinder.scoring.files import FILE, WEIGHTS
+from rejoinder.scoring.opened import Scorer
 
 TOPICS = [
     "the cat sleeps on the warm sofa all day", "a train to oslo leaves at noon from here",

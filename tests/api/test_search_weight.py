@@ -6,7 +6,7 @@ from dataclasses import replace
 import rejoinder
 from rejoinder.api.finetuning import search_weight
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.index.indexing import Index
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import find_model

@@ -13,8 +13,8 @@ from rejoinder.conversations.collection import open_collection
 from rejoinder.conversations.replies import CHECK, FILE, FIT, HISTORY, past_replies, read_kept
 from rejoinder.conversations.suggest import Suggester
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
 from rejoinder.corpus.texts import Entry
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 from rejoinder.index.where import conditions_of
 

@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
 from rejoinder.errors import ConfigError, InputError
-from rejoinder.training.config.loading import load_config, parse_config
-from rejoinder.training.config.shipped import shipped_names
+from rejoinder.training.config.loading import load_config, parse_config, shipped_names
 
 
 def config(*words: str):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
-from rejoinder.datasets.licences import all_rows
+from rejoinder.datasets.catalogue import all_rows
 from rejoinder.errors import InputError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "data.md"

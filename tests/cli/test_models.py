@@ -45,7 +45,7 @@ def test_a_command_without_a_model_uses_the_default(shipped, here, words):
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_without_any_model_that_is_one_sentence(here, monkeypatch, words):
-    monkeypatch.setattr("rejoinder.models.shipped.FOLDER", here / "none")
+    monkeypatch.setattr("rejoinder.models.find.FOLDER", here / "none")
     error = call(*words).exception
     assert str(error) == (
         "no model named 'rejoinder-base' is installed (this installation has no models). Give the "
@@ -71,7 +71,7 @@ def test_the_list_of_models(shipped):
 
 
 def test_a_list_of_no_models(tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.models.shipped.FOLDER", tmp_path)
+    monkeypatch.setattr("rejoinder.models.find.FOLDER", tmp_path)
     result = call("models", "--json")
     assert (result.exit_code, result.stdout) == (0, "[]\n")
     assert "this installation has no models" in result.stderr

@@ -17,7 +17,7 @@ import pytest
 from dumps import comment
 from dumps import lines as dumped
 from rejoinder.corpus.extract import extract
-from rejoinder.inference import foreign
+from rejoinder.inference import outputs
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import write_model
 from tiny_models import bilstm_model, dan_model
@@ -281,7 +281,7 @@ def test_a_command_says_once_that_texts_are_in_another_language(call, model, tmp
         (["search", asked, "--corpus", german], 1),
         (["rank", asked, "--responses", german], 1),
     ):
-        monkeypatch.setattr(foreign, "_told", False)
+        monkeypatch.setattr(outputs, "_told", False)
         status, _, noted = call(*command, "--model", model)
         assert (status, noted.count(" unknown to ")) == (0, said), (command, noted)
 

@@ -9,7 +9,7 @@ import pytest
 
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import Manifest
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 
 
 @pytest.fixture

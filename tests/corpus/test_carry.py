@@ -19,7 +19,7 @@ from rejoinder.corpus.engines.local import carried, join
 from rejoinder.corpus.engines.local import engine as local
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import Carried, Manifest, read_manifest
-from rejoinder.corpus.shards import COLUMNS
+from rejoinder.corpus.writer import COLUMNS
 from rejoinder.errors import BusyError, InputError
 from rejoinder.io.files import atomic
 from rejoinder.io.files.hashed import sealed

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dumps import LONG, comment, lines
 from rejoinder.cli.main import app
 from rejoinder.corpus.rules import register_profile
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 
 PAGE = Path(__file__).parents[2] / "docs" / "extract.md"

@@ -13,7 +13,7 @@ import pytest
 from dumps import comment, lines
 from rejoinder.corpus import query, writer
 from rejoinder.corpus.engines import ENGINES, Extraction, Resources
-from rejoinder.corpus.engines.by_query import QueryEngine
+from rejoinder.corpus.engines.duckdb import QueryEngine
 from rejoinder.corpus.engines.spark import engine as spark_engine
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.options import Columns, ExtractOptions

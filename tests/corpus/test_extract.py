@@ -20,8 +20,8 @@ from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import read_manifest
 from rejoinder.corpus.options import as_columns, parse_date
 from rejoinder.corpus.query import split_borders
-from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
 from rejoinder.corpus.summary import dropped_most
+from rejoinder.corpus.writer import BLOCK_ROWS, open_pairs
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sealed
 from rejoinder.io.formats.compression import decompressed

@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 
 from rejoinder import kernels
 from rejoinder.cli.main import app
-from rejoinder.corpus.engines.by_query import QueryEngine
+from rejoinder.corpus.engines.duckdb import QueryEngine
 from rejoinder.corpus.engines.local.join import PairsInFiles, PairsInMemory
 from rejoinder.corpus.options import ExtractOptions
-from rejoinder.corpus.reading import comments, json_lines, strings
+from rejoinder.corpus.reading import comments, readers, strings
 from rejoinder.corpus.reading.comments import Parsed, clean_and_letters
-from rejoinder.corpus.reading.json_lines import parse_block
+from rejoinder.corpus.reading.readers import parse_block
 from rejoinder.corpus.reading.strings import as_strings, gather
 from rejoinder.kernels import kernel
 
@@ -99,7 +99,7 @@ def test_the_command_takes_the_fast_paths(tmp_path, small_dump, monkeypatch):
         def __getattr__(self, name: str) -> Any:
             return noted(getattr(self.native, name))
 
-    for module in (comments, json_lines, strings):
+    for module in (comments, readers, strings):
         monkeypatch.setattr(module, "kernel", Noted)
     monkeypatch.setattr(PairsInMemory, "table", noted(PairsInMemory.table))
     monkeypatch.setattr(PairsInFiles, "write", noted(PairsInFiles.write))

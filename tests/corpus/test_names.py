@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 
 NAMES = ["p[1]", "p*", "p?", "p{1,2}", "100% #1", "p 1"]
 

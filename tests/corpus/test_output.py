@@ -16,7 +16,7 @@ from dumps import LONG, comment, lines
 from rejoinder.corpus.engines import ENGINES, Resources, register_engine
 from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import BusyError, InputError, StorageError
 
 COMMAND = "from rejoinder.cli.main import run; run()"

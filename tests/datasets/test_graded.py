@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rejoinder.datasets.graded import read_graded
+from rejoinder.datasets.groups import read_graded
 from rejoinder.errors import InputError
 
 PAIRS = [("How old are you?", "What is your age?", 4.5), ("It rains", 'He said "no"', 0.0)]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rejoinder
-from rejoinder.datasets.licences import (
+from rejoinder.datasets.catalogue import (
     NOT_STATED,
     all_rows,
     is_open,

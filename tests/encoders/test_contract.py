@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.kinds import SubwordSizes, WordSizes, checked
-from rejoinder.encoders.nn.shapes import shapes_of
+from rejoinder.encoders.nn.dense import shapes_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged

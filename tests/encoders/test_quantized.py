@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from rejoinder.encoders.quantized import LARGEST, dequantize_rows, dequantized, quantize_rows
+from rejoinder.encoders.layers import LARGEST, dequantize_rows, dequantized, quantize_rows
 
 tables = arrays(
     np.float32,

@@ -8,7 +8,7 @@ import pytest
 from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.intervals import two_group_interval
-from rejoinder.evaluation.metrics.means import effect_sizes
+from rejoinder.evaluation.metrics.shares import effect_sizes
 from rejoinder.evaluation.results_file import read_results, write_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.significance import permutation_test

@@ -8,13 +8,12 @@ import senteval_reference as reference
 from rejoinder.datasets.labelled import read_binary, read_trec
 from rejoinder.errors import InputError
 from rejoinder.evaluation.classifiers import validation
-from rejoinder.evaluation.classifiers.logistic import LogisticGrid
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings, LogisticGrid
 from rejoinder.evaluation.classifiers.relatedness import (
     Graded,
     fit_relatedness,
     grade_distribution,
 )
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.measures import pearson_correlation, spearman_correlation
 
 pytestmark = pytest.mark.usefixtures("one_thread")

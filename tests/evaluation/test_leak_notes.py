@@ -4,8 +4,7 @@ import pytest
 
 from rejoinder.datasets.leaks.hashes import shipped
 from rejoinder.evaluation.baselines.words import BagOfWords
-from rejoinder.evaluation.notes import leak_note
-from rejoinder.evaluation.run import score_tasks
+from rejoinder.evaluation.run import leak_note, score_tasks
 from rejoinder.evaluation.tasks import resolve
 
 SETS = [name for name in shipped() if name != "stsb-train"]

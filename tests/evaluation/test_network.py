@@ -5,8 +5,7 @@ import pytest
 
 import senteval_reference as reference
 from rejoinder.evaluation.classifiers import validation
-from rejoinder.evaluation.classifiers.learners import Fold
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings, Fold
 
 torch = pytest.importorskip("torch")
 network = pytest.importorskip("rejoinder.evaluation.classifiers.network")

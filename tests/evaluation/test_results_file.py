@@ -12,6 +12,7 @@ import pytest
 
 from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.encoding import variants
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.results import Group, Result
@@ -20,7 +21,6 @@ from rejoinder.evaluation.results_file import (
     read_results,
     write_results,
 )
-from rejoinder.evaluation.variants import variants
 from rejoinder.io.files.hashed import sealed, sha256_of
 
 NAMES = [f"s:{row}" for row in range(40)]

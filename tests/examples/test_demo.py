@@ -35,7 +35,7 @@ def test_the_model_of_the_package_stands_beside_the_new_one(
     write_model(tmp_path / "new", dan_model())
     show_neighbours(tmp_path / "new", small_pairs)
     assert "(rejoinder-base)" in capsys.readouterr().out  # no column is cut off
-    monkeypatch.setattr("rejoinder.models.shipped.FOLDER", tmp_path / "none")
+    monkeypatch.setattr("rejoinder.models.find.FOLDER", tmp_path / "none")
     show_neighbours(tmp_path / "new", small_pairs)
     shown = capsys.readouterr().out
     assert "How old are you?" in shown

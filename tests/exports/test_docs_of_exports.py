@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from rejoinder import exports
 from rejoinder.cli.main import app
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.exports import FORMATS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from export_samples import slack, write
 from rejoinder.corpus.export_options import mask_pii
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 
 
 @pytest.mark.parametrize(

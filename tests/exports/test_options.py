@@ -11,7 +11,7 @@ from export_samples import github, write
 from rejoinder.corpus import export_options
 from rejoinder.corpus.export_options import Doubles
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 
 CHAT = """\

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rejoinder.corpus import convert
 from rejoinder.corpus.convert import SharedWords
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import scratch_folder
 

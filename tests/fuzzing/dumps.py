@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from fuzzing.json_lines import KEYS, json_lines, malformed_line
 from rejoinder.corpus.reading.comments import Parsed
-from rejoinder.corpus.reading.json_lines import parse_block
+from rejoinder.corpus.reading.readers import parse_block
 
 FIELDS = KEYS[:-1]
 NEEDED = ("id", "body")

@@ -12,7 +12,7 @@ import numpy as np
 from dumps import comment, lines
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import RejoinderError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.vector_cache import VectorCache

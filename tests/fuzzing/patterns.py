@@ -15,7 +15,7 @@ from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 import rejoinder
-from rejoinder.text import marks, normalize
+from rejoinder.text import normalize
 
 PIECES = (
     " ", "\n", "a", "0", "a ", ".", "A", "a\n", " \n", "\r", "\t", "\u202e", "\u4e00", "(", "[",
@@ -35,8 +35,8 @@ _CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
 _CUT = {"rejoinder.text.languages._NOT_WORDS": 300}
 """Characters of the texts that a pattern is given."""
 _LATER = {
-    "rejoinder.api.contrast_pairs", "rejoinder.evaluation.metrics", "rejoinder.models.version_1",
-    "rejoinder.text.marks", "rejoinder.text.normalize",
+    "rejoinder.api.contrast_pairs", "rejoinder.evaluation.metrics", "rejoinder.models.layout",
+    "rejoinder.text.normalize",
 }  # fmt: skip
 """Modules with patterns that are arguments, or made in a function."""
 _SIZES = (250, 2_000, 16_000)
@@ -140,7 +140,7 @@ def used_patterns() -> list[Used]:
                 pattern = re.compile(words[0])
                 place = f"{name}:{call.lineno}"
                 found[pattern.pattern, pattern.flags] = Used(place, pattern, call.func.attr)
-    for pattern in (normalize._unicode(), marks._marks()):
+    for pattern in (normalize._unicode(), normalize._marks()):
         found[pattern.pattern, pattern.flags] = Used("rejoinder.text", pattern, "finditer")
     return list(found.values())
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fuzzing.models import mutated_bytes, mutated_lines, mutated_tensors, mutated_tree
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import RejoinderError
 from rejoinder.io.files.hashed import sealed
 from rejoinder.training.config.loading import load_config, parse_config

@@ -135,7 +135,7 @@ def test_an_id_that_is_given_twice_is_refused_and_nothing_is_left(tmp_path):
 
 
 def test_ids_of_one_key_are_told_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.index.keys.blake2b_number", lambda content: len(content))
+    monkeypatch.setattr("rejoinder.index.manifest.blake2b_number", lambda content: len(content))
     index = made(tmp_path, {"aa": "one", "bb": "two", "c": "three"})
     assert [index.get(name) for name in ("bb", "aa", "c")] == ["two", "one", "three"]
     assert "dd" not in index

@@ -12,8 +12,8 @@ import pytest
 
 from export_samples import slack, write
 from rejoinder import Index, SentenceEncoder, load_encoder
-from rejoinder.corpus.shards import open_pairs
 from rejoinder.corpus.texts import entries_of
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference import sentence_stream
 from rejoinder.models.folder import write_model

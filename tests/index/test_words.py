@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rejoinder import Index, kernels
 from rejoinder.errors import InputError
-from rejoinder.index import hybrid, segment
+from rejoinder.index import segment, state
 from rejoinder.index import words as word_files
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
@@ -268,18 +268,18 @@ MEANING, FOUND = np.arange(5), np.array([3, 1 << 32])
 
 
 def test_fusion_adds_shares_of_places():
-    found = hybrid.fuse(MEANING, FOUND, 0.25, 10)
+    found = state.fuse(MEANING, FOUND, 0.25, 10)
     scores = dict(zip(found.places.tolist(), found.scores.tolist(), strict=True))
     assert scores[3] == pytest.approx(0.25 / 64 + 0.75 / 61)
     assert scores[1 << 32] == pytest.approx(0.75 / 62)
     assert found.places.tolist() == [3, 1 << 32, 0, 1, 2, 4]
-    assert hybrid.fuse(MEANING, FOUND, 0.25, 1).places.tolist() == [3]
-    assert not len(hybrid.fuse(MEANING[:0], FOUND[:0], 0.25, 10).places)
+    assert state.fuse(MEANING, FOUND, 0.25, 1).places.tolist() == [3]
+    assert not len(state.fuse(MEANING[:0], FOUND[:0], 0.25, 10).places)
 
 
 @pytest.mark.parametrize(("weight", "kept"), [(1, MEANING), (0, FOUND)])
 def test_a_weight_of_all_gives_one_list(weight, kept):
-    found = hybrid.fuse(MEANING, FOUND, weight, 10)
+    found = state.fuse(MEANING, FOUND, weight, 10)
     assert found.places.tolist() == kept.tolist()
 
 

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.outputs import each_batch
-from rejoinder.io.files.platform import default_workers
+from rejoinder.io.files.storage import default_workers
 from tiny_models import dan_model
 
 LINES = [f"hello you {'are ' * (number % 7)}old" for number in range(3_000)]

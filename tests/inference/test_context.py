@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError
-from rejoinder.inference.context import DECAY, TURNS, WEIGHT, with_turns
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.search import DECAY, TURNS, WEIGHT, with_turns
 from tiny_models import dan_model
 
 REPLIES = ["you", "cat", "hello you", "dog"]

@@ -11,7 +11,7 @@ from rejoinder.errors import InputError
 from rejoinder.inference import encoding, sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file, interrupted_sentences
-from rejoinder.io.files.unfinished import unfinished_folder
+from rejoinder.io.files.atomic import unfinished_folder
 from rejoinder.models.folder import write_model
 from tiny_models import bilstm_model, dan_model
 

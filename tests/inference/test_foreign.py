@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rejoinder import ForeignTextWarning, SentenceEncoder
-from rejoinder.inference import foreign
+from rejoinder.inference import outputs
 from rejoinder.models.config import read_config
 from rejoinder.models.terms import languages_of
 
@@ -16,7 +16,7 @@ TURKISH = ["Bugün hava çok güzel, dışarı çıkalım mı?"]
 
 @pytest.fixture(autouse=True)
 def _untold(monkeypatch):
-    monkeypatch.setattr(foreign, "_told", False)
+    monkeypatch.setattr(outputs, "_told", False)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_the_language_is_named_if_the_detector_is_installed(encoder):
 def test_the_languages_are_those_of_the_model():
     [folder] = (Path(__file__).parents[2] / "models/rejoinder-multi").glob("src/*/rejoinder-multi")
     known = languages_of(read_config(folder)["training"])
-    assert known == ["en", *foreign._MULTILINGUAL]
+    assert known == ["en", *outputs._MULTILINGUAL]
 
 
 def test_without_the_detector_the_language_is_not_named(encoder, monkeypatch):

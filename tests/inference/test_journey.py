@@ -9,7 +9,7 @@ import pytest
 import rejoinder
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.kernels import kernel
-from rejoinder.models.shipped import shipped_model
+from rejoinder.models.find import shipped_model
 
 FILES = {
     "inference/encoder.py",

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from rejoinder.api.encoders import load_encoder
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
-from rejoinder.encoders.quantized import dequantized
+from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.runtimes import open_runtime
@@ -534,7 +534,7 @@ def test_what_is_no_path_is_named(path):
 
 def test_a_model_is_found_by_its_folder_where_no_name_is_installed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("rejoinder.models.shipped.FOLDER", tmp_path / "none")
+    monkeypatch.setattr("rejoinder.models.find.FOLDER", tmp_path / "none")
     said = r"no model named '\w.* is installed \(this installation has no models\)\. Give the path"
     for unknown in ("rejoinder-base", "nowhere", "x" * 5_000):
         with pytest.raises(ModelError, match=said):

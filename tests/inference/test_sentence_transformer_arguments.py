@@ -8,7 +8,7 @@ import torch
 
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.sentence_transformer_arguments import PRECISIONS, quantized
+from rejoinder.inference.inputs import PRECISIONS, quantized
 from rejoinder.protocols import Embeddings
 
 TEXTS = ["How old are you?", "", "What is your age?", "Where do you live?"]

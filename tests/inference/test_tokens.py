@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from rejoinder.inference.tokens import read_tokens
+from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.models.shipped import shipped_model
+from rejoinder.text.tokens import read_tokens
 from tiny_models import dan_model
 
 AWKWARD = [

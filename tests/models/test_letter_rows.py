@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rejoinder.models import letter_rows
-from rejoinder.models.letter_rows import fit_letters, letter_counts, turned, with_letter_rows
+from rejoinder.models import smaller
+from rejoinder.models.smaller import fit_letters, letter_counts, turned, with_letter_rows
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.letters import letter_buckets
 from rejoinder.text.vocabulary import Vocabulary
@@ -13,13 +13,13 @@ ENDINGS = ("", "lar", "da", "dan", "lari")
 
 
 def test_it_is_the_ridge_regression_of_the_rows(monkeypatch):
-    monkeypatch.setattr(letter_rows, "_ITERATIONS", 60)
+    monkeypatch.setattr(smaller, "_ITERATIONS", 60)
     words = [stem + ending for stem in STEMS for ending in ENDINGS]
     rows = np.random.default_rng(0).standard_normal((len(words), 4)).astype(np.float32)
     counts = np.zeros((len(words), 300))
     for row, word in enumerate(words):
         np.add.at(counts[row], letter_buckets(word, 300), 1)
-    penalty = letter_rows._PENALTY * np.eye(300)
+    penalty = smaller._PENALTY * np.eye(300)
     expected = np.linalg.solve(counts.T @ counts + penalty, counts.T @ rows)
     np.testing.assert_allclose(fit_letters(letter_counts(words, 300), rows), expected, atol=1e-4)
 

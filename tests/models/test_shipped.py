@@ -6,8 +6,8 @@ import pytest
 
 from rejoinder.errors import ModelError
 from rejoinder.models.config import read_config
+from rejoinder.models.find import FOLDER, shipped_model, shipped_models
 from rejoinder.models.folder import folder_bytes, read_model, write_model
-from rejoinder.models.shipped import FOLDER, shipped_model, shipped_models
 from rejoinder.models.terms import licence_of, terms_of, training_rows
 from tiny_models import dan_model
 

@@ -11,7 +11,7 @@ from rejoinder.errors import ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models import tensors as module
 from rejoinder.models.folder import read_model, write_model
-from rejoinder.models.tensors import read_tensors
+from rejoinder.models.layout import read_tensors
 from tiny_models import dan_model
 
 TENSORS = {

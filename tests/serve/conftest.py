@@ -3,8 +3,8 @@
 import pytest
 
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import ModelContents, read_model
-from rejoinder.models.shipped import shipped_model
 from serving import Running, running
 
 

@@ -12,8 +12,8 @@ from rejoinder.conversations.topics import FoundTopics, Topic
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.serve.app import create_app
-from rejoinder.serve.explored import Explored
 from rejoinder.serve.routes import ROUTERS
+from rejoinder.serve.searched import Explored
 from serving import TEXTS, running_app
 
 ROUTES = {

@@ -7,10 +7,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from rejoinder.errors import ModelError
-from rejoinder.inference.scoring.files import shipped_scorer
-from rejoinder.inference.scoring.opened import Scorer
+from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.models.shipped import shipped_model
+from rejoinder.scoring.files import shipped_scorer
+from rejoinder.scoring.opened import Scorer
 from rejoinder.serve.app import create_app
 from rejoinder.text.letters import letter_sequences
 from serving import running, running_app

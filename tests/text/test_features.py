@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError, ModelError
-from rejoinder.text.buckets import bigram_buckets, word_buckets
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures, load_features
+from rejoinder.text.letters import bigram_buckets, word_buckets
 from rejoinder.text.ragged import Ragged, concatenate
 from rejoinder.text.vocabulary import Vocabulary
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import ModelError
-from rejoinder.inference.tokens import read_tokens
 from rejoinder.text.features import WordFeatures, load_features
 from rejoinder.text.letters import letter_sequences
 from rejoinder.text.normalize import tokens_of
+from rejoinder.text.tokens import read_tokens
 from rejoinder.text.vocabulary import Vocabulary
 
 BUCKETS = 50

@@ -4,11 +4,10 @@ import polars as pl
 import pytest
 
 from rejoinder.errors import ModelError
-from rejoinder.inference.tokens import read_tokens
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures, load_features
-from rejoinder.text.marks import fold_marks
-from rejoinder.text.normalize import normalize_text
+from rejoinder.text.normalize import fold_marks, normalize_text
+from rejoinder.text.tokens import read_tokens
 from rejoinder.text.vocabulary import Vocabulary
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rejoinder import kernels
 from rejoinder.kernels import kernel
+from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.models.shipped import shipped_model
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
 

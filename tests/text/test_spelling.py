@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.text.spelling import Spelling
+from rejoinder.text.readings import Spelling
 
 KNOWN = (
     "password",

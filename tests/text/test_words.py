@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from rejoinder import kernels
 from rejoinder.cli.main import app
 from rejoinder.kernels import kernel
-from rejoinder.text.buckets import word_buckets
 from rejoinder.text.features import WordFeatures
+from rejoinder.text.letters import word_buckets
 from rejoinder.text.normalize import as_strings, tokens_of
 from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary

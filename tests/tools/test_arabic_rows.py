@@ -10,7 +10,7 @@ import pytest
 import arabic_rows
 from arabic_rows import TABLE, ArabicRows, fit, loss_gradient, main, read_translations
 from rejoinder import SentenceEncoder
-from rejoinder.encoders.quantized import quantize_rows, scales_name
+from rejoinder.encoders.layers import quantize_rows, scales_name
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import Vocabulary

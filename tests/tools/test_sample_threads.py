@@ -2,7 +2,7 @@
 
 import pytest
 
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 from runs import same_files
 from sample_threads import sample_threads

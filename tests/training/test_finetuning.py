@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rejoinder.encoders.quantized import dequantized
+from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import find_model

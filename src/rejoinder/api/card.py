@@ -92,7 +92,7 @@ def _own_results(path: Path, config: dict[str, Any]) -> "list[Result]":
 
 def _tables(own: "Sequence[Result]", baselines: Sequence[Path | str]) -> str:
     """Returns the main scores as Markdown, and a line on what was not checked for leaks."""
-    from rejoinder.evaluation.report.tables import overview
+    from rejoinder.evaluation.report.writer import overview
     from rejoinder.evaluation.results_file import read_results
 
     keys = {result.key for result in own}
@@ -113,7 +113,7 @@ def _index(results: "Sequence[Result]") -> Iterator[dict[str, Any]]:
     """Yields an entry of `model-index` for each result."""
     if not results:
         return
-    from rejoinder.evaluation.variants import variants, with_label
+    from rejoinder.evaluation.encoding import variants, with_label
 
     labels = variants(results)
     for result in results:

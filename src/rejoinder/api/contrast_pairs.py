@@ -11,9 +11,9 @@ import numpy as np
 from rejoinder.datasets.files import read_bytes
 from rejoinder.datasets.sts import GradedPairs
 from rejoinder.evaluation.tasks.contrasts import read_contrasts
-from rejoinder.inference.scoring.lexicon import lexicon
-from rejoinder.inference.scoring.words import NUMBERS
 from rejoinder.io.files.hashed import sha256_of
+from rejoinder.scoring.lexicon import lexicon
+from rejoinder.scoring.words import NUMBERS
 
 FILE = "paraphrases/tatoeba_pivot.jsonl"
 """Groups of `sentences`, the first of which is changed."""

@@ -17,7 +17,7 @@ PREFIXES: Registry[Callable[[str], Encodes]] = Registry(
         "baseline": "rejoinder.evaluation.baselines:open_baseline",
         "openai": "rejoinder.evaluation.remote:open_openai",
         "py": "rejoinder.evaluation.adapters:open_function",
-        "scorer": "rejoinder.inference.scoring.opened:Scorer",
+        "scorer": "rejoinder.scoring.opened:Scorer",
         "st": "rejoinder.evaluation.adapters:SentenceTransformers",
         "tei": "rejoinder.evaluation.remote:open_tei",
         "vectors": "rejoinder.evaluation.adapters:StoredVectors",

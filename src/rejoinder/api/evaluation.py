@@ -14,16 +14,16 @@ from rejoinder.api.pairs import (
     graded_in_memory,
     response_pairs,
 )
-from rejoinder.datasets.graded import read_graded
+from rejoinder.datasets.groups import read_graded
 from rejoinder.errors import InputError
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings
 from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.results import Missing, Result
 from rejoinder.evaluation.results_file import open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, score_tasks
 from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context
-from rejoinder.io.formats.decoding import decoded
+from rejoinder.io.formats.text_lines import decoded
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.protocols import Encodes

@@ -139,7 +139,7 @@ def scores_of(data: str | Path | None, pairs: str | Path | None) -> Scores:
     """
     if data is None and pairs is None:
         return lambda _: {}
-    from rejoinder.api.dev_scores import DevScores
+    from rejoinder.api.pairs import DevScores
 
     folders = (None if place is None else Path(place) for place in (pairs, data))
     dev = DevScores(*folders, max_inputs=_MOST_INPUTS, needed=True)

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from rejoinder.api.held_out import QUESTIONS_SCORE, HeldOut
 from rejoinder.api.pairs import GivenPairs, folder_of_pairs
 from rejoinder.api.training import Run, train
-from rejoinder.corpus.shards import Pairs, open_pairs
+from rejoinder.corpus.writer import Pairs, open_pairs
 from rejoinder.errors import InputError
 from rejoinder.index.hits import IndexHit
-from rejoinder.index.hybrid import DEPTH, fuse
 from rejoinder.index.indexing import Index
+from rejoinder.index.state import DEPTH, fuse
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.places import scratch_folder

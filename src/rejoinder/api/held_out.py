@@ -9,12 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from rejoinder.api.dev_scores import DevScores
-from rejoinder.api.pairs import response_pairs
+from rejoinder.api.pairs import DevScores, response_pairs
 from rejoinder.corpus.manifest import SPLITS
-from rejoinder.corpus.shards import Pairs
-from rejoinder.datasets.graded import read_graded
-from rejoinder.datasets.groups import read_groups
+from rejoinder.corpus.writer import Pairs
+from rejoinder.datasets.groups import read_graded, read_groups
 from rejoinder.datasets.sts import GradedPairs
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder

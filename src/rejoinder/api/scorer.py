@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 from rejoinder.api.contrast_pairs import contrast_pairs
 from rejoinder.api.trees import fitted_regression
-from rejoinder.datasets.graded import read_graded
+from rejoinder.datasets.groups import read_graded
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import DataMissingError, InputError, require
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.scoring.families import FAMILIES
-from rejoinder.inference.scoring.files import (
+from rejoinder.io.files.claims import claim_output
+from rejoinder.io.files.storage import default_workers
+from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
+from rejoinder.models.find import shipped_model
+from rejoinder.scoring.families import FAMILIES
+from rejoinder.scoring.files import (
     FILE,
     Interval,
     Keys,
@@ -26,13 +30,9 @@ from rejoinder.inference.scoring.files import (
     known_families,
     write_scorer,
 )
-from rejoinder.inference.scoring.opened import Scorer
-from rejoinder.inference.scoring.regression import Regression
-from rejoinder.inference.scoring.scorer import COVERAGE, HIGHEST, PairFeatures
-from rejoinder.io.files.claims import claim_output
-from rejoinder.io.files.platform import default_workers
-from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
-from rejoinder.models.shipped import shipped_model
+from rejoinder.scoring.opened import Scorer
+from rejoinder.scoring.regression import Regression
+from rejoinder.scoring.scorer import COVERAGE, HIGHEST, PairFeatures
 
 Stage = Callable[[str, int, int], None]
 """Called with what is done, how many regressions are fitted, and of how many."""

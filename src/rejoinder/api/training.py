@@ -1,28 +1,27 @@
-"""Trains models: one call for a run, and one for runs of several seeds."""
+"""Trains models: one call for a run, and one for runs of several seeds.
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+Where a run is trained: at its output, or next to it while it replaces another run.
+
+A run that replaces another is trained in `.NAME.unfinished` and takes its place once it has a
+model. Until then the old run stays as it was, and `--resume` continues the new one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from rejoinder.api.pairs import GivenPairs, folder_of_pairs
-from rejoinder.api.run_places import (
-    CONFIG,
-    claimed_place,
-    nothing_to_resume,
-    place_of_run,
-    place_to_begin,
-    put_in_place,
-)
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.io.files.claims import claim
-from rejoinder.io.files.outputs import refuse_occupied
-from rejoinder.training.config.loading import load_config
+from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder
+from rejoinder.io.files.claims import claim, swap_in
+from rejoinder.io.files.outputs import refuse_occupied, resolved
+from rejoinder.io.files.storage import creation_errors
+from rejoinder.training.config.loading import is_shipped_name, load_config
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.config.shipped import is_shipped_name
 from rejoinder.training.data.preparation import Data, PreparationProgress, Prepared
 from rejoinder.training.loop.loop import Evaluate, Limits
 from rejoinder.training.loop.reporting import Reporter, SilentReporter
@@ -301,7 +300,7 @@ class _Session:
     def _dev_scores(self, config: RunConfig) -> Evaluate:
         # imported here: a run with its own scores needs no evaluation, and a missing extra is
         # reported before anything else is loaded
-        from rejoinder.api.dev_scores import DevScores
+        from rejoinder.api.pairs import DevScores
 
         pairs = None if self._data.pairs is None else self._data.pairs.folder
         return DevScores(
@@ -310,3 +309,61 @@ class _Session:
             max_inputs=config.training.evaluate_pairs,
             without=self._data.selection(config).left_out,
         )
+
+
+CONFIG = "config.toml"
+
+
+def place_of_run(out: Path) -> Path:
+    """Returns where the run of an output is now."""
+    unfinished = unfinished_folder(out)
+    return unfinished if (unfinished / CONFIG).is_file() else out
+
+
+def place_to_begin(out: Path, *, overwrite: bool) -> Path:
+    """Returns where to begin a run.
+
+    Raises:
+        InputError: an interrupted run was about to replace `out`, and `overwrite` is false.
+    """
+    left = place_of_run(out)
+    if left != out and not overwrite:
+        raise InputError(
+            f"an interrupted run that was to replace {out} is at {left}; continue it with "
+            "`resume=True`, or begin again with `overwrite=True`."
+        )
+    is_full = out.is_dir() and any(out.iterdir())
+    return unfinished_folder(out) if overwrite and is_full else out
+
+
+@contextmanager
+def claimed_place(
+    work: Path, out: Path, inputs: Iterable[object], *, resume: bool
+) -> Iterator[None]:
+    """Claims the output of a run that is trained in `work`.
+
+    Raises:
+        InputError: an input would be replaced.
+        BusyError, StorageError: see `claim`.
+    """
+    with claim(out, inputs=() if work == out else inputs):
+        if work == out and not resume:
+            discard_unfinished(out)
+        yield
+
+
+def put_in_place(work: Path, out: Path) -> None:
+    """Replaces the run at a claimed output by the one in `work`."""
+    with creation_errors(out):
+        swap_in(work, resolved(out))
+
+
+def nothing_to_resume(out: Path) -> InputError:
+    """Returns the error that an output holds no run to resume."""
+    seeds = sorted(path.name.removeprefix("seed-") for path in out.glob("seed-*"))
+    if seeds:
+        return InputError(
+            f"{out} holds runs of several seeds; resume them with the same seeds: "
+            f"`seed={','.join(seeds)}`."
+        )
+    return InputError(f"{out} holds no run to resume; without `resume=True` a new one begins.")

@@ -75,7 +75,7 @@ def _faults(message: str | None) -> list[str]:
 @prints("json", "tsv")
 def list_configs() -> None:
     """List the shipped configs: name, kind of encoder, purpose."""
-    from rejoinder.training.config.shipped import encoder_kind, purpose, shipped_names
+    from rejoinder.training.config.loading import encoder_kind, purpose, shipped_names
 
     rows = [(name, encoder_kind(name), purpose(name)) for name in shipped_names()]
     print_rows(("name", "encoder", "purpose"), rows)

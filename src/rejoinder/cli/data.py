@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import split_lists
+from rejoinder.cli.messages import split_lists
 from rejoinder.cli.options import PairsOption, epilog, prints
 from rejoinder.cli.output import (
     as_options,
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rejoinder.datasets.acquire.fetch import Failed
-    from rejoinder.datasets.acquire.inventory import Presence
-    from rejoinder.datasets.acquire.layout import Added
+    from rejoinder.datasets.acquire.layout import Added, Presence
     from rejoinder.datasets.catalogue import DataSet
 
 _EPILOG = epilog(
@@ -57,7 +56,7 @@ def list_sets(
     data: DataFolder = Path("data"),
 ) -> None:
     """Show data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
-    from rejoinder.datasets.acquire.inventory import presence
+    from rejoinder.datasets.acquire.layout import presence
     from rejoinder.datasets.catalogue import catalogue, select
 
     chosen = split_lists(names or [])
@@ -153,15 +152,15 @@ def list_licences(
     A source of conversations is known by the files that --pairs was extracted from. The table does
     not have your data: its licence is not stated, and counts as not open.
     """
-    from rejoinder.datasets.licences import all_rows
+    from rejoinder.datasets.catalogue import all_rows
 
     if config is None and pairs is not None:
         raise InputError("--pairs is read with a config; name a config.")
     if config is None:
         shown = all_rows()
     else:
-        from rejoinder.corpus.shards import open_pairs
-        from rejoinder.training.config.licences import data_rows
+        from rejoinder.corpus.writer import open_pairs
+        from rejoinder.training.config.checks import data_rows
         from rejoinder.training.config.loading import load_config
 
         loaded = load_config(config)

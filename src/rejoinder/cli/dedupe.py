@@ -125,7 +125,7 @@ def dedupe(
         found = _changed(Path(source), threshold, [name for name, value in given.items() if value])
     else:
         from rejoinder.conversations.dedupe import dedupe as find
-        from rejoinder.inference.scoring.opened import Scorer
+        from rejoinder.scoring.opened import Scorer
 
         opened = open_source(
             source, model=model, model_sha256=model_sha256, columns=columns, where=where,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import as_text, stream_entries
+from rejoinder.cli.messages import as_text, stream_entries
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,

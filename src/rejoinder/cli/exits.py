@@ -13,8 +13,7 @@ from typing import NoReturn
 
 from rejoinder.cli.output import as_options
 from rejoinder.errors import OtherWorkerError, RejoinderError, missing_extra
-from rejoinder.io.files.platform import TERMINATION_SIGNALS
-from rejoinder.io.files.storage import lacks_memory, storage_cause
+from rejoinder.io.files.storage import TERMINATION_SIGNALS, lacks_memory, storage_cause
 
 BAD_INPUT = 2
 """Exit status of misuse, bad input, outputs that can't be written, memory that does not suffice."""

@@ -24,7 +24,7 @@ from rejoinder.errors import require
 
 if TYPE_CHECKING:
     from rejoinder.conversations.explore import Prepared
-    from rejoinder.serve.explored import Explored
+    from rejoinder.serve.searched import Explored
 
 EXAMPLES = epilog(
     "rejoinder explore slack-export.zip",
@@ -109,7 +109,7 @@ def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "
     """Returns what was found in the conversations with a name."""
     from rejoinder.conversations.explore import ASKED, POINTS, TOPICS, read_facts
     from rejoinder.conversations.suggest import Suggester
-    from rejoinder.serve.explored import Explored
+    from rejoinder.serve.searched import Explored
 
     facts = read_facts(ready.folder)
     return Explored(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.lines import as_files
+from rejoinder.cli.messages import as_files
 from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, epilog, prints
 from rejoinder.cli.output import (
     as_options,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rejoinder.cli.lines import as_files, read_lines
+from rejoinder.cli.messages import as_files, read_lines
 from rejoinder.cli.models import given_model
 from rejoinder.cli.options import (
     ColumnsOption,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.lines import split_lists
+from rejoinder.cli.messages import split_lists
 from rejoinder.cli.options import epilog, prints
 from rejoinder.cli.output import form_of_output, print_json, print_rows
 from rejoinder.errors import InputError

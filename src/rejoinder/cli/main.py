@@ -8,9 +8,7 @@ import typer
 
 from rejoinder.cli import (
     adapt,
-    card,
     cluster,
-    compare,
     config,
     data,
     dedupe,
@@ -24,7 +22,6 @@ from rejoinder.cli import (
     index,
     leaks,
     models,
-    report,
     reproduce,
     search,
     serve,
@@ -34,7 +31,7 @@ from rejoinder.cli import (
 )
 from rejoinder.cli.exits import status_of
 from rejoinder.cli.output import note_missing_kernels
-from rejoinder.io.files.platform import spin_briefly
+from rejoinder.io.files.storage import spin_briefly
 from rejoinder.version import VERSION
 
 app = typer.Typer(
@@ -55,9 +52,9 @@ for _function, _examples in (
     (export.export, export.EXAMPLES),
     (leaks.leaks, leaks.EXAMPLES),
     (evaluate.evaluate, evaluate.EXAMPLES),
-    (compare.compare, compare.EXAMPLES),
-    (report.report, report.EXAMPLES),
-    (card.card, card.EXAMPLES),
+    (evaluate.compare, evaluate.COMPARE_EXAMPLES),
+    (evaluate.report, evaluate.REPORT_EXAMPLES),
+    (models.card, models.CARD_EXAMPLES),
     (reproduce.reproduce, reproduce.EXAMPLES),
     (encode.encode, encode.EXAMPLES),
     (use.similarity, use.SIMILARITY_EXAMPLES),

@@ -1,14 +1,28 @@
-"""`rejoinder models`: lists the models that come with the package. Opens what `--model` means."""
+"""`rejoinder models`: lists the models that come with the package. Opens what `--model` means.
+
+`rejoinder card`: writes the model card of a model with its results.
+"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from rejoinder.cli.messages import split_lists
 from rejoinder.cli.options import OnTooLong, epilog, prints
-from rejoinder.cli.output import form_of_output, note, print_rows
+from rejoinder.cli.output import (
+    asked_for,
+    form_of_output,
+    note,
+    print_json,
+    print_rows,
+    status_line,
+)
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.inference.encoder import SentenceEncoder
+
 
 EXAMPLES = epilog(
     "rejoinder models",
@@ -20,7 +34,7 @@ _COLUMNS = ("name", "default", "kind", "dim", "bytes", "licence", "folder")
 @prints("json", "tsv")
 def models() -> None:
     """List the models that come with the package: name, dimension, size, licence."""
-    from rejoinder.models.shipped import shipped_models
+    from rejoinder.models.find import shipped_models
 
     facts = [_facts(name, folder) for name, folder in shipped_models().items()]
     # a folder of this length would leave the other columns no room
@@ -32,9 +46,9 @@ def models() -> None:
 
 def _facts(name: str, folder: Path) -> dict[str, Any]:
     from rejoinder.models.config import read_config
+    from rejoinder.models.find import DEFAULT
     from rejoinder.models.folder import folder_bytes
     from rejoinder.models.layout import known_kind
-    from rejoinder.models.shipped import DEFAULT
     from rejoinder.models.terms import licence_of
 
     encoder = read_config(folder)["encoder"]
@@ -58,9 +72,8 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
     Raises:
         RejoinderError: there is no such model, or it can't be downloaded.
     """
-    from rejoinder.models.find import find_model
+    from rejoinder.models.find import find_model, shipped_model
     from rejoinder.models.remote import is_address
-    from rejoinder.models.shipped import shipped_model
 
     if model is None:
         if sha256 is not None:
@@ -103,3 +116,40 @@ def note_too_long(encoder: "SentenceEncoder", count: int, total: int, texts: str
     if encoder.on_too_long == "split":
         done = f"each is the mean of pieces of {most:,} tokens"
     note(f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done}")
+
+
+CARD_EXAMPLES = epilog(
+    "rejoinder card runs/dan/model --results dan.json",
+    "rejoinder card runs/dan/model --results dan.json --baseline bow.json",
+    "rejoinder card exported/ --run runs/dan --out card.md",
+)
+
+
+@prints("json")
+def card(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Model name, or folder such as RUN/model.")
+    ],
+    results: Annotated[
+        list[str] | None, typer.Option(metavar="FILE[,FILE]", help="Results files of this model.")
+    ] = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE[,FILE]", help="Results files of encoders to compare with."),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        "Run that trained the model: its machine and minutes are named. Default: the "
+        "folder that the model is in, if it is a run.",
+    ] = None,
+    out: Annotated[Path | None, "File to write. Default: MODEL_CARD.md of the model."] = None,
+) -> None:
+    """Write the card of a model: data, licences, recipe, results with intervals, limits."""
+    from rejoinder.api.card import write_card
+
+    own, others = split_lists(results or ()), split_lists(baseline or ())
+    written = write_card(model, results=own, baselines=others, run=run, out=out)
+    if asked_for("json"):
+        print_json({"out": str(written)})
+    else:
+        status_line(f"wrote {written}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from rejoinder.cli.lines import as_text, read_lines, stream_entries, where_conditions
 from rejoinder.cli.messages import (
+    as_text,
     distinct,
     finder,
     firsts_of,
@@ -18,7 +18,10 @@ from rejoinder.cli.messages import (
     marked_text,
     matches_of,
     print_messages,
+    read_lines,
+    stream_entries,
     times,
+    where_conditions,
 )
 from rejoinder.cli.models import given_model, open_encoder
 from rejoinder.cli.options import (
@@ -38,8 +41,8 @@ if TYPE_CHECKING:
     from rejoinder.corpus.texts import Entry
     from rejoinder.index.hits import IndexHit
     from rejoinder.inference.encoder import SentenceEncoder
-    from rejoinder.inference.scoring.scorer import Found
     from rejoinder.inference.search import Hit
+    from rejoinder.scoring.scorer import Found
 
 _SCORES = {"semantic": "cosine", "words": "bm25", "hybrid": "score"}
 """Name of the score of each mode of search."""
@@ -222,7 +225,7 @@ def _rescoring(
     """Returns what chooses the hits to print: all, or with `--rerank` the best by a scorer."""
     if rerank is None:
         return lambda _, hits: hits
-    from rejoinder.inference.scoring.opened import Scorer
+    from rejoinder.scoring.opened import Scorer
 
     return lambda encoder, hits: Scorer(scorer_from, encoder).rerank(queries, hits, top_k)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.lines import stream_entries
+from rejoinder.cli.messages import stream_entries
 from rejoinder.cli.models import model_folder
 from rejoinder.cli.options import (
     ColumnsOption,
@@ -23,7 +23,7 @@ from rejoinder.errors import InputError, require
 if TYPE_CHECKING:
     from rejoinder.corpus.texts import Entry
     from rejoinder.index.folder import TextIndex
-    from rejoinder.serve.explored import Explored
+    from rejoinder.serve.searched import Explored
     from rejoinder.serve.settings import ServerSettings
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
@@ -85,7 +85,7 @@ def serve(
 ) -> None:
     """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
     from rejoinder.index.folder import TextIndex
-    from rejoinder.inference.scoring.files import shipped_scorer
+    from rejoinder.scoring.files import shipped_scorer
     from rejoinder.serve.settings import ServerSettings
 
     settings = ServerSettings(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import stream_entries, where_conditions
+from rejoinder.cli.messages import stream_entries, where_conditions
 from rejoinder.cli.models import given_model
 from rejoinder.cli.output import note_left_out
 from rejoinder.cli.progress import Bar, encoding_bar

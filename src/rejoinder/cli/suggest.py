@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import as_text, read_lines, where_conditions
+from rejoinder.cli.messages import as_text, read_lines, where_conditions
 from rejoinder.cli.models import given_model
 from rejoinder.cli.options import (
     ColumnsOption,

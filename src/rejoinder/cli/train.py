@@ -134,7 +134,7 @@ def _steps(
     config: str | None, out: Path, settings: "Sequence[str]", seeds: "Sequence[int]"
 ) -> int | None:
     """Returns the number of steps of a run, for the bar; None if there is no config to read."""
-    from rejoinder.api.run_places import place_of_run
+    from rejoinder.api.training import place_of_run
     from rejoinder.training.config.loading import load_config
 
     runs = map(place_of_run, (out, *(out / f"seed-{seed}" for seed in seeds)))

@@ -5,8 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import as_text, read_pairs, stream_entries
-from rejoinder.cli.messages import finder, hits_among, print_messages
+from rejoinder.cli.messages import (
+    as_text,
+    finder,
+    hits_among,
+    print_messages,
+    read_pairs,
+    stream_entries,
+)
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
@@ -120,7 +126,7 @@ def _scored(
     why: bool,
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Returns the columns of a scorer: the score, its interval, and what moved it if `why`."""
-    from rejoinder.inference.scoring.opened import Scorer
+    from rejoinder.scoring.opened import Scorer
 
     pairs = Scorer(folder, encoder).explain(first, second)
     columns: dict[str, list[Any]] = {

@@ -19,16 +19,16 @@ from rejoinder.corpus.texts import Entry, is_question
 from rejoinder.errors import InputError
 from rejoinder.index.fields import About
 from rejoinder.index.folder import TextIndex
-from rejoinder.index.given import GivenText, given_texts
 from rejoinder.index.indexing import place_of_model, refuse_other_model
 from rejoinder.index.manifest import FILE as INDEX
+from rejoinder.index.new_segments import GivenText, given_texts
 from rejoinder.index.where import Conditions, Where, conditions_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.search import nearest_rows
 from rejoinder.inference.sentence_stream import EncodingProgress, Source, chunks
 from rejoinder.measures import Indices
-from rejoinder.models.shipped import DEFAULT
+from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings
 
 Given = str | Path | Iterable[GivenText | Entry]
@@ -184,7 +184,7 @@ def messages_of_pairs(folder: Path) -> Iterator[Entry]:
     Raises:
         InputError: the folder holds no usable pairs.
     """
-    from rejoinder.corpus.shards import open_pairs  # needs Polars
+    from rejoinder.corpus.writer import open_pairs  # needs Polars
 
     pairs = open_pairs(folder)
     said: dict[str, Entry] = {}

@@ -32,11 +32,11 @@ from rejoinder.inference.near_pairs import (
     threshold_of_examples,
     threshold_of_rate,
 )
-from rejoinder.inference.scoring.opened import Scorer
-from rejoinder.inference.scoring.scorer import HIGHEST
-from rejoinder.io.files.platform import default_workers
+from rejoinder.io.files.storage import default_workers
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
+from rejoinder.scoring.opened import Scorer
+from rejoinder.scoring.scorer import HIGHEST
 
 SecondStage = Callable[[NearPairs, list[str]], NDArray[np.bool_]]
 """Tells which pairs of texts mean the same, of those whose cosine is high enough."""

@@ -27,9 +27,9 @@ from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
 from rejoinder.inference.near_pairs import Estimate, Found, NearPairs, expected_at
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.formats.decoding import Record, decoded
+from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
-from rejoinder.io.formats.tensor_files import UNREADABLE
+from rejoinder.io.formats.text_lines import Record, decoded
 from rejoinder.measures import Floats, Indices
 
 FORMAT = 1

@@ -34,10 +34,9 @@ from rejoinder.io.files.hashed import (
     sha256_of_folder,
 )
 from rejoinder.io.files.places import scratch_folder
-from rejoinder.io.formats.decoding import Record
-from rejoinder.models.find import find_model
+from rejoinder.io.formats.text_lines import Record
+from rejoinder.models.find import DEFAULT, find_model
 from rejoinder.models.folder import read_model
-from rejoinder.models.shipped import DEFAULT
 
 FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
 TOPICS, POINTS, FACTS = "topics.json", "points.bin", "facts.json"
@@ -255,7 +254,7 @@ def _finetune(work: _Work, scratch: Path) -> bool:
     from rejoinder.api.finetuning import finetune  # needs torch
     from rejoinder.api.held_out import LEAST_PAIRS
     from rejoinder.corpus.extract import extract
-    from rejoinder.corpus.shards import open_pairs
+    from rejoinder.corpus.writer import open_pairs
 
     pairs, stage = work.source, work.watch.stage
     if not (pairs / PAIRS_FILE).is_file():

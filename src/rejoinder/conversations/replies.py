@@ -36,7 +36,7 @@ from rejoinder.index.words import words_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import blake2b_number, sha256_of, sha256_of_file
-from rejoinder.io.formats.tensor_files import UNREADABLE
+from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
@@ -325,7 +325,7 @@ def _threads(made: Collection, rows: Indices) -> list[str]:
 
 def _splits(folder: Path) -> dict[str, int]:
     """Returns the parts of the threads of a folder of pairs that are held out."""
-    from rejoinder.corpus.shards import open_pairs  # needs Polars
+    from rejoinder.corpus.writer import open_pairs  # needs Polars
 
     pairs = open_pairs(folder)
     return {

@@ -31,10 +31,10 @@ from rejoinder.index.where import Where
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed_text
-from rejoinder.io.files.platform import default_workers
-from rejoinder.io.formats.decoding import Count, Record
+from rejoinder.io.files.storage import default_workers
+from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
-from rejoinder.io.formats.tensor_files import UNREADABLE
+from rejoinder.io.formats.text_lines import Count, Record
 from rejoinder.measures import Floats, Indices
 from rejoinder.protocols import Embeddings
 

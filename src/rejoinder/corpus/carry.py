@@ -32,7 +32,7 @@ from rejoinder.io.files.hashed import (
     sha256_of_file,
 )
 from rejoinder.io.files.places import Place
-from rejoinder.io.formats.decoding import Count, Digest, Record, Seconds
+from rejoinder.io.formats.text_lines import Count, Digest, Record, Seconds
 from rejoinder.version import VERSION
 
 FORMAT = 1

@@ -13,7 +13,7 @@ from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.places import Place, as_place
-from rejoinder.io.formats.decoding import Count, Digest, FileName, Record
+from rejoinder.io.formats.text_lines import Count, Digest, FileName, Record
 
 FORMAT = 1
 FILE = "manifest.json"

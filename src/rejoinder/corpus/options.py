@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from rejoinder.corpus.rules import profile
 from rejoinder.errors import InputError, nearest
-from rejoinder.io.formats.line_blocks import LONGEST_LINE
+from rejoinder.io.formats.compression import LONGEST_LINE
 
 ExtractProgress = Callable[[str, int, int | None], None]
 """Called with the name of a stage, how much of it is done, and the total or None if unknown.

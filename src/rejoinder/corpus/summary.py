@@ -13,7 +13,7 @@ from rejoinder.corpus.rules import DELETED
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS
 from rejoinder.io.files.places import size_of
-from rejoinder.io.formats.line_blocks import LONGEST_LINE
+from rejoinder.io.formats.compression import LONGEST_LINE
 from rejoinder.version import VERSION
 
 _LISTED = 3

@@ -184,7 +184,7 @@ def _replies(folder: Path) -> Iterator[Entry]:
         InputError: the folder holds no usable pairs.
     """
     from rejoinder.corpus.manifest import SPLITS
-    from rejoinder.corpus.shards import open_pairs  # needs Polars, which files of texts don't
+    from rejoinder.corpus.writer import open_pairs  # needs Polars, which files of texts don't
     from rejoinder.io.files.hashed import blake2b_number
 
     pairs = open_pairs(folder)

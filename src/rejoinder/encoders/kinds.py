@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from rejoinder.errors import ModelError
-from rejoinder.io.formats.decoding import decoded
+from rejoinder.io.formats.text_lines import decoded
 from rejoinder.registry import resolve
 
 Shapes = dict[str, tuple[int, ...]]
@@ -145,7 +145,7 @@ class EncoderKind:
                 f"{where}: text.bigram_buckets is {sizes.bigram_buckets}; a {self.name} reads none."
             )
         if self.shapes is None:
-            of_module = resolve("rejoinder.encoders.nn.shapes:shapes_of")
+            of_module = resolve("rejoinder.encoders.nn.dense:shapes_of")
             shapes: Shapes = of_module(self, encoder, sizes, where)
             return shapes
         try:

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from rejoinder.exports.files import Files
 from rejoinder.io.files.places import scratch_folder
-from rejoinder.io.formats.decoding import Record
+from rejoinder.io.formats.text_lines import Record
 
 
 class Malformed(Record, frozen=True):

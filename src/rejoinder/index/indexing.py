@@ -11,20 +11,19 @@ from rejoinder.corpus.texts import Entry
 from rejoinder.encoders.layers import unit_rows
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, TextIndex, create_index
-from rejoinder.index.given import GivenText, given_texts
 from rejoinder.index.hits import IndexHit
-from rejoinder.index.hybrid import Mode, check_mode
 from rejoinder.index.manifest import WEIGHT, IndexModel, Manifest
+from rejoinder.index.new_segments import GivenText, given_texts
 from rejoinder.index.own_words import in_own_words
 from rejoinder.index.segment import DTYPES, EncodedTexts
+from rejoinder.index.state import Mode, check_mode
 from rejoinder.index.where import Where
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import Sentences, as_texts
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
-from rejoinder.models.find import find_model
-from rejoinder.models.shipped import DEFAULT, shipped_models
+from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.protocols import Describes, Embeddings, Encodes, EncodesResponses, Prepares
 
 

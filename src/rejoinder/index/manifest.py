@@ -1,14 +1,20 @@
-"""`index.json`: the model, the settings and the segments of an index."""
+"""`index.json`: the model, the settings and the segments of an index.
 
+Keys by which strings are found in an index.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.hashed import read_sealed, sealed_text
-from rejoinder.io.formats.decoding import Count, Record
+from rejoinder.io.files.hashed import blake2b_number, read_sealed, sealed_text
+from rejoinder.io.formats.text_lines import Count, Record
 
 FILE = "index.json"
 FORMAT_VERSION = 3
@@ -123,3 +129,11 @@ def read_manifest(folder: Path) -> Manifest:
         unreadable=f"{folder} is not an index",
         outdated="Build the index again with this version.",
     )
+
+
+KEY = np.dtype("<u8")
+
+
+def keys_of(strings: Sequence[str]) -> NDArray[np.uint64]:
+    """Returns the (N,) uint64 keys of strings: 8 bytes of their BLAKE2b."""
+    return np.fromiter((blake2b_number(text.encode()) for text in strings), np.uint64, len(strings))

@@ -1,5 +1,9 @@
-"""Writes the segments of an index."""
+"""Writes the segments of an index.
 
+Texts that a program gives to an index.
+"""
+
+import reprlib
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from itertools import count
@@ -8,17 +12,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError
 from rejoinder.index import lists
 from rejoinder.index.fields import FieldsWriter
-from rejoinder.index.keys import KEY, keys_of
-from rejoinder.index.manifest import Manifest, SegmentFacts
+from rejoinder.index.manifest import KEY, Manifest, SegmentFacts, keys_of
 from rejoinder.index.segment import DTYPES, FILES, ROW_NUMBER, EncodedTexts
 from rejoinder.index.stored_rows import StoredRows
 from rejoinder.index.string_table import StringTable, StringWriter
 from rejoinder.index.words import WordsWriter
+from rejoinder.inference.inputs import refuse_unordered
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import file_facts
+from rejoinder.io.formats.text_lines import replace_surrogates
 
 
 def write_segment(
@@ -115,3 +121,35 @@ def _refuse_twice(folder: Path, keys: NDArray[np.uint64], order: NDArray[np.int6
         if ids[row] in seen:
             raise given_twice(ids[row])
         seen.add(ids[row])
+
+
+GivenText = str | tuple[str, str]
+"""A text, or an id and a text."""
+
+
+def given_texts(given: Iterable[GivenText | Entry]) -> Iterator[Entry]:
+    """Yields ids and texts of strings, or of tuples of an id and a string; entries as they are.
+
+    Raises:
+        InputError: an item is neither; the message gives its index.
+    """
+    refuse_unordered(given)
+    for index, item in enumerate(given):
+        if isinstance(item, Entry):
+            yield item
+            continue
+        if isinstance(item, str):
+            yield Entry(None, replace_surrogates(item))
+            continue
+        pair = item
+        if not (
+            isinstance(pair, tuple)
+            and len(pair) == 2
+            and isinstance(pair[0], str | None)
+            and isinstance(pair[1], str)
+        ):
+            raise InputError(
+                f"text {index} is {reprlib.repr(item)}; give a string, or an id and a string."
+            )
+        name, text = pair
+        yield Entry(name and replace_surrogates(name), replace_surrogates(text))

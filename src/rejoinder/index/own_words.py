@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.inference.tokens import located_tokens, read_tokens
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import find_tokens
-from rejoinder.text.readings import Mark, is_listed
-from rejoinder.text.spelling import RANK, Spelling
+from rejoinder.text.readings import RANK, Mark, Spelling, is_listed
+from rejoinder.text.tokens import located_tokens, read_tokens
 
 Count = Callable[[Sequence[str]], NDArray[np.int64]]
 """Gives the number of texts of the index that have each word, (N,) int64."""

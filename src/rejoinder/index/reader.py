@@ -1,6 +1,11 @@
-"""`IndexReader`: a folder of texts, ids and embeddings that you can search."""
+"""`IndexReader`: a folder of texts, ids and embeddings that you can search.
 
+What the messages of an index have in common: how many, from when to when, by whom and where.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TypeVar, overload
@@ -10,17 +15,63 @@ import numpy as np
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.context import Place
 from rejoinder.index.hits import IndexedText, IndexHit, unscored
-from rejoinder.index.hybrid import DEPTH, Mode, check_mode, fuse
 from rejoinder.index.manifest import FILE, Manifest
 from rejoinder.index.own_words import own_words
 from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts
-from rejoinder.index.state import State, check_segments, opened
-from rejoinder.index.summary import Summary, summary_of
+from rejoinder.index.state import DEPTH, Mode, State, check_mode, check_segments, fuse, opened
 from rejoinder.index.where import Where
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
-from rejoinder.io.files.states import stamp_of
+from rejoinder.io.files.claims import stamp_of
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import WordFeatures
+
+MOST_NAMES = 1_000
+"""Most authors and most channels of a summary, the busiest."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The texts of an index."""
+
+    texts: int
+    first: float | None
+    """Seconds since 1970 in UTC of the first message; None if no text has a time."""
+    last: float | None
+    authors: list[tuple[str, int]]
+    """The authors with most messages, and how many they wrote; at most `MOST_NAMES`."""
+    sources: list[tuple[str, int]]
+    """Likewise the channels."""
+    threads: bool
+    """Whether a message is in a thread or a channel, so that others are around it."""
+
+
+def summary_of(segments: Sequence[Segment]) -> Summary:
+    """Returns the summary of segments, without their deleted texts.
+
+    Raises:
+        InputError: the index is damaged.
+    """
+    counts: dict[str, Counter[str]] = {"author": Counter(), "source": Counter()}
+    first, last, threads = np.inf, -np.inf, False
+    for segment in segments:
+        if (fields := segment.fields) is None:
+            continue
+        kept = ~segment.deleted
+        for name, counter in counts.items():
+            counter.update(fields.counts(name, kept))
+        threads |= fields.has("thread") or fields.has("source")
+        times = fields.times[kept]
+        times = times[np.isfinite(times)]
+        first, last = min(first, times.min(initial=np.inf)), max(last, times.max(initial=-np.inf))
+    return Summary(
+        sum(segment.entry.count for segment in segments),
+        float(first) if np.isfinite(first) else None,
+        float(last) if np.isfinite(last) else None,
+        counts["author"].most_common(MOST_NAMES),
+        counts["source"].most_common(MOST_NAMES),
+        threads,
+    )
+
 
 T = TypeVar("T")
 _ATTEMPTS = 10

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index import fields, lists, words
 from rejoinder.index.fields import About, Fields
-from rejoinder.index.keys import KEY, keys_of
 from rejoinder.index.lists import Lists
-from rejoinder.index.manifest import REMEDY, Manifest, SegmentFacts
+from rejoinder.index.manifest import KEY, REMEDY, Manifest, SegmentFacts, keys_of
 from rejoinder.index.matcher import Matcher
 from rejoinder.index.stored_rows import StoredRows
 from rejoinder.index.string_table import StringTable, mapped, release

@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.index.keys import KEY, keys_of
-from rejoinder.index.manifest import REMEDY
+from rejoinder.index.manifest import KEY, REMEDY, keys_of
 from rejoinder.index.string_table import mapped
-from rejoinder.inference.tokens import located_tokens
 from rejoinder.io.files.hashed import check_file
 from rejoinder.text.normalize import is_punctuation, tokens_of
+from rejoinder.text.tokens import located_tokens
 from rejoinder.text.words import NumberedWords
 
 FILES = ("words.counts", "words.keys", "words.lengths", "words.offsets", "words.rows")

@@ -10,28 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
+from rejoinder.inference.inputs import (
+    Arguments,
+    FloatArguments,
+    Sentences,
+    as_texts,
+    flag,
+    output_form,
+    whole_number,
+)
 from rejoinder.inference.mining import Mining
 from rejoinder.inference.outputs import ModelOutputs, OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
-from rejoinder.inference.sentence_transformer_arguments import (
-    Arguments,
-    FloatArguments,
-    output_form,
-)
-from rejoinder.inference.tokens import read_tokens
 from rejoinder.models.adaptation.linear import Adaptation
-from rejoinder.models.find import find_model
+from rejoinder.models.find import find_model, shipped_model
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.layout import ENTAILMENT
 from rejoinder.models.remote import Progress
-from rejoinder.models.shipped import shipped_model
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.normalize import same_words
+from rejoinder.text.tokens import read_tokens
 
 if TYPE_CHECKING:
-    from rejoinder.inference.scoring.scorer import PairScorer
+    from rejoinder.scoring.scorer import PairScorer
 
 
 class SentenceEncoder(Mining):
@@ -384,8 +386,8 @@ class SentenceEncoder(Mining):
 
     @cached_property
     def _scorer(self) -> "PairScorer":
-        from rejoinder.inference.scoring.files import shipped_scorer
-        from rejoinder.inference.scoring.scorer import PairScorer
+        from rejoinder.scoring.files import shipped_scorer
+        from rejoinder.scoring.scorer import PairScorer
 
         return PairScorer(shipped_scorer(), lambda _: self, self._threads)
 

@@ -10,7 +10,7 @@ from rejoinder.inference.inputs import Sentences, flag, whole_number
 from rejoinder.inference.near_pairs import places_from
 from rejoinder.inference.outputs import each_batch, with_bar
 from rejoinder.inference.search import Comparisons
-from rejoinder.io.files.platform import default_workers
+from rejoinder.io.files.storage import default_workers
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 

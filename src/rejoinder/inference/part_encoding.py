@@ -22,15 +22,14 @@ from rejoinder.inference.engines.base import (
 from rejoinder.inference.outputs import OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.inference.sentence_stream import EncodingProgress
-from rejoinder.io.files.atomic import write_text
+from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder, write_text
 from rejoinder.io.files.claims import claim_output, swap_in
 from rejoinder.io.files.hashed import read_sealed, sealed, sealed_text
 from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
-from rejoinder.io.files.unfinished import discard_unfinished, unfinished_folder
-from rejoinder.io.formats.decoding import Record
 from rejoinder.io.formats.embedding_files import format_of
-from rejoinder.io.formats.text_parts import TextPart, text_parts
+from rejoinder.io.formats.text_lines import Record
+from rejoinder.io.formats.texts import TextPart, text_parts
 from rejoinder.models.find import find_model
 
 PART_BYTES = 16 << 20

@@ -8,17 +8,15 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from rejoinder.encoders.layers import Array
-from rejoinder.encoders.quantized import dequantized
+from rejoinder.encoders.layers import Array, dequantized
 from rejoinder.errors import ModelError, require
-from rejoinder.io.files.platform import default_workers
+from rejoinder.io.files.storage import default_workers
 from rejoinder.kernels import way
 from rejoinder.models.folder import ModelContents
 from rejoinder.protocols import Embeddings
 from rejoinder.registry import resolve
 from rejoinder.text.features import WordFeatures
-from rejoinder.text.padding import padded_groups
-from rejoinder.text.ragged import Ragged
+from rejoinder.text.ragged import Ragged, padded_groups
 
 BATCH_SIZE = 4_096
 """Default number of sentences per batch. In larger batches sums leave the caches."""
@@ -102,7 +100,7 @@ class TorchRuntime:
             ModelError: the sizes in the model's `config.json` are not valid for its kind.
         """
         require("train", "torch", "pydantic")
-        from rejoinder.encoders.nn.shapes import encoder_config
+        from rejoinder.encoders.nn.dense import encoder_config
 
         config = encoder_config(model.kind, model.encoder, f"the encoder of {model.name}")
         import torch  # after `encoders.nn`, which says how its threads wait

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
-from rejoinder.encoders.quantized import dequantize_rows, scales_name
+from rejoinder.encoders.layers import dequantize_rows, scales_name
 from rejoinder.errors import ModelError
-from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.models.folder import ModelContents
 from rejoinder.text.features import WordFeatures
+from rejoinder.text.tokens import Token, read_tokens
 
 _TINY = 1e-12
 _TABLE = "encoder.table.weight"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from haystack import Document, component
 
-from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
+from rejoinder.index.state import Mode
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.opening import retrieve
-from rejoinder.models.shipped import DEFAULT
+from rejoinder.models.find import DEFAULT
 
 
 class _Embedder:

@@ -7,12 +7,12 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 
-from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
+from rejoinder.index.state import Mode
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.opening import encoder_of, index_of, retrieve
-from rejoinder.models.shipped import DEFAULT
+from rejoinder.models.find import DEFAULT
 
 
 class RejoinderEmbeddings(Embeddings):  # type: ignore[misc]  # its library is optional

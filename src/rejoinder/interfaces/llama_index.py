@@ -9,12 +9,12 @@ from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.constants import DEFAULT_SIMILARITY_TOP_K
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
+from rejoinder.index.state import Mode
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.opening import index_of, retrieve
-from rejoinder.models.shipped import DEFAULT
+from rejoinder.models.find import DEFAULT
 
 _MOST = 2_048
 """The most texts that LlamaIndex takes in a batch."""

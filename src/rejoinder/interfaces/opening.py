@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 from rejoinder.errors import InputError
 from rejoinder.index.hits import IndexedText, IndexHit
-from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index
+from rejoinder.index.state import Mode
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 

@@ -9,7 +9,7 @@ import numpy as np
 from rejoinder.errors import InputError, require
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.runtimes import BATCH_SIZE
-from rejoinder.models.shipped import DEFAULT
+from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings
 
 require("eval", "sklearn")

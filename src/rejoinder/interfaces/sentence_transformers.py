@@ -9,7 +9,7 @@ from sentence_transformers.base.modules import InputModule
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.opening import encoder_of
-from rejoinder.models.shipped import DEFAULT
+from rejoinder.models.find import DEFAULT
 
 _TEXTS = "texts"
 

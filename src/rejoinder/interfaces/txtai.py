@@ -7,13 +7,13 @@ import numpy as np
 from txtai.vectors import Vectors
 
 from rejoinder.encoders.layers import unit_rows
-from rejoinder.index.hybrid import Mode
 from rejoinder.index.indexing import Index, rows_of
+from rejoinder.index.state import Mode
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.search import nearest_rows
 from rejoinder.interfaces.opening import index_of, retrieve
-from rejoinder.models.shipped import DEFAULT
+from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings
 
 

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from rejoinder.encoders.kinds import SizeOrNone, checked
 from rejoinder.errors import ModelError
 from rejoinder.io.files.hashed import check_seal, refuse_constant
-from rejoinder.io.formats.decoding import Count
+from rejoinder.io.formats.text_lines import Count
 from rejoinder.models.adaptation.linear import FILE as ADAPTATION
-from rejoinder.models.layout import RESPONSES
-from rejoinder.models.version_1 import upgraded
+from rejoinder.models.layout import RESPONSES, upgraded
 from rejoinder.text.subwords import FILE as SUBWORDS
 from rejoinder.text.vocabulary import FILE as VOCABULARY
 

@@ -12,11 +12,11 @@ from safetensors.numpy import save_file
 
 from rejoinder.encoders import EncoderKind
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
-from rejoinder.encoders.quantized import scales_name
+from rejoinder.encoders.layers import scales_name
 from rejoinder.errors import ModelError
 from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
+from rejoinder.io.files.claims import read_one_state
 from rejoinder.io.files.hashed import check_file, file_facts, sealed
-from rejoinder.io.files.states import read_one_state
 from rejoinder.models.adaptation.linear import FILE as ADAPTATION
 from rejoinder.models.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.models.card import FILE as CARD
@@ -30,9 +30,7 @@ from rejoinder.models.config import (
     format_of,
     read_config,
 )
-from rejoinder.models.layout import expected_shapes, known_kind
-from rejoinder.models.tensors import Tensors, read_tensors
-from rejoinder.models.version_1 import renamed
+from rejoinder.models.layout import Tensors, expected_shapes, known_kind, read_tensors, renamed
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
 

@@ -1,13 +1,28 @@
-"""Names and shapes of a model's tensors, from its `config.json`: loading checks them."""
+"""Names and shapes of a model's tensors, from its `config.json`: loading checks them.
 
+Model folders of format version 1, read as version 2: other names of tables and tensors.
+
+Reads a safetensors file: small tensors are copied, large ones are mapped into memory.
+
+A mapped tensor costs no time to load; its pages are read when they are used, and processes that
+use the same file share them.
+"""
+
+import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from msgspec import Meta, Struct
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
 
 from rejoinder.encoders import ENCODERS, EncoderKind
 from rejoinder.encoders.kinds import ActivationName, Shapes, Size, checked, dense_shapes
 from rejoinder.errors import ModelError
+from rejoinder.io.formats.embedding_files import UNREADABLE
 
 RESPONSES = "responses"
 """The head of the response side, F in v' = F(v)."""
@@ -80,3 +95,93 @@ def _head_shapes(name: str, head: _Head, dim: int, where: str) -> Shapes:
             f"{PAIR_FEATURES} and layers that end in {CLASSES}, a unit for each class, are needed."
         )
     return dense_shapes(f"heads.{name}", head.inputs * dim, head.layers, residual=head.residual)
+
+
+_PREFIXES = (
+    (r"embedding$", "encoder.table.weight"),
+    (r"bigram_rows$", "encoder.bigram_rows"),
+    (r"dan\.", "encoder.dnn.layers."),
+    (r"skip\.weight$", "encoder.dnn.skip.weight"),
+    (r"(transformer|bilstm)\.", "encoder."),
+    (r"head\.", "heads.responses.layers."),
+    (r"entailment\.", "heads.entailment.layers."),
+)
+"""Beginnings of names in version 1, and those of version 2."""
+
+
+def upgraded(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns `config.json` of version 1 with the tables of version 2, not yet checked."""
+    rest = {name: value for name, value in config.items() if name not in ("head", "entailment")}
+    heads = {"responses": _head(config.get("head"), 1)}
+    if config.get("entailment") is not None:
+        heads["entailment"] = _head(config["entailment"], 4)
+    return {**rest, "heads": heads}
+
+
+def renamed(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the tensors of a folder of version 1 by their present names.
+
+    >>> list(renamed({"dan.0.bias": 0, "head.1.weight": 1, "scale": 2}))
+    ['encoder.dnn.layers.0.bias', 'heads.responses.layers.1.weight', 'scale']
+    """
+    return {_renamed(name): tensor for name, tensor in tensors.items()}
+
+
+def _renamed(name: str) -> str:
+    for old, new in _PREFIXES:
+        if re.match(old, name):
+            return re.sub(f"^{old}", new, name)
+    return name
+
+
+def _head(table: object, inputs: int) -> object:
+    if not isinstance(table, Mapping):
+        return table  # refused when the tables are checked
+    return {"inputs": inputs, **{key: value for key, value in table.items() if key != "kind"}}
+
+
+Tensors = dict[str, NDArray[Any]]
+
+LARGE = 64 * 2**20
+"""Bytes of a file from which on its tensors are mapped."""
+_TYPES = {"U8": "u1", "I8": "<i1", "I32": "<i4", "I64": "<i8", "F16": "<f2", "F32": "<f4"}
+
+
+def read_tensors(path: Path, *, remedy: str = "write it again.", mapped: bool = False) -> Tensors:
+    """Returns the tensors of a file, not to be changed. `remedy` says what to do about damage.
+
+    A large file, or any with `mapped`, is mapped into memory.
+
+    Raises:
+        ModelError: the file can't be read, or is not of that format.
+    """
+    try:
+        if mapped or path.stat().st_size >= LARGE:
+            return _mapped(path)
+        copied: Tensors = load_file(path)
+        return copied
+    except UNREADABLE as error:
+        raise ModelError(f"{path} can't be read: {error}; {remedy}") from None
+
+
+def _mapped(path: Path) -> Tensors:
+    """Maps the tensors of a file: a length, a header of JSON, and the values (safetensors)."""
+    content = np.memmap(path, np.uint8, mode="r")
+    size = int.from_bytes(content[:8].tobytes(), "little")
+    if size > len(content) - 8:
+        raise ValueError("the header is longer than the file")
+    header = json.loads(content[8 : 8 + size].tobytes())
+    values = content[8 + size :]
+    tensors: Tensors = {}
+    for name, facts in header.items():
+        if name == "__metadata__":
+            continue
+        low, high = facts["data_offsets"]
+        if not 0 <= low <= high <= len(values):
+            raise ValueError(f"{name} lies beyond the end of the file")
+        kind = np.dtype(_TYPES[facts["dtype"]])
+        part = values[low:high]
+        if (8 + size + low) % kind.itemsize:  # such as a table after an odd number of bytes
+            part = np.array(part)
+        tensors[name] = part.view(np.ndarray).view(kind).reshape(facts["shape"])
+    return tensors

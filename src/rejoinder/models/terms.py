@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from rejoinder.datasets.licences import (
+from rejoinder.datasets.catalogue import (
     NOT_STATED,
     DataRow,
     Licence,
     licence_of_file,
     licence_of_source,
 )
-from rejoinder.io.formats.decoding import decoded
+from rejoinder.io.formats.text_lines import decoded
 from rejoinder.models.adaptation.linear import source_of
 
 _CARD = "MODEL_CARD.md"

@@ -1,20 +1,27 @@
-"""Creates the FastAPI app of a model."""
+"""Creates the FastAPI app of a model.
 
-from collections.abc import AsyncIterator, Sequence
+Counts requests, and checks their host, key and size before they reach a route.
+"""
+
+import hmac
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rejoinder.corpus.texts import Entry
 from rejoinder.index.folder import TextIndex
 from rejoinder.models.folder import ModelContents
-from rejoinder.serve.errors import add_handlers
-from rejoinder.serve.explored import Explored
-from rejoinder.serve.middleware import Checked, CountRequests, LimitBody, host_check, key_check
+from rejoinder.serve.batching import Metrics
+from rejoinder.serve.errors import RequestError, add_handlers, error_response
 from rejoinder.serve.routes import ROUTERS
 from rejoinder.serve.routes.page import PATHS
+from rejoinder.serve.searched import Explored
 from rejoinder.serve.service import Service
 from rejoinder.serve.settings import ServerSettings
 from rejoinder.version import VERSION
@@ -86,3 +93,115 @@ def create_app(
     app.add_middleware(Checked, check=host_check(settings.serves))
     app.add_middleware(CountRequests, metrics=service.metrics)
     return app
+
+
+Check = Callable[[Scope], RequestError | None]
+"""Returns why a request is refused; None lets it pass."""
+_DISCARDED = 4
+"""A body that is too long is read up to so many times the limit. If the server closed a connection
+with unread bytes, the client might never see the answer."""
+
+
+class Checked:
+    """Refuses requests that fail a check."""
+
+    def __init__(self, app: ASGIApp, *, check: Check) -> None:
+        self._app, self._check = app, check
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on, or refuses it."""
+        error = self._check(scope) if scope["type"] == "http" else None
+        app = self._app if error is None else error_response(scope["path"], error)
+        await app(scope, receive, send)
+
+
+def key_check(key: str, public: Collection[str]) -> Check:
+    """Returns the check for the key. GET of `public` paths needs none."""
+    expected = key.encode()
+
+    def check(scope: Scope) -> RequestError | None:
+        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), expected)
+        # the page is at GET /, and TEI's embeddings at POST /
+        is_public = scope["method"] in ("GET", "HEAD") and scope["path"] in public
+        if is_public or (right and scheme.lower() == "bearer"):
+            return None
+        return RequestError(
+            401,
+            "this server needs its API key; send it as Authorization: Bearer KEY.",
+            code="invalid_api_key",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+
+    return check
+
+
+def host_check(serves: Callable[[str], bool]) -> Check:
+    """Returns the check for a request's `Host`.
+
+    A web page can make its own name lead to this machine (DNS rebinding). Its requests then carry
+    that name.
+    """
+
+    def check(scope: Scope) -> RequestError | None:
+        if serves(Headers(scope=scope).get("host", "")):
+            return None
+        return RequestError(421, "this server has another name; --allowed-host NAME adds one.")
+
+    return check
+
+
+class LimitBody:
+    """Refuses a body that is too long."""
+
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        self._app, self._most = app, most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on. Reading a body that is too long raises RequestError."""
+        declared, size = 0, 0
+        if scope["type"] == "http":
+            declared = int(Headers(scope=scope).get("content-length", 0))  # uvicorn checked it
+
+        async def limited() -> Message:
+            nonlocal size
+            message: Message = {"more_body": True}
+            while message.get("more_body") and max(size, declared) <= self._most * _DISCARDED:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if size <= self._most:
+                    return message
+            sentence = f"the body is too long; at most {self._most:,} bytes are allowed."
+            raise RequestError(413, sentence, headers={"Connection": "close"})
+
+        await self._app(scope, limited, send)
+
+
+class CountRequests:
+    """Counts each request, with its route, status and time."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on, and counts it once it is answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status = time.perf_counter(), 499  # unless the client leaves before the answer
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except Exception:  # whatever it is, Starlette answers with 500 outside of this class
+            status = 500
+            raise
+        finally:
+            # unknown paths share a label, or strangers could make labels without end
+            route = getattr(scope.get("route"), "path", "none")
+            self._metrics.count(route, status, time.perf_counter() - begun)

@@ -1,8 +1,12 @@
-"""What a server searches: texts in memory, and messages with those that they answer."""
+"""What a server searches: texts in memory, and messages with those that they answer.
+
+What `rejoinder explore` found in the conversations of an index, ready to be sent.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from rejoinder.conversations.suggestions import Suggested
 from rejoinder.corpus.texts import Entry
 from rejoinder.index.hits import IndexHit
 from rejoinder.index.words import matches
@@ -107,3 +111,29 @@ def _whys(model: ModelContents, query: str, texts: list[str]) -> list[Why]:
         Why(each, round(cosine, 6), [(start, stop, round(one, 4)) for start, stop, one in words])
         for each, (cosine, words) in zip(places, word_shares(model, query, texts), strict=True)
     ]
+
+
+@dataclass(frozen=True)
+class Explored:
+    """Answers of the routes of `serve.routes.explored`; None where something was not looked for."""
+
+    name: str | None
+    """What is explored, as the page calls it."""
+    command: str
+    """The index, as a command names it."""
+    asked: bytes | None = None
+    """JSON of the answer of `/asked`."""
+    topics: bytes | None = None
+    """JSON of the answer of `/topics`."""
+    points: bytes = b""
+    """The answer of `/points`."""
+    ids: Sequence[str] = field(default=(), repr=False)
+    """Ids of the messages of the points."""
+
+    suggest: Callable[[str, int, str | None], Suggested] | None = None
+    """Suggests so many replies to a message, by an author if one is given."""
+
+    @property
+    def found(self) -> list[str]:
+        """Names of what was looked for."""
+        return [name for name in ("asked", "topics", "suggest") if getattr(self, name) is not None]

@@ -17,21 +17,19 @@ from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.own_words import in_own_words
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.scoring.opened import Scorer
-from rejoinder.inference.scoring.scorer import HIGHEST
-from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.inference.why import Explanation, can_explain, explain
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
 from rejoinder.models.terms import training_rows
 from rejoinder.protocols import Embeddings
-from rejoinder.serve.batching import Batcher, Encode
+from rejoinder.scoring.opened import Scorer
+from rejoinder.scoring.scorer import HIGHEST
+from rejoinder.serve.batching import Batcher, Encode, Metrics
 from rejoinder.serve.errors import RequestError, refused
-from rejoinder.serve.explored import Explored
-from rejoinder.serve.metrics import Metrics
-from rejoinder.serve.searched import Hits, TextList, with_answered, with_why
+from rejoinder.serve.searched import Explored, Hits, TextList, with_answered, with_why
 from rejoinder.serve.sent_files import FileReader
 from rejoinder.serve.settings import MOST_CHARACTERS, ServerSettings
+from rejoinder.text.tokens import Token, read_tokens
 
 _LOG = logging.getLogger("uvicorn.error")
 _MOST_HITS = 100_000

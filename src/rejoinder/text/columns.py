@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.text.marks import fold_all
-from rejoinder.text.normalize import PATTERN, QUOTES, as_strings
+from rejoinder.text.normalize import PATTERN, QUOTES, as_strings, fold_all
 from rejoinder.text.vocabulary import Vocabulary
 
 _ROWS = 32_768

@@ -11,15 +11,15 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
-from rejoinder.io.formats.decoding import Count, decoded
-from rejoinder.text.buckets import bigram_buckets
-from rejoinder.text.letters import with_letters
-from rejoinder.text.marks import fold_all, fold_marks
+from rejoinder.io.formats.text_lines import Count, decoded
+from rejoinder.text.letters import bigram_buckets, with_letters
 from rejoinder.text.normalize import (
     FOLDED,
     RULES,
     as_strings,
     find_tokens,
+    fold_all,
+    fold_marks,
     normalize_cased,
     normalize_text,
 )

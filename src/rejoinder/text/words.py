@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.kernels import kernel
-from rejoinder.text.buckets import word_buckets
+from rejoinder.text.letters import word_buckets
 from rejoinder.text.normalize import find_tokens, normalize_cased, normalize_text, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.readings import Marks, Readings, marks_of
-from rejoinder.text.spelling import Spelling
+from rejoinder.text.readings import Marks, Readings, Spelling, marks_of
 from rejoinder.text.unicode_14 import classes
 from rejoinder.text.vocabulary import Vocabulary
 

@@ -5,7 +5,7 @@ Raises:
 """
 
 from rejoinder.errors import require
-from rejoinder.io.files.platform import spin_briefly
+from rejoinder.io.files.storage import spin_briefly
 
 require("train", "torch", "pydantic", "tensorboard", "tomli_w")  # asked for before any work begins
 spin_briefly()

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.dan.runtime import BagSums
-from rejoinder.encoders.quantized import dequantized
+from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
 from rejoinder.text.features import WordFeatures
-from rejoinder.text.spelling import Spelling
+from rejoinder.text.readings import Spelling
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config.loading import VOCABULARY_KEYS, parse_config
 from rejoinder.training.config.settings import RunConfig

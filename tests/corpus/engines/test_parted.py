@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dumps import comment, lines
-from rejoinder.corpus.engines.by_query import QueryEngine
+from rejoinder.corpus.engines.duckdb import QueryEngine
 from rejoinder.corpus.engines.local import engine as local
 from rejoinder.corpus.engines.local import join
 from rejoinder.corpus.extract import extract

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.datasets.acquire.cleaning import restore_escapes
-from rejoinder.datasets.acquire.forms import examine
-from rejoinder.datasets.acquire.inventory import presence
-from rejoinder.datasets.acquire.layout import LOCK, add
+from rejoinder.datasets.acquire.forms import examine, restore_escapes
+from rejoinder.datasets.acquire.layout import LOCK, add, presence
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, official_rows, select
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.datasets.labelled import read_binary, read_sst, read_trec

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rejoinder import kernels
 from rejoinder.encoders.dan.runtime import BagSums
-from rejoinder.encoders.quantized import dequantize_rows, quantize_rows
+from rejoinder.encoders.layers import dequantize_rows, quantize_rows
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged, offsets_of
 

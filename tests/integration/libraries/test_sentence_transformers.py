@@ -99,7 +99,7 @@ def test_encode_gives_what_it_gives(own, linear, texts, precision, dim):
     theirs = own.encode(texts, truncate_dim=dim, normalize_embeddings=True)
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
     # a bit or a step may differ where rounding does, so both quantise the same embeddings
-    from rejoinder.inference.sentence_transformer_arguments import quantized
+    from rejoinder.inference.inputs import quantized
 
     expected = quantize_embeddings(theirs, precision=precision)
     got = quantized(theirs, precision)

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import rejoinder
+from rejoinder.models.find import DEFAULT, shipped_models
 from rejoinder.models.folder import write_model
-from rejoinder.models.shipped import DEFAULT, shipped_models
 
 ANSWER_BUDGET = 2.0
 """Seconds of the processor from the start of a command to its answer, the fewest of three. Other

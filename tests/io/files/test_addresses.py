@@ -10,9 +10,8 @@ import pytest
 
 from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.io.files.address_folders import MARKER, check_ours, clear, new_folder_at
-from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.addresses import Address, write_whole
 from rejoinder.io.files.places import as_place, local_copy, size_of
-from rejoinder.io.files.stores import write_whole
 from rejoinder.io.formats.compression import compression, decompressed
 from s3_server import check_keys
 

@@ -22,7 +22,7 @@ from rejoinder.io.files.hashed import (
     sha256_number,
     sha256_of_array,
 )  # fmt: skip
-from rejoinder.io.formats.decoding import Count, Record
+from rejoinder.io.formats.text_lines import Count, Record
 
 
 class Step(Record, frozen=True):

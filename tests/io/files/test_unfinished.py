@@ -9,15 +9,15 @@ from contextlib import suppress
 import pytest
 
 from rejoinder.errors import InputError
-from rejoinder.io.files.claims import claim
-from rejoinder.io.files.hashed import sealed
-from rejoinder.io.files.unfinished import (
+from rejoinder.io.files.atomic import (
     discard_unfinished,
     growing,
     publish,
     read_unfinished,
     unfinished_folder,
 )
+from rejoinder.io.files.claims import claim
+from rejoinder.io.files.hashed import sealed
 
 PARTS = ("a", "b")
 
@@ -76,7 +76,7 @@ def test_parts_that_were_never_marked_are_removed(tmp_path):
 def test_a_killed_process_leaves_what_it_saved(tmp_path):
     script = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from rejoinder.io.files.unfinished import growing\n"
+        "from rejoinder.io.files.atomic import growing\n"
         "with growing(Path(sys.argv[1]), ('a', 'b'), None) as parts:\n"
         "    parts.files[0].write(b'one'); parts.mark({'n': 1}); parts.save()\n"
         "    parts.files[0].write(b'half'); parts.files[0].flush()\n"
@@ -211,7 +211,7 @@ def test_a_full_disk_is_one_sentence_and_the_saved_state_stands(tmp_path):
     script = (
         "import resource, sys; from pathlib import Path\n"
         "from rejoinder.errors import StorageError\n"
-        "from rejoinder.io.files.unfinished import growing\n"
+        "from rejoinder.io.files.atomic import growing\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (900, 900))\n"
         "try:\n"
         "    with growing(Path(sys.argv[1]), ('a', 'b'), None) as parts:\n"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta
 
-from rejoinder.io.formats.decoding import (
+from rejoinder.io.formats.text_lines import (
     Count,
     Digest,
     FileName,

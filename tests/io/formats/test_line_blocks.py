@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats.compression import decompressed
-from rejoinder.io.formats.line_blocks import line_blocks
+from rejoinder.io.formats.compression import decompressed, line_blocks
 from rejoinder.io.formats.text_lines import file_lines
 
 pieces = st.lists(st.binary(max_size=9) | st.sampled_from([b"\n", b"ab\nc", b"\n\n"]), max_size=9)

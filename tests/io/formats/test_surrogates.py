@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.io.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.text_lines import replace_surrogates
 
 ANY = st.text(st.sampled_from("a\ud800\udbff\udc00\udfff\U0001f600é"))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
 from rejoinder.io.formats.text_lines import file_lines
-from rejoinder.io.formats.text_parts import part_lines, text_parts
+from rejoinder.io.formats.texts import part_lines, text_parts
 
 
 @given(

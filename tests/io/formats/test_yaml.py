@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.io.formats.yaml import yaml_text
+from rejoinder.models.card import yaml_text
 
 yaml = pytest.importorskip("yaml")  # comes with the model hub's client
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from dumps import comment, lines
 from rejoinder.cli.main import app
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 from rejoinder.io.files.address_folders import MARKER
 from rejoinder.io.files.addresses import Address

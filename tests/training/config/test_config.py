@@ -21,9 +21,16 @@ from rejoinder.encoders.nn.dense import ACTIVATIONS
 from rejoinder.encoders.settings import Activation
 from rejoinder.encoders.transformer.config import TransformerConfig
 from rejoinder.errors import ConfigError, InputError
-from rejoinder.training.config.loading import load_config, parse_config, to_toml, to_tree
+from rejoinder.training.config.loading import (
+    load_config,
+    parse_config,
+    purpose,
+    shipped_names,
+    shipped_text,
+    to_toml,
+    to_tree,
+)
 from rejoinder.training.config.settings import Phase, RunConfig
-from rejoinder.training.config.shipped import purpose, shipped_names, shipped_text
 from rejoinder.training.loop.checkpoint import config_hash
 from rejoinder.training.loop.optimizers import phase_at
 from runs import KINDS

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import ModelError
-from rejoinder.training.config.licences import data_rows
-from rejoinder.training.config.loading import load_config, parse_config
-from rejoinder.training.config.shipped import shipped_names
+from rejoinder.training.config.checks import data_rows
+from rejoinder.training.config.loading import load_config, parse_config, shipped_names
 
 RESEARCH = Path(__file__).parents[3] / "models/rejoinder-research/src/rejoinder_research"
 OPEN = ["self_dialogue_corpus", "sgd", "critical_role"]

@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rejoinder.corpus import shards
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus import writer
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
 from rejoinder.training.data.batches import Position
-from rejoinder.training.data.id_cache import IdCache, text_key
-from rejoinder.training.data.stream import PairStream
+from rejoinder.training.data.stream import IdCache, PairStream, text_key
 from runs import DAN
 
 PLENTY = 1e9
@@ -21,7 +20,7 @@ PLENTY = 1e9
 @pytest.fixture(scope="module")
 def pairs(small_pairs):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "BLOCK_ROWS", 100)
+        patch.setattr(writer, "BLOCK_ROWS", 100)
         yield open_pairs(small_pairs)
 
 

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from rejoinder.api.dev_scores import DevScores
-from rejoinder.api.pairs import response_pairs
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.api.pairs import DevScores, response_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.models.folder import read_model
 from rejoinder.training.config.loading import parse_config

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.corpus import shards
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus import writer
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.ragged import Ragged
@@ -20,7 +20,7 @@ from rejoinder.training.data.stream import PairStream
 def stream_of(small_pairs):
     """A stream over blocks of 100 rows, so that windows and blocks are many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "BLOCK_ROWS", 100)
+        patch.setattr(writer, "BLOCK_ROWS", 100)
         pairs = open_pairs(small_pairs)
         frames = pairs.iter_frames("train", ["input"])
         words, _ = learn_vocabulary(

@@ -11,11 +11,11 @@ from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.data.batches import Batch, Position
 from rejoinder.training.data.mixture import MixedBatch
+from rejoinder.training.loop.loop import add_gradients
 from rejoinder.training.loop.machine import compile_blocks
 from rejoinder.training.loop.model import TrainableModel
 from rejoinder.training.loop.optimizers import Optimizers
-from rejoinder.training.loop.steps import add_gradients
-from rejoinder.training.workers.division import Share
+from rejoinder.training.workers.workers import Share
 from runs import BILSTM, DAN, MULTITASK, TRANSFORMER
 
 ROWS = 80

@@ -18,8 +18,13 @@ from rejoinder.errors import InputError
 from rejoinder.training.config.loading import load_config, parse_config
 from rejoinder.training.data.batches import Part
 from rejoinder.training.loop import checkpoint
-from rejoinder.training.workers.division import share_of, workers_by_task
-from rejoinder.training.workers.workers import ALONE, Workers, joined_workers
+from rejoinder.training.workers.workers import (
+    ALONE,
+    Workers,
+    joined_workers,
+    share_of,
+    workers_by_task,
+)
 from runs import BILSTM, DAN, MULTITASK, TRANSFORMER
 
 

@@ -12,7 +12,7 @@ from rejoinder.api.pairs import response_pairs
 from rejoinder.api.reproduce.budgets import NLI, Budget, multitask_config, response_config
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.shards import open_pairs
+from rejoinder.corpus.writer import open_pairs
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.results import Result
@@ -21,7 +21,7 @@ from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.formats.decoding import decoded
+from rejoinder.io.formats.text_lines import decoded
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.fitting import fit_adaptation
 from rejoinder.models.adaptation.linear import read_adaptation

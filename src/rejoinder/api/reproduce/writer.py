@@ -10,8 +10,13 @@ from rejoinder.api.reproduce.work import Work
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.items import Items, joined
-from rejoinder.evaluation.report.plots import COLOURS, new_figure, predicted_against_gold, svg_of
-from rejoinder.evaluation.report.writer import render_page
+from rejoinder.evaluation.report.writer import (
+    COLOURS,
+    new_figure,
+    predicted_against_gold,
+    render_page,
+    svg_of,
+)
 from rejoinder.evaluation.results import Result
 from rejoinder.io.files.atomic import write_text
 from rejoinder.version import VERSION

@@ -1,4 +1,4 @@
-/* Fields of JSON lines: rejoinder.corpus.reading.json_lines calls this, and works without it.
+/* Fields of JSON lines: rejoinder.corpus.reading.readers calls this, and works without it.
 
    A line that is anything but plain (an invalid one, a wanted field that is neither a string nor a
    short integer, half of a surrogate pair) is left to the caller: one place decides about those. */

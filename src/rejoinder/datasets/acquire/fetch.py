@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
-from rejoinder.datasets.acquire.inventory import presence
-from rejoinder.datasets.acquire.layout import LOCK, Added, lay_out
+from rejoinder.datasets.acquire.layout import LOCK, Added, lay_out, presence
 from rejoinder.datasets.catalogue import DataSet
 from rejoinder.errors import InputError, RejoinderError, require
 from rejoinder.io.files.claims import claim

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load
 
 from rejoinder.errors import InputError, nearest
-from rejoinder.text.buckets import GOLDEN_GAMMA, mix64
 from rejoinder.text.columns import normalize
+from rejoinder.text.letters import GOLDEN_GAMMA, mix64
 
 Hashes = NDArray[np.uint64]
 Indices = NDArray[np.int64]

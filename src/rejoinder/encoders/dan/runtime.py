@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS, COMBINERS
-from rejoinder.encoders.layers import Array, Layers
-from rejoinder.encoders.quantized import dequantize_rows, scales_name
-from rejoinder.io.files.platform import default_workers
+from rejoinder.encoders.layers import Array, Layers, dequantize_rows, scales_name
+from rejoinder.io.files.storage import default_workers
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged
 

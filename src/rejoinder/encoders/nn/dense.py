@@ -1,13 +1,24 @@
-"""Dense layers: the network of the DAN, and the heads of objectives."""
+"""Dense layers: the network of the DAN, and the heads of objectives.
 
-from collections.abc import Callable, Sequence
+The interface of an encoder's module to training and the torch runtime.
+
+Tensor shapes of encoder kinds that do not list them: read off the module, without its memory.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rejoinder.encoders.kinds import EncoderKind, Shapes, TextSizes
+from rejoinder.encoders.nn.sparse import SparseTable
 from rejoinder.encoders.settings import Activation
+from rejoinder.errors import ConfigError, ModelError
+from rejoinder.io.schema import check
+from rejoinder.text.ragged import Ragged
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
@@ -105,3 +116,62 @@ def _linear(
         if bias:
             layer.bias.zero_()
     return layer
+
+
+class TrainableEncoder(Protocol):
+    """The extension point for encoders: an `nn.Module` with these members.
+
+    Built from (rows, config, generator): the number of different token ids, the settings of its
+    kind, and the generator that all of its weights are drawn from.
+    """
+
+    dim: int
+    """Embedding dimension."""
+
+    def collate(self, batch: Ragged) -> Any:
+        """Returns what `forward` reads, with a method `to(device)`.
+
+        Runs in another thread: NumPy and `torch.from_numpy` only, no gradients.
+        """
+        ...
+
+    def __call__(self, batch: Any, *, normalize: bool = True) -> Tensor:
+        """(N, dim) float32: unit rows if `normalize`, and zero rows for empty sentences."""
+        ...
+
+    def tables(self) -> list[SparseTable]:
+        """Returns the tables of which the optimiser updates only the rows that a step touched."""
+        ...
+
+
+BOOKKEEPING = ".seen"
+"""Ending of buffers that training keeps and a model folder does not."""
+
+
+def encoder_config(kind: EncoderKind, values: Mapping[str, Any], where: str) -> Any:
+    """Returns the config of an encoder from the table `encoder` of its `config.json`.
+
+    Raises:
+        ModelError: a size is not valid for the kind.
+    """
+    try:
+        return check(kind.config_class, dict(values), where)
+    except ConfigError as error:
+        raise ModelError(f"{error} The folder is damaged.") from None
+
+
+def shapes_of(kind: EncoderKind, encoder: Mapping[str, Any], text: TextSizes, where: str) -> Shapes:
+    """Returns the shapes of the tensors of `kind`; see `EncoderKind.shapes`."""
+    config = encoder_config(kind, encoder, f"{where}: encoder")
+    rows, buckets = text.rows, text.bigram_buckets
+    with torch.device("meta"):
+        module = kind.module_class(rows + buckets, config, torch.Generator())
+    shapes = {
+        name: tuple(tensor.shape)
+        for name, tensor in module.state_dict().items()
+        if not name.endswith(BOOKKEEPING)
+    }
+    if buckets and kind.table is not None:
+        shapes[kind.table] = (-1, *shapes[kind.table][1:])
+        shapes["bigram_rows"] = (buckets,)
+    return shapes

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from rejoinder.encoders.nn.dense import unit_rows
-from rejoinder.encoders.nn.devices import OnDevice
-from rejoinder.text.padding import Padded, padded_groups
-from rejoinder.text.ragged import Ragged
+from rejoinder.encoders.nn.threads import OnDevice
+from rejoinder.text.ragged import Padded, Ragged, padded_groups
 
 
 @dataclass(frozen=True, slots=True)

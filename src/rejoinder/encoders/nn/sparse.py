@@ -22,9 +22,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rejoinder.encoders.nn.devices import OnDevice
-from rejoinder.encoders.nn.threads import threads_for
-from rejoinder.io.files.platform import ask_for_huge_pages
+from rejoinder.encoders.nn.threads import OnDevice, threads_for
+from rejoinder.io.files.storage import ask_for_huge_pages
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged
 

@@ -1,14 +1,19 @@
-"""The threads that kernels share with torch."""
+"""The threads that kernels share with torch.
+
+What an encoder reads of a batch, moved between devices.
+"""
 
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from functools import cache
 from threading import Event, Thread
+from typing import Any, Self
 
 import torch
 
-from rejoinder.io.files.platform import spin_briefly, usable_cores
+from rejoinder.io.files.storage import spin_briefly, usable_cores
 
 
 def threads_for(work: int, least: int) -> tuple[int, int]:
@@ -61,3 +66,22 @@ def _parallel() -> int:
     except (OSError, AttributeError):
         return 0
     return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+@dataclass(frozen=True, slots=True)
+class OnDevice:
+    """Base class of a batch: a dataclass of tensors, of other batches, and of tuples of these."""
+
+    def to(self, device: torch.device) -> Self:
+        """Returns a copy on `device`."""
+        return type(self)(*(_moved(getattr(self, each.name), device) for each in fields(self)))
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, torch.Tensor):
+        if device.type == "cuda":  # from pinned memory, without waiting for the GPU's work
+            value = value.pin_memory()
+        return value.to(device, non_blocking=True)
+    if isinstance(value, tuple):
+        return tuple(_moved(each, device) for each in value)
+    return value.to(device) if hasattr(value, "to") else value

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from rejoinder.errors import InputError, MissingExtraError, nearest
-from rejoinder.evaluation.classifiers.learners import Features, Fold, Labels
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings, Features, Fold, Labels
 from rejoinder.measures import Floats, Indices
 
 try:

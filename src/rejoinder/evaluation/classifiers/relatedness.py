@@ -16,8 +16,7 @@ from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from rejoinder.errors import require
-from rejoinder.evaluation.classifiers.learners import Features
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings, Features
 from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
 
 _PENALTIES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import MissingExtraError
-from rejoinder.evaluation.classifiers.learners import Features
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings, Features
 from rejoinder.evaluation.classifiers.relatedness import trained
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.measures import Indices
 
 try:

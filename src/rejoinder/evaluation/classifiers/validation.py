@@ -8,6 +8,7 @@ import numpy as np
 
 from rejoinder.errors import require
 from rejoinder.evaluation.classifiers.learners import (
+    ClassifierSettings,
     FastLearner,
     Features,
     Fold,
@@ -15,7 +16,6 @@ from rejoinder.evaluation.classifiers.learners import (
     Learner,
     LibraryLearner,
 )
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.measures import Floats, Indices, ScoringError
 
 

@@ -1,16 +1,135 @@
-"""Writes a report of results files: tables, plots and a page."""
+"""Writes a report of results files: tables, plots and a page.
 
+Tables of results: a column per encoder, and its row below published ones.
+
+Plots as SVG: main scores as bars with intervals, and predictions against gold.
+"""
+
+import csv
+import io
+import math
+import tomllib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from rejoinder.errors import InputError, require
-from rejoinder.evaluation.report.plots import bars, predicted_against_gold
-from rejoinder.evaluation.report.tables import Table, beside_published, names, overview
+from rejoinder.evaluation.encoding import score_text, variants, with_label
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import items_folder, read_results
-from rejoinder.evaluation.variants import variants, with_label
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
+from rejoinder.measures import Floats
+
+_NO_SCORE = "–"
+_LATEX = str.maketrans({"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "–": "--"})
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose cells are text. The first column names the rows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    """A sentence below the table."""
+
+    def markdown(self) -> str:
+        """Returns the table as Markdown, with its title as a heading."""
+        lines = ["| " + " | ".join(self.columns) + " |"]
+        lines.append("|---|" + "--:|" * (len(self.columns) - 1))
+        lines += ["| " + " | ".join(cell.replace("|", "/") for cell in row) + " |"
+                  for row in self.rows]  # fmt: skip
+        note = f"\n{self.note}\n" if self.note else ""
+        return f"### {self.title}\n\n" + "\n".join(lines) + f"\n{note}"
+
+    def latex(self) -> str:
+        """Returns the table as a LaTeX tabular, with its title as a comment."""
+        lines = [rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}", r"\hline"]
+        cells = [self.columns, *self.rows]
+        lines += [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in cells]
+        lines.insert(3, r"\hline")
+        return "\n".join([f"% {self.title}", *lines, r"\hline", r"\end{tabular}"]) + "\n"
+
+    def csv(self) -> str:
+        """Returns the table as comma-separated values, with its title as the first line."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerows([[self.title], self.columns, *self.rows])
+        return out.getvalue()
+
+
+def overview(runs: Sequence[Sequence[Result]]) -> Table:
+    """Returns a table of the main scores: a row per task and split, a column per encoder."""
+    results = [result for run in runs for result in run]
+    labels = variants(results)
+    rows = []
+    for key, main in dict.fromkeys((result.key, result.main) for result in results):
+        cells = [f"{with_label(*key[:2], labels[key])}, {main}"]
+        for run in runs:
+            matches = [result for result in run if (result.key, result.main) == (key, main)]
+            cells.append(_with_interval(matches[0]) if matches else _NO_SCORE)
+        rows.append(tuple(cells))
+    return Table("All tasks, main scores with 95 % intervals", ("task", *names(runs)), tuple(rows))
+
+
+def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
+    """Returns the published tables that share a task with `runs`, whose rows are at the end."""
+    source = files("rejoinder").joinpath("data/published.toml").read_text("utf-8")
+    tables = []
+    for published in tomllib.loads(source)["table"]:
+        tasks, digits = published["tasks"], published["digits"]
+        ours = []
+        for name, run in zip(names(runs), runs, strict=True):
+            for label, results in _by_label(run, tasks).items():
+                scores = {result.task: result.scores.get(published["score"]) for result in results}
+                values = [scores.get(task) for task in tasks]
+                if any(value is not None for value in values):
+                    encoder = f"{name} ({label})" if label else name
+                    ours.append((encoder, *(_cell(value, digits) for value in values)))
+        if ours:
+            rows = [
+                (name, *(_cell(value, digits) for value in values))
+                for name, values in published["rows"].items()
+            ]
+            tables.append(Table(published["title"], ("encoder", *tasks), (*rows, *ours)))
+    return tables
+
+
+def _by_label(run: Sequence[Result], tasks: Sequence[str]) -> dict[str, list[Result]]:
+    """Returns the results of `tasks`, without dev splits, by the label of their settings."""
+    chosen = [result for result in run if result.split != "dev" and result.task in tasks]
+    labels = variants(chosen)
+    # a result that exists under a single setting belongs to every label
+    return {
+        label: [result for result in chosen if labels[result.key] in (label, "")]
+        for label in dict.fromkeys(labels.values())
+        if label or set(labels.values()) == {""}
+    }
+
+
+def names(runs: Sequence[Sequence[Result]]) -> tuple[str, ...]:
+    """Returns the names of the encoders. Equal names are numbered."""
+    plain = [str(run[0].encoder.get("name", "encoder")) if run else "nothing" for run in runs]
+    return tuple(
+        name if plain.count(name) == 1 else f"{name} {plain[: index + 1].count(name)}"
+        for index, name in enumerate(plain)
+    )
+
+
+def _with_interval(result: Result) -> str:
+    values = (result.scores[result.main], *result.intervals.get(result.main, ()))
+    score, *ends = (score_text(value, percent=result.in_percent) for value in values)
+    return f"{score} ({' to '.join(ends)})" if ends else score
+
+
+def _cell(value: float | None, digits: int) -> str:
+    return _NO_SCORE if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def write_report(paths: Sequence[Path], out: Path, *, overwrite: bool = False) -> list[Path]:
@@ -99,3 +218,73 @@ def render_page(
     # inside HTML, an SVG has neither an XML declaration nor a document type
     inline = [Markup(svg[svg.index("<svg") :]) for svg in figures]  # noqa: S704 -- our own SVG
     return environment.get_template(template).render(tables=tables, figures=inline, **values)
+
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+"""The palette of Okabe and Ito: distinct for colour-blind readers and in grey."""
+
+
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+    """Returns a matplotlib figure, whose size is in inches, and its axes: an array if several.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    require("report", "matplotlib")
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams["svg.hashsalt"] = "rejoinder"  # makes the ids in an SVG reproducible
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns)
+
+
+def svg_of(figure: Any) -> str:
+    """Returns a figure as SVG. The same figure gives the same text."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
+
+
+def bars(runs: Sequence[Sequence[Result]]) -> str:
+    """Plots the main score of every task: a bar per encoder, with its 95 % interval.
+
+    All scores are scaled to 0 to 1. `runs` are the results of each encoder.
+    """
+    labels = variants(result for run in runs for result in run)
+    keys = list(labels)
+    figure, axes = new_figure(8, 1.2 + 0.22 * len(keys) * (len(runs) + 0.5))
+    for index, (name, run) in enumerate(zip(names(runs), runs, strict=True)):
+        by_key = {result.key: result for result in run}
+        rows = [row for row, key in enumerate(keys) if key in by_key]
+        values, errors = [], []
+        for row in rows:
+            result = by_key[keys[row]]
+            unit = 100 if result.in_percent else 1
+            value = result.scores[result.main] / unit
+            low, high = result.intervals.get(result.main, (value * unit, value * unit))
+            values.append(value)
+            errors.append((max(value - low / unit, 0), max(high / unit - value, 0)))
+        heights = np.array(rows) + (index - (len(runs) - 1) / 2) * 0.8 / len(runs)
+        axes.barh(
+            heights, values, height=0.8 / len(runs), label=name,
+            color=COLOURS[index % len(COLOURS)], xerr=np.array(errors).T, ecolor="#333333",
+        )  # fmt: skip
+    axes.set_yticks(range(len(keys)), [with_label(*key[:2], labels[key]) for key in keys])
+    axes.set_ylim(len(keys) - 0.5, -0.5)
+    axes.set_xlabel("main score, 0 to 1 (accuracy and MAP as shares), with 95 % intervals")
+    figure.legend(loc="outside upper right", ncols=3)
+    return svg_of(figure)
+
+
+def predicted_against_gold(title: str, predictions: Floats, gold: Floats) -> str:
+    """Plots (N,) predicted similarities against gold, 0 to 5, and the line of least squares."""
+    figure, axes = new_figure(4.5, 4)
+    axes.scatter(gold, predictions, s=6, alpha=0.35, color=COLOURS[0], linewidths=0)
+    slope, intercept = np.polyfit(gold, predictions, 1)
+    ends = np.array([gold.min(), gold.max()])
+    axes.plot(ends, intercept + slope * ends, color=COLOURS[5])
+    axes.set_xlabel("gold, 0 (unrelated) to 5 (the same)")
+    axes.set_ylabel("predicted")
+    axes.set_title(title, fontsize=9)
+    return svg_of(figure)

@@ -2,10 +2,10 @@
 
 >>> from rejoinder.evaluation import senteval
 >>> engine = senteval.engine.SE({"task_path": "data"}, lambda params, batch: None)
->>> engine.params.seed
+>>> utils.params.seed
 1111
 """
 
-from rejoinder.evaluation.senteval import engine, utils
+from rejoinder.evaluation.senteval import utils
 
 __all__ = ["engine", "utils"]

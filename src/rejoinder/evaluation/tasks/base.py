@@ -7,7 +7,7 @@ from typing import Any
 
 from rejoinder.datasets.sts import GradedPairs
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.results import Scored
 

@@ -12,13 +12,13 @@ from rejoinder.datasets import labelled, sentence_pairs
 from rejoinder.datasets.labelled import Labelled, LabelledSet
 from rejoinder.datasets.sentence_pairs import SentencePairs, SentencePairSet
 from rejoinder.evaluation.classifiers import validation
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.metrics.shares import f1_score
-from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Scored
+from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings

@@ -14,8 +14,8 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import resampled_interval
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Group, Scored
+from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.measures import Floats
 

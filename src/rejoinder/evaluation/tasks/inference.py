@@ -11,8 +11,8 @@ from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items, joined
-from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Group, Scored
+from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.measures import Indices
 from rejoinder.protocols import Entails

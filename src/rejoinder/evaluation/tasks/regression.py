@@ -11,8 +11,8 @@ from rejoinder.evaluation.intervals import correlation_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.correlation import correlations
-from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Scored
+from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
 from rejoinder.evaluation.tasks.sts import sick_pairs

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rejoinder.datasets.coco import Captioned, read_coco
+from rejoinder.datasets.labelled import Captioned, read_coco
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Scored
+from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of
 

@@ -13,8 +13,8 @@ from rejoinder.evaluation.intervals import correlation_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.correlation import rescaled, share_within_one
-from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Scored
+from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.evaluation.tasks.similarity import (
     PreparedPairs,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rejoinder.datasets.translations import Translations, read_translations
+from rejoinder.datasets.sentence_pairs import Translations, read_translations
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items, joined

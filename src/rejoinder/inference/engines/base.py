@@ -10,8 +10,8 @@ from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_file, read_sealed, sealed_text, sha256_of_file
-from rejoinder.io.formats.decoding import Count, Digest, Record
-from rejoinder.io.formats.text_parts import TextPart, part_lines
+from rejoinder.io.formats.text_lines import Count, Digest, Record
+from rejoinder.io.formats.texts import TextPart, part_lines
 
 _RECORD_VERSION = 1
 _REMEDY = "Begin again with `overwrite=True`."

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.engines.base import Cluster, PartTask, checked_encoder, encode_part
-from rejoinder.io.spark.failures import spark_errors, told_to_driver
-from rejoinder.io.spark.session import open_session
+from rejoinder.io.spark.session import open_session, spark_errors, told_to_driver
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,7 @@ from typing import Any
 from rejoinder.errors import BusyError, InputError, RejoinderError
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.places import for_each
-from rejoinder.io.files.platform import process_description
+from rejoinder.io.files.storage import process_description
 
 MARKER = ".rejoinder-unfinished"
 _RUNS: dict[Address, str] = {}

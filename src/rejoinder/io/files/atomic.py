@@ -1,17 +1,35 @@
 """Writes files and folders that appear whole or not at all.
 
 They are written next to the target and then renamed.
+
+Outputs that may take several runs: parts that grow next to the output, and how far they are.
+
+The parts of `e.npy` are in the folder `.e.npy.unfinished`, with `state.json`: their sizes and
+checksums when the state was saved, and what the writer needs in order to continue. A process that
+is killed leaves the folder, and the next one cuts the parts back to those sizes. Only the holder of
+the claim on the output (`io.files.claims`) may touch it.
 """
 
+import io
+import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from rejoinder.io.files.claims import claim_output, part_of, swap_in
+from msgspec import to_builtins
+
+from rejoinder.errors import InputError, StorageError
+from rejoinder.io.files.claims import claim_output, companion, part_of, swap_in
+from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.outputs import is_device, resolved
-from rejoinder.io.files.storage import creation_errors, storage_errors
+from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
+from rejoinder.io.formats.text_lines import Count, FileName, Record
 
 
 @contextmanager
@@ -84,3 +102,204 @@ def _apply_umask(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(mode)
+
+
+_STATE = "state.json"
+_VERSION = 2
+_BLOCK_BYTES = 1 << 20
+_REMEDY = "Begin again with `overwrite=True`."
+
+
+class Extent(Record, frozen=True):
+    """The bytes of a part that count; what follows them was written after the state was saved."""
+
+    bytes: Count
+    crc32: Count
+
+
+class Saved(Record, frozen=True):
+    """What an interrupted run left."""
+
+    facts: Mapping[str, Any]
+    """What the writer saved with the parts; JSON values."""
+    parts: Mapping[FileName, Extent]
+    """How much of each part counts, by its name."""
+
+
+class Part(io.BufferedWriter):
+    """A part that is appended to, and the checksum of its bytes."""
+
+    def __init__(self, path: Path, kept: Extent | None, header_bytes: int) -> None:
+        """Opens a new part, or one of which `kept` is continued.
+
+        The first `header_bytes` are not in the checksum.
+
+        Raises:
+            InputError: the bytes that are kept have another checksum.
+        """
+        self.path, self._header_bytes = path, header_bytes
+        self._size = self._crc32 = 0
+        super().__init__(io.FileIO(path, "w" if kept is None else "r+"))
+        if kept is None:
+            return
+        with read_errors(path), path.open("rb") as file:
+            while block := file.read(min(kept.bytes - self._size, _BLOCK_BYTES)):
+                self._count(block)
+        if self.extent != kept:
+            self.close()
+            raise InputError(f"{path} was changed after it was written (CRC-32). {_REMEDY}")
+        self.truncate(kept.bytes)
+        self.seek(0, os.SEEK_END)
+
+    def write(self, content: Any, /) -> int:
+        """Appends bytes."""
+        self._count(content)
+        return super().write(content)
+
+    def _count(self, content: bytes) -> None:
+        skipped = max(0, self._header_bytes - self._size)
+        self._crc32 = zlib.crc32(memoryview(content)[skipped:], self._crc32)
+        self._size += len(content)
+
+    @property
+    def extent(self) -> Extent:
+        """What was written so far."""
+        return Extent(self._size, self._crc32)
+
+
+@dataclass
+class Growing:
+    """The open parts of an output."""
+
+    folder: Path
+    files: list[Part] = field(default_factory=list)
+    _mark: dict[str, Any] | None = field(default=None, init=False)
+
+    def mark(self, facts: Mapping[str, Any]) -> None:
+        """Remembers the present extents and `facts`, as a state that can be continued."""
+        saved = Saved(facts, {file.path.name: file.extent for file in self.files})
+        self._mark = {"format_version": _VERSION, **to_builtins(saved)}
+
+    def close(self) -> None:
+        """Closes the parts, which are complete."""
+        for file in self.files:
+            file.close()
+
+    def save(self) -> None:
+        """Makes the last mark outlast the process and the machine.
+
+        Without a mark, or with closed parts, it does nothing.
+        """
+        if self._mark is None or any(file.closed for file in self.files):
+            return
+        for file in self.files:
+            file.flush()
+            os.fsync(file.fileno())
+        write_text(self.folder / _STATE, json.dumps(sealed(self._mark)))
+
+
+def unfinished_folder(path: Path) -> Path:
+    """Returns the folder of the parts of an output."""
+    return companion(resolved(path), "unfinished")
+
+
+def read_unfinished(path: Path) -> Saved | None:
+    """Returns what an interrupted run left for the output `path`, None if it left nothing.
+
+    Raises:
+        InputError: it is damaged, or of another version.
+    """
+    folder = unfinished_folder(path)
+    if not (folder / _STATE).is_file():
+        return None
+    saved = read_sealed(folder / _STATE, Saved, _VERSION, InputError, _REMEDY)
+    if path.exists() and not any((folder / name).exists() for name in saved.parts):
+        return None  # the process ended after `publish` had renamed the output
+    for name, kept in saved.parts.items():
+        if not (folder / name).is_file() or (folder / name).stat().st_size < kept.bytes:
+            raise InputError(f"{folder / name} is missing or cut. {_REMEDY}")
+    return saved
+
+
+@contextmanager
+def growing(
+    path: Path, parts: Sequence[str], saved: Saved | None, *, header_bytes: int = 0
+) -> Iterator[Growing]:
+    """Opens the parts of an output to append to them, as new ones or as `saved`.
+
+    The first `header_bytes` of each may be changed when the output is finished.
+
+    If the block fails, whatever the error, the last mark is saved. Parts that were never saved are
+    removed. A device can't be continued: its parts are in a temporary folder.
+
+    Raises:
+        InputError: the saved parts are others, or their bytes were changed.
+        StorageError: the parts can't be written.
+    """
+    path = resolved(path)
+    if saved is not None and saved.parts.keys() != set(parts):
+        names = ", ".join(sorted(saved.parts)) or "none"
+        raise InputError(
+            f"{unfinished_folder(path) / _STATE} has the parts {names}, not {', '.join(parts)}. "
+            f"{_REMEDY}"
+        )
+    with ExitStack() as stack:
+        if is_device(path):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rejoinder-")))
+        else:
+            folder = unfinished_folder(path)
+            if saved is None:
+                discard_unfinished(path)
+        grown = Growing(folder)
+        with storage_errors(path):
+            try:  # a signal may come at any moment, and leaves no folder without a state
+                with creation_errors(path):
+                    folder.mkdir(exist_ok=True)
+                for name in parts:
+                    part = _opened(folder / name, saved, header_bytes)
+                    grown.files.append(stack.enter_context(part))
+                yield grown
+            except BaseException:
+                with suppress(OSError, StorageError):  # a full disk: an earlier state stands
+                    grown.save()
+                if not (folder / _STATE).exists():
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
+
+
+@contextmanager
+def _opened(path: Path, saved: Saved | None, header_bytes: int) -> Iterator[Part]:
+    file = Part(path, None if saved is None else saved.parts[path.name], header_bytes)
+    try:
+        yield file
+    except BaseException:
+        with suppress(OSError):  # that it can no longer write is reported already
+            file.close()
+        raise
+    file.close()
+
+
+def publish(finished: Path, path: Path) -> None:
+    """Renames a finished file of the parts' folder to the output, and removes the folder.
+
+    A device is written directly.
+
+    Raises:
+        StorageError: the output can't be written.
+    """
+    path = resolved(path)
+    with storage_errors(path):
+        if is_device(path):
+            with finished.open("rb") as file, path.open("wb") as device:
+                shutil.copyfileobj(file, device)
+            return
+        with finished.open("r+b") as file:
+            os.fsync(file.fileno())
+        with creation_errors(path):
+            finished.replace(path)
+        discard_unfinished(path)
+
+
+def discard_unfinished(path: Path) -> None:
+    """Removes what an interrupted run left for an output."""
+    shutil.rmtree(unfinished_folder(path), ignore_errors=True)

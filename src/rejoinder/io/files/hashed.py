@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from msgspec import to_builtins
 
 from rejoinder.errors import RejoinderError
-from rejoinder.io.formats.decoding import Record, decoded
+from rejoinder.io.formats.text_lines import Record, decoded
 
 if TYPE_CHECKING:
     import numpy as np

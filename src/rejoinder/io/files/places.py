@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rejoinder.errors import InputError, LeftOutWarning
-from rejoinder.io.files.addresses import Address
-from rejoinder.io.files.stores import SCHEMES
+from rejoinder.io.files.addresses import SCHEMES, Address
 
 Place = Path | Address
 """Where a file or a folder is."""

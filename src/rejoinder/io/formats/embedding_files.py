@@ -1,6 +1,8 @@
 """Files of embeddings, written a piece at a time: a format each for `.npy`, `.parquet`, `.jsonl`.
 
 A new format is a class and an entry of `FORMATS`.
+
+What reading a safetensors file may raise: the library has no base class of its errors.
 """
 
 import io
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from safetensors import SafetensorError
 
 from rejoinder.errors import InputError, require
 from rejoinder.protocols import Embeddings
@@ -230,3 +233,16 @@ def format_of(path: Path) -> EmbeddingFormat:
         raise InputError(f"{path}: the name must end in one of {', '.join(FORMATS)}.")
     found.require()
     return found
+
+
+UNREADABLE = (
+    SafetensorError,
+    OSError,
+    KeyError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+    AttributeError,  # a type of numbers that NumPy lacks, such as float8
+)
+"""Errors of a file that is missing, damaged, foreign, or holds other tensors than are read."""

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from rejoinder.io.formats.line_blocks import LONGEST_LINE, line_blocks
+from rejoinder.io.formats.compression import LONGEST_LINE, line_blocks
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 from rejoinder.io.formats.text_lines import long_line
 

@@ -3,23 +3,25 @@
 The name says that a file is a table (`KINDS`), or the content where there is no name; content that
 is none of these, such as a JSON document or a mailbox, is refused. A new kind is a function and a
 line in `KINDS`.
+
+Parts of text files that can be read apart from each other, on several machines.
 """
 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rejoinder.errors import InputError, require
-from rejoinder.io.formats.compression import MAGIC, decompressed
-from rejoinder.io.formats.surrogates import replace_surrogates
+from rejoinder.io.files.storage import read_errors
+from rejoinder.io.formats.compression import MAGIC, compression, decompressed
 from rejoinder.io.formats.tables import shortened
-from rejoinder.io.formats.text_lines import text_lines
+from rejoinder.io.formats.text_lines import file_lines, replace_surrogates, text_lines
 
 Text = tuple[str | None, str]
 """An id, None for none, and a text."""
@@ -251,3 +253,78 @@ KINDS: Mapping[str, Callable[[Iterable[bytes], str, TextColumns], Iterator[Text]
     ".parquet": _parquet,
 }
 """Readers of files that are not lines of text, by the end of the name (before a compression's)."""
+
+
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """The lines of a file that begin within some of its bytes."""
+
+    path: Path
+    start: int
+    """First byte of the part."""
+    end: int
+    """First byte after it. The last line is read to its end, which may be further on."""
+    is_whole: bool
+    """Whether the part is the whole file, as that of a compressed file always is."""
+
+    @property
+    def name(self) -> str:
+        """The part's name in messages."""
+        return str(self.path) if self.is_whole else f"{self.path} from byte {self.start:,}"
+
+
+def text_parts(files: Sequence[Path], size: int) -> list[TextPart]:
+    """Cuts files into parts of about `size` bytes. Compressed files can't be cut.
+
+    Raises:
+        InputError: a file can't be read, or is empty.
+    """
+    parts: list[TextPart] = []
+    for path in files:
+        with read_errors(path):
+            total = path.stat().st_size
+        if path.suffix in KINDS:
+            raise InputError(f"{path} is a table or JSON lines; parts are read of lines of text.")
+        if not total:
+            raise InputError(f"{path} is empty; one sentence per line is expected.")
+        if total <= size or compression(path) is not None:
+            parts.append(TextPart(path, 0, total, is_whole=True))
+            continue
+        starts = range(0, total, size)
+        parts += [TextPart(path, low, min(low + size, total), is_whole=False) for low in starts]
+    return parts
+
+
+def part_lines(part: TextPart) -> Iterator[str]:
+    """Yields the lines of a part without their ends, as `file_lines` does.
+
+    Raises:
+        InputError: see `file_lines`. Lines are counted from the beginning of the part.
+    """
+    if part.is_whole:
+        yield from file_lines(part.path)
+        return
+    with read_errors(part.path), part.path.open("rb") as file:
+        low = _line_start(file, part.start)
+        high = _line_start(file, part.end)
+        if low < high:
+            file.seek(low)
+            yield from text_lines(_bytes(file, high - low), part.name)
+
+
+def _line_start(file: IO[bytes], position: int) -> int:
+    """Returns the first byte of the first line that begins at `position` or after it."""
+    if not position:
+        return 0
+    file.seek(position - 1)  # a line that begins at `position` has its end before it
+    file.readline()
+    return file.tell()
+
+
+def _bytes(file: IO[bytes], count: int) -> Iterator[bytes]:
+    while count and (data := file.read(min(count, _READ_BYTES))):
+        count -= len(data)
+        yield data

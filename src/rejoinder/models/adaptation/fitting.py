@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from rejoinder.datasets.sts import GradedPairs, pair_keys
 from rejoinder.errors import ConfigError, InputError, ModelError
-from rejoinder.io.formats.decoding import Count
+from rejoinder.io.formats.text_lines import Count
 from rejoinder.models.adaptation.adapted import described, refuse_unadaptable
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.protocols import Embeddings, Encodes, Prepares

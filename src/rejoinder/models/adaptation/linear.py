@@ -16,8 +16,8 @@ from safetensors.numpy import save
 from rejoinder.errors import InputError, ModelError
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import refuse_constant, sha256_of_array
-from rejoinder.io.formats.decoding import decoded
-from rejoinder.io.formats.tensor_files import UNREADABLE
+from rejoinder.io.formats.embedding_files import UNREADABLE
+from rejoinder.io.formats.text_lines import decoded
 from rejoinder.protocols import Embeddings
 
 FILE = "adaptation.safetensors"

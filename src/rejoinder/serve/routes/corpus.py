@@ -8,11 +8,17 @@ from pydantic import Field
 
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.hits import IndexHit
-from rejoinder.index.summary import Summary
-from rejoinder.serve.errors import RequestError, json_response
-from rejoinder.serve.explored import Explored
-from rejoinder.serve.fields import RequestBody, TeiError, Text, TopK, failures
-from rejoinder.serve.searched import MessageHit, with_answered
+from rejoinder.index.reader import Summary
+from rejoinder.serve.errors import (
+    RequestBody,
+    RequestError,
+    TeiError,
+    Text,
+    TopK,
+    failures,
+    json_response,
+)
+from rejoinder.serve.searched import Explored, MessageHit, with_answered
 from rejoinder.serve.service import service_of
 
 router = APIRouter(tags=["rejoinder"], responses={**failures(TeiError), 404: {"model": TeiError}})

@@ -10,9 +10,17 @@ from rejoinder.conversations.asked import Asked
 from rejoinder.conversations.suggestions import Suggested
 from rejoinder.conversations.topics import FoundTopics
 from rejoinder.index.hits import IndexedText
-from rejoinder.serve.errors import RequestError, json_response, refused
-from rejoinder.serve.explored import Explored
-from rejoinder.serve.fields import RequestBody, TeiError, Text, TopK, failures
+from rejoinder.serve.errors import (
+    RequestBody,
+    RequestError,
+    TeiError,
+    Text,
+    TopK,
+    failures,
+    json_response,
+    refused,
+)
+from rejoinder.serve.searched import Explored
 from rejoinder.serve.service import service_of
 
 router = APIRouter(tags=["rejoinder"], responses={**failures(TeiError), 404: {"model": TeiError}})

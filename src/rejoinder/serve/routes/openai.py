@@ -6,15 +6,16 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
-from rejoinder.serve.errors import RequestError, json_response
-from rejoinder.serve.fields import (
+from rejoinder.serve.errors import (
     STATED_TEXTS,
     Dimensions,
     OpenAIError,
     RequestBody,
+    RequestError,
     Text,
     Texts,
     failures,
+    json_response,
 )
 from rejoinder.serve.service import Service, service_of
 

@@ -7,15 +7,24 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 from pydantic import Base64Bytes, BaseModel, Field
 
-from rejoinder.index.hybrid import Mode
+from rejoinder.index.state import Mode
 from rejoinder.inference.search import Hit
-from rejoinder.inference.tokens import Token
 from rejoinder.protocols import Embeddings
-from rejoinder.serve.errors import RequestError, json_response, refused
-from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures
-from rejoinder.serve.file_worker import SentTexts
+from rejoinder.serve.errors import (
+    RequestBody,
+    RequestError,
+    TeiError,
+    Text,
+    Texts,
+    TopK,
+    failures,
+    json_response,
+    refused,
+)
 from rejoinder.serve.searched import ExplainedHit, MessageHit
+from rejoinder.serve.sent_files import SentTexts
 from rejoinder.serve.service import service_of
+from rejoinder.text.tokens import Token
 
 router = APIRouter(tags=["rejoinder"], responses=failures(TeiError))
 

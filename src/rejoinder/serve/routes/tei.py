@@ -5,8 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from rejoinder.serve.errors import json_response
-from rejoinder.serve.fields import (
+from rejoinder.serve.errors import (
     CutRight,
     Dimensions,
     NoPrompt,
@@ -16,6 +15,7 @@ from rejoinder.serve.fields import (
     Texts,
     Truncate,
     failures,
+    json_response,
 )
 from rejoinder.serve.service import service_of
 from rejoinder.version import VERSION

@@ -1,19 +1,23 @@
-"""Configs from TOML files: all faults are found and reported before any work begins."""
+"""Configs from TOML files: all faults are found and reported before any work begins.
+
+The configs that come with the package, by name.
+"""
 
 import tomllib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 from pydantic import ValidationError
 
-from rejoinder.errors import ConfigError, InputError
+from rejoinder.errors import ConfigError, InputError, nearest
 from rejoinder.io.schema import Settings, faults, refused, shown
 from rejoinder.training.config.checks import contradictions, idle_keys
 from rejoinder.training.config.settings import RunConfig, config_class
-from rejoinder.training.config.shipped import is_shipped_name, shipped_names, shipped_text
 
 VOCABULARY_KEYS = ("kind", "bigram_buckets", "unknown_buckets", "max_tokens")
 """Keys of `[text]` that a stored vocabulary must agree with."""
@@ -169,3 +173,49 @@ def _parsed_value(text: str) -> Any:
     except (ValueError, RecursionError):
         return text
     return tree["value"] if len(tree) == 1 else text  # a line break would start another key
+
+
+_SUFFIX = ".toml"
+
+
+def _folder() -> Traversable:
+    return files("rejoinder").joinpath("data", "configs")
+
+
+def shipped_names() -> Sequence[str]:
+    """Returns the names of the shipped configs in alphabetical order."""
+    names = (file.name for file in _folder().iterdir())
+    return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+
+
+def is_shipped_name(config: str) -> bool:
+    """Whether a string can only be a name: it has no path separator and no `.toml` at its end.
+
+    >>> [is_shipped_name(config) for config in ("demo", "./demo", "demo.toml")]
+    [True, False, False]
+    """
+    return not ({"/", "\\"} & {*config} or config.lower().endswith(_SUFFIX))
+
+
+def shipped_text(name: str) -> str:
+    """Returns the TOML of a shipped config.
+
+    Raises:
+        InputError: No shipped config has this name.
+    """
+    if name not in shipped_names():
+        raise InputError(
+            f"there is no shipped config {name!r} ({nearest(name, shipped_names())}); "
+            f"the path of a file contains a separator or ends in {_SUFFIX}."
+        )
+    return _folder().joinpath(name + _SUFFIX).read_text("utf-8")
+
+
+def purpose(name: str) -> str:
+    """Returns what a shipped config is for, which is the first line of its file, a comment."""
+    return shipped_text(name).partition("\n")[0].removeprefix("#").strip()
+
+
+def encoder_kind(name: str) -> str:
+    """Returns the kind of encoder of a shipped config; reading it needs no extra."""
+    return str(tomllib.loads(shipped_text(name))["encoder"]["kind"])

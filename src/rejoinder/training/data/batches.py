@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats.decoding import Count, Record
+from rejoinder.io.formats.text_lines import Count, Record
 from rejoinder.text.ragged import Ragged
 
 

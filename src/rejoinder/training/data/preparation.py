@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.corpus.shards import Pairs
+from rejoinder.corpus.writer import Pairs
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.errors import InputError
 from rejoinder.text.columns import learn_vocabulary, tokenize

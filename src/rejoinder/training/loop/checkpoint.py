@@ -15,8 +15,8 @@ from torch import Tensor
 from rejoinder.errors import TrainingError
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of
-from rejoinder.io.formats.decoding import Count, Digest, FileName, Record, Seconds
-from rejoinder.io.formats.tensor_files import UNREADABLE
+from rejoinder.io.formats.embedding_files import UNREADABLE
+from rejoinder.io.formats.text_lines import Count, Digest, FileName, Record, Seconds
 from rejoinder.training.config.loading import to_tree
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.batches import Position

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from rejoinder.encoders import ENCODERS, EncoderKind
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
-from rejoinder.encoders.nn.shapes import BOOKKEEPING
-from rejoinder.encoders.quantized import dequantized
+from rejoinder.encoders.layers import dequantized
+from rejoinder.encoders.nn.dense import BOOKKEEPING
 from rejoinder.errors import ConfigError
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, read_model, write_model

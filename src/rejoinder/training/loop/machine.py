@@ -15,7 +15,7 @@ from torch import nn
 
 from rejoinder.encoders.nn.threads import short_spins
 from rejoinder.errors import InputError
-from rejoinder.io.files.platform import processor_name, usable_cores
+from rejoinder.io.files.storage import processor_name, usable_cores
 
 
 def pick_device(name: str) -> torch.device:

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.nn.base import TrainableEncoder
-from rejoinder.encoders.nn.dense import FeedForward
-from rejoinder.encoders.nn.devices import OnDevice
+from rejoinder.encoders.nn.dense import FeedForward, TrainableEncoder
+from rejoinder.encoders.nn.threads import OnDevice
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import RunConfig

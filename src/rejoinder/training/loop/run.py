@@ -39,8 +39,7 @@ from rejoinder.training.loop.optimizers import phase_at
 from rejoinder.training.loop.reporting import Reporter, RunLog, SilentReporter
 from rejoinder.training.loop.start import read_start, write_start
 from rejoinder.training.rows.initial_rows import learn_rows, turn_rows
-from rejoinder.training.workers.division import share_of
-from rejoinder.training.workers.workers import ALONE, Workers, local_rank
+from rejoinder.training.workers.workers import ALONE, Workers, local_rank, share_of
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from safetensors.numpy import load_file, save_file
 from rejoinder.errors import TrainingError
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed_text
-from rejoinder.io.formats.decoding import Count, Digest, Record
-from rejoinder.io.formats.tensor_files import UNREADABLE
+from rejoinder.io.formats.embedding_files import UNREADABLE
+from rejoinder.io.formats.text_lines import Count, Digest, Record
 from rejoinder.text.features import load_features
 from rejoinder.training.config.loading import VOCABULARY_KEYS, to_toml, to_tree
 from rejoinder.training.config.settings import RunConfig

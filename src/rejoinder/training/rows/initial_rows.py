@@ -1,9 +1,19 @@
 """The rows that words start training with, learned from the text of a run before its first step.
 
 Synonyms and definitions can move them (Faruqui et al. 2015), and regular forms of the same word.
+
+The regular forms of words: `peel`, `peels`, `peeling`, `peeled`.
+
+A form that is rare in the training text has a row that says little, although its lemma's is good.
+
+Frequency weights and whitening of the rows of words, at the beginning of a phase.
+
+Training on examples leaves frequent words long and the variance of sentences in few directions.
+Both can be mended without looking at any sentence, in the table itself: a sum of rows weighted and
+turned is the sum of weighted and turned rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -29,8 +39,7 @@ from rejoinder.training.data.preparation import (
 )
 from rejoinder.training.data.stream import read_without
 from rejoinder.training.objectives.paraphrase import ParaphraseTask
-from rejoinder.training.rows.cooccurrence import Cooccurrences
-from rejoinder.training.rows.inflections import inflection_links
+from rejoinder.training.rows.cooccurrence import Cooccurrences, zipf
 
 _SEED = 0
 """Rows are learned from the data, as the vocabulary is: runs of several seeds share them."""
@@ -204,3 +213,107 @@ def links_of(
 def _unit(rows: Rows) -> Rows:
     unit: Rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return unit
+
+
+_VOWELS = "aeiou"
+_UNDOUBLED = _VOWELS + "wxy"
+"""Last letters that are not doubled before -ing and -ed."""
+_HISSING = ("s", "x", "z", "ch", "sh")
+_SHORTEST = 3
+"""Letters of a lemma: shorter words have more chance matches than forms."""
+
+
+def regular_forms(word: str) -> list[str]:
+    """Returns the forms in -s, -ing and -ed that a word of three letters or more has by rule.
+
+    Nouns and verbs are not told apart, and irregular verbs get their regular forms, so that the
+    caller keeps those that occur.
+
+    >>> regular_forms("stop")
+    ['stops', 'stoping', 'stoped', 'stopping', 'stopped']
+    >>> regular_forms("carry")
+    ['carries', 'carrying', 'carried']
+    """
+    as_i = word[-1] == "y" and word[-2] not in _VOWELS
+    stem = word.removesuffix("e")
+    plural = word[:-1] + "ies" if as_i else word + ("es" if word.endswith(_HISSING) else "s")
+    forms = [plural, stem + "ing", word[:-1] + "ied" if as_i else stem + "ed"]
+    last, before, first = word[-1], word[-2], word[-3]
+    if last not in _UNDOUBLED and before in _VOWELS and first not in _VOWELS:
+        forms += [word + last + "ing", word + last + "ed"]
+    return forms
+
+
+def inflection_links(vocabulary: Sequence[str], lemmas: Iterable[str], rows: int) -> sp.csr_matrix:
+    """Returns (rows, rows) links of weight 1 between lemmas and their forms, in both directions.
+
+    Args:
+        vocabulary: the words, of which the first `rows` have a row.
+        lemmas: words; those without a row, shorter than three letters, or with other characters
+            than letters are ignored.
+        rows: number of rows.
+    """
+    ids = {word: index for index, word in enumerate(vocabulary[:rows])}
+    found = [
+        (ids[lemma], ids[form])
+        for lemma in sorted(set(lemmas) & ids.keys())
+        if len(lemma) >= _SHORTEST and lemma.isalpha()
+        for form in regular_forms(lemma)
+        if form in ids and form != lemma
+    ]
+    one, other = np.array(found, np.int64).reshape(-1, 2).T
+    ends = np.concatenate([one, other]), np.concatenate([other, one])
+    return sp.csr_matrix((np.ones(2 * len(found), np.float32), ends), shape=(rows, rows))
+
+
+_ROWS = 16_384
+"""Rows turned at a time."""
+
+
+@torch.no_grad()
+def whiten(weight: Tensor, words: int, sif: float, whitening: float) -> None:
+    """Weighs and whitens rows in place; their mean length stays as it was.
+
+    The frequency p of a word is that of its rank, by Zipf's law. Rows without a word, such as
+    those of unknown words, count as the rarest word.
+
+    Args:
+        weight: (rows, D) float32, first those of the words in order of frequency.
+        words: how many rows belong to words.
+        sif: a, if above 0: rows are multiplied by a / (a + p), the smooth inverse frequency of
+            Arora et al. (2017), section 3.
+        whitening: s from 0 to 1: rows are multiplied by C^(-s/2), where C (D, D) is the covariance
+            about 0 of rows weighted by p (Yokoi et al. 2024, section 3). 1 makes C the identity.
+    """
+    lengths = weight.norm(dim=1).mean()
+    frequencies = torch.from_numpy(zipf(words)).to(weight.device)
+    if sif:
+        weights = (sif / (sif + frequencies)).float()
+        weight[:words].mul_(weights.unsqueeze(1))
+        weight[words:].mul_(weights[-1])
+    if whitening:
+        turn = _power(_covariance(weight[:words], frequencies), -whitening / 2)
+        for start in range(0, len(weight), _ROWS):
+            weight[start : start + _ROWS] = weight[start : start + _ROWS] @ turn
+    weight.mul_(lengths / weight.norm(dim=1).mean())
+
+
+def _covariance(rows: Tensor, frequencies: Tensor) -> Tensor:
+    """Returns (D, D) float64, the sum of the outer products of rows times their frequencies."""
+    total = rows.new_zeros((rows.shape[1], rows.shape[1]), dtype=torch.float64)
+    for start in range(0, len(rows), _ROWS):
+        part = rows[start : start + _ROWS].double()
+        total += part.T @ (part * frequencies[start : start + _ROWS].unsqueeze(1))
+    return total
+
+
+def _power(matrix: Tensor, exponent: float) -> Tensor:
+    """Returns a symmetric positive matrix to a power, float32, with eigenvalues of mean 1.
+
+    Directions without variance, as those of unused dimensions, keep the scale of the mean.
+    """
+    values, vectors = torch.linalg.eigh(matrix)
+    values = values / values.mean()
+    scales = torch.where(values > 1e-9, values, 1.0).pow(exponent)
+    turned: Tensor = (vectors * scales) @ vectors.T
+    return turned.float()

@@ -3,6 +3,14 @@
 Every worker holds the whole model and takes its part of each batch. They talk through
 torch.distributed: gloo on the CPU, NCCL on GPUs. Worker 0 alone writes to the run's folder, which
 all of them read.
+
+The exchange of gradients between workers: dense ones summed, and those of touched rows alone.
+
+A dense all-reduce of an embedding table would send every row, touched or not: hundreds of MB a
+step. Here workers tell each other which rows their sentences read. Where an encoder sums rows, they
+send the gradients by the sums, of which there are fewer than rows, and each works out the rest.
+
+The division of work among the workers of a run.
 """
 
 import datetime
@@ -15,12 +23,16 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
+from rejoinder.encoders.nn.sparse import RowGradient, gradient_of_rows, merged
 from rejoinder.errors import InputError, OtherWorkerError, RejoinderError, TrainingError
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import WHOLE, Part
 from rejoinder.training.loop.machine import worker_device
+from rejoinder.training.loop.optimizers import Optimizers
 
 _TIMEOUT = datetime.timedelta(hours=6)
 """How long a worker waits for the others, as while worker 0 evaluates. The end of a process shows
@@ -183,3 +195,134 @@ def _number(name: str, default: int | None = None) -> int:
             "without workers WORLD_SIZE is unset."
         )
     return int(text)
+
+
+class Exchange:
+    """Sums the gradients of a step over the workers of a run."""
+
+    def __init__(self, workers: Workers) -> None:
+        self.workers = workers
+
+    def __call__(
+        self, optimizers: Optimizers, dense: Sequence[nn.Parameter], facts: Tensor
+    ) -> Tensor:
+        """Replaces all gradients by their sums over the workers, and returns the sum of `facts`.
+
+        Args:
+            optimizers: those of the run, after `collect`.
+            dense: the parameters that this step trains at any worker; the same at all of them.
+            facts: (F,) float32 numbers on the step.
+        """
+        workers = self.workers
+        if workers.count == 1:
+            return facts
+        tables = optimizers.rows
+        pending = [table.pending for table in tables if table.pending is not None]
+        counts = facts.new_zeros(len(pending), 2, workers.count)
+        for number, gradient in enumerate(pending):
+            lengths = [len(gradient.owners), len(gradient.by_owner)]  # of ids and of owners
+            counts[number, :, workers.rank] = facts.new_tensor(lengths)
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in dense]
+        flat = torch.cat([facts, *(part.reshape(-1) for part in (counts, *gradients))])
+        workers.add(flat)
+        sums = torch.split(flat, [len(facts), counts.numel(), *(p.numel() for p in dense)])
+        for parameter, total in zip(dense, sums[2:], strict=True):
+            parameter.grad = total.view_as(parameter)
+        if pending:
+            sizes = sums[1].view_as(counts).round().long().tolist()
+            for table, gradient, (ids, owners) in zip(tables, pending, sizes, strict=True):
+                table.pending = self._rows(gradient, ids, owners)
+                table.table.seen.index_fill_(0, table.pending.rows, True)
+        return sums[0]
+
+    def _rows(self, own: RowGradient, ids: Sequence[int], owners: Sequence[int]) -> RowGradient:
+        """Returns the sum of the gradients by a table; `ids` and `owners` are numbers by worker."""
+        workers = self.workers
+        if not max(ids):
+            return own
+        pairs = torch.stack([own.ids, own.owners], dim=1).to(torch.int32)
+        found = workers.gather(_padded(pairs, max(ids)))
+        parts = [part[:count].long().unbind(1) for part, count in zip(found, ids, strict=True)]
+        union, places, offsets = merged(
+            [rows for rows, _ in parts], [owned for _, owned in parts], owners
+        )
+        row = own.by_owner.shape[1] * own.by_owner.element_size()
+        # copies of rows that many workers touch are many times in what is gathered
+        gathered = (workers.count - 1) * max(owners) * row
+        reduced = 2 * (workers.count - 1) * len(union) * row // workers.count
+        if gathered <= reduced:
+            by_worker = workers.gather(_padded(own.by_owner, max(owners)))
+            together = [part[:count] for part, count in zip(by_worker, owners, strict=True)]
+            return RowGradient(union, places, offsets, torch.cat(together))
+        total = own.by_owner.new_zeros(len(union), own.by_owner.shape[1])
+        total.index_copy_(0, torch.searchsorted(union, own.rows), own.summed())
+        workers.add(total)
+        return gradient_of_rows(union, total)
+
+
+def _padded(tensor: Tensor, length: int) -> Tensor:
+    """Returns a tensor padded with zeros to a length."""
+    if len(tensor) == length:
+        return tensor
+    padded = tensor.new_zeros(length, *tensor.shape[1:])
+    padded[: len(tensor)] = tensor
+    return padded
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one worker contributes to the gradient of a step."""
+
+    part: Part = WHOLE
+    """Its part of a batch that some workers, or all, divide."""
+    of_all: float = 1.0
+    """The weight of that batch among those of all workers."""
+
+
+def share_of(config: RunConfig, workers: Workers) -> tuple[Share, tuple[Task, ...]]:
+    """Returns what a worker contributes to each step, and the tasks that its batches come from.
+
+    Raises:
+        InputError: there are fewer workers than tasks that need separate workers, or batches
+            too small to be divided.
+    """
+    tasks = config.mixture
+    if config.training.tasks_by == "step":
+        _check_sizes(config, tasks, workers.count)
+        return Share(workers.part), tasks
+    sizes = workers_by_task([task.share for task in tasks], workers.count)
+    for task, size in zip(tasks, sizes, strict=True):
+        _check_sizes(config, [task], size)
+    task, index, size = [
+        (task, index, size)
+        for task, size in zip(tasks, sizes, strict=True)
+        for index in range(size)
+    ][workers.rank]
+    return Share(Part(index, size), size / workers.count), (task,)
+
+
+def workers_by_task(shares: Sequence[float], count: int) -> list[int]:
+    """Returns the number of workers of each task: in proportion to its share, and at least one.
+
+    >>> workers_by_task([0.95, 0.05], 40), workers_by_task([0.95, 0.05], 3)
+    ([38, 2], [2, 1])
+
+    Raises:
+        InputError: there are fewer workers than tasks.
+    """
+    if count < len(shares):
+        raise InputError(
+            f'training.tasks_by is "worker", and there are {len(shares)} tasks for {count} '
+            f'worker{"" if count == 1 else "s"}; start {len(shares)} or more, or set it to "step".'
+        )
+    sizes = [1] * len(shares)
+    for _ in range(count - len(shares)):  # the next one goes where most is missing
+        missing = [share * count - size for share, size in zip(shares, sizes, strict=True)]
+        sizes[missing.index(max(missing))] += 1
+    return sizes
+
+
+def _check_sizes(config: RunConfig, tasks: Sequence[Task], workers: int) -> None:
+    for task in tasks:
+        for size in [task.batch_size] if task.batch_size else [p.batch_size for p in config.phases]:
+            Part(count=workers).check(size, f"task {task.label}")

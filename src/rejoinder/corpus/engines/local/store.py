@@ -20,7 +20,7 @@ from rejoinder.corpus.engines.local.rows import (
 )
 from rejoinder.corpus.reading.readers import mapped_ahead
 from rejoinder.corpus.reading.strings import Hashes, as_strings, gather
-from rejoinder.io.files.platform import return_freed_memory
+from rejoinder.io.files.storage import return_freed_memory
 
 _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
 """How files that do not outlive an extraction are written: disks are slower than LZ4."""

@@ -1,0 +1,258 @@
+"""`PairScorer`: scores how alike two texts are from 0 to 5, with an interval and the reasons."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+from msgspec import to_builtins
+
+from rejoinder.encoders.layers import Array
+from rejoinder.errors import InputError, ModelError
+from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
+from rejoinder.inference.outputs import each_batch
+from rejoinder.io.files.storage import default_workers
+from rejoinder.scoring.batch import PairReader
+from rejoinder.scoring.families import Family, features_of
+from rejoinder.scoring.files import (
+    WEIGHTS,
+    Interval,
+    Keys,
+    known_families,
+    read_scorer,
+)
+from rejoinder.text.features import WordFeatures
+
+if TYPE_CHECKING:
+    from rejoinder.inference.encoder import SentenceEncoder
+
+HIGHEST = 5.0
+"""The score of texts that mean the same; 0 is that of unrelated ones."""
+COVERAGE = 0.9
+"""Share of true scores that lie within their interval."""
+_BLOCK = 128
+"""Pairs whose features are computed at a time."""
+
+
+class Hit(Protocol):
+    """What a search returns: a dataclass with a text and a score."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def text(self) -> str:
+        """The text that was found."""
+
+    @property
+    def score(self) -> float:
+        """How well it fits the query."""
+
+
+Found = TypeVar("Found", bound=Hit)
+
+
+@dataclass(frozen=True)
+class Move:
+    """What a feature of a pair moved its score by."""
+
+    family: str
+    feature: str
+    value: float
+    """The value of the feature."""
+    by: float
+    """Score points, from the score of a usual pair."""
+
+
+@dataclass(frozen=True)
+class ScoredPair:
+    """The score of a pair of texts, how sure it is, and what moved it."""
+
+    score: float
+    """From 0 (unrelated) to 5 (same meaning)."""
+    low: float
+    """The true score is between `low` and `high` for nine pairs of ten."""
+    high: float
+    usual: float
+    """The score of a pair with the mean value of each feature. With all `moves` it sums to `score`,
+    before that is cut to the range from 0 to 5."""
+    moves: tuple[Move, ...]
+    """What each feature moved the score by, the largest first."""
+
+    def families(self) -> dict[str, float]:
+        """Returns what each family of features moved the score by, the largest first."""
+        sums: dict[str, float] = {}
+        for move in self.moves:
+            sums[move.family] = sums.get(move.family, 0.0) + move.by
+        return dict(sorted(sums.items(), key=lambda each: -abs(each[1])))
+
+
+class PairScorer:
+    """Scores how alike two texts are, by embeddings of a given model and word by word."""
+
+    def __init__(
+        self,
+        folder: Path,
+        opened: "Callable[[str], SentenceEncoder]",
+        threads: int | None = None,
+    ) -> None:
+        """Opens the scorer in a folder; `opened` returns its model by name.
+
+        Errors are those of `Scorer`.
+        """
+        self.facts, self._regression, self._interval, self._pairs = read_scorer(folder)
+        families = known_families(self.facts.families, folder)
+        encoder = opened(self.facts.encoder)
+        found = encoder.describe()
+        if found["sha256"] != self.facts.encoder_sha256:
+            raise ModelError(
+                f"{folder} was fitted with {self.facts.encoder}, and the model is {found['name']}, "
+                "or has other weights. Take that model, or fit a scorer with yours."
+            )
+        self.encoder = encoder
+        self._families = families
+        self._features = PairFeatures(encoder, families, threads)
+
+    def __repr__(self) -> str:
+        count = sum(map(len, self.facts.families.values()))
+        return f"Scorer({self.facts.encoder!r}, {count} features)"
+
+    def score(self, first: Sentences, second: Sentences, *, show_progress_bar: bool = False) -> Any:
+        """Returns how alike texts are, from 0 (unrelated) to 5 (same meaning).
+
+        Args:
+            first: A string, or N strings.
+            second: A string, or as many strings.
+            show_progress_bar: Whether to draw a progress bar on standard error.
+
+        Returns:
+            A float for two strings, else (N,) float32.
+
+        Raises:
+            InputError: the numbers of texts differ, or an element is not a string.
+        """
+        left, right, single = _sides(first, second)
+        features = self._features(left, right, show=flag("show_progress_bar", show_progress_bar))
+        scores = np.clip(self._regression(features), 0, HIGHEST)
+        return float(scores[0]) if single else scores
+
+    def intervals(self, scores: Array) -> tuple[Array, Array]:
+        """Returns (N,) lower and (N,) upper ends of the intervals of (N,) scores."""
+        return interval_ends(scores, self._interval)
+
+    def explain(self, first: Sentences, second: Sentences) -> list[ScoredPair]:
+        """Returns the score of each pair with its interval, and what moved it.
+
+        Arguments and errors are those of `score`; two strings are one pair.
+        """
+        left, right, _ = _sides(first, second)
+        features = self._features(left, right)
+        scores = np.clip(self._regression(features), 0, HIGHEST)
+        names = [(family.name, name) for family in self._families for name in family.features]
+        columns = (scores, *self.intervals(scores), features, self._regression.moves(features))
+        pairs = []
+        for score, low, high, values, moved in zip(
+            *(each.tolist() for each in columns), strict=True
+        ):
+            moves = [Move(*name, *each) for name, *each in zip(names, values, moved, strict=True)]
+            moves.sort(key=lambda move: -abs(move.by))
+            pairs.append(ScoredPair(score, low, high, self._regression.usual, tuple(moves)))
+        return pairs
+
+    def rerank(
+        self, queries: Sentences, hits: Sequence[Sequence[Found]], top_k: int | None = None
+    ) -> list[list[Found]]:
+        """Scores again what a search found, and returns the best of each query, best first.
+
+        >>> from rejoinder import Scorer
+        >>> scorer = Scorer()
+        >>> texts = ["He plays chess.", "He never plays chess.", "It rains."]
+        >>> found = scorer.encoder.search(["He is playing chess."], texts, 3)
+        >>> [[best]] = scorer.rerank(["He is playing chess."], found, 1)
+        >>> best.text, best.score > 4
+        ('He plays chess.', True)
+
+        Args:
+            queries: A string, or Q strings.
+            hits: Q lists of hits of `SentenceEncoder.search` or `Index.search`.
+            top_k: Most hits to return for each query. Default: all.
+
+        Returns:
+            Q lists of the same hits with `score` from 0 to 5. Equal scores keep their order.
+
+        Raises:
+            InputError: the numbers of queries and lists differ, or `top_k` is not a whole number
+                of at least 1.
+        """
+        texts, _ = as_texts(queries)
+        top_k = None if top_k is None else whole_number("top_k", top_k)
+        if len(texts) != len(hits):
+            raise InputError(
+                f"{len(texts)} queries and hits of {len(hits)}; as many of each are needed."
+            )
+        asked = [text for text, found in zip(texts, hits, strict=True) for _ in found]
+        scores = iter(self.score(asked, [hit.text for found in hits for hit in found]).tolist())
+        scored = [[replace(hit, score=next(scores)) for hit in found] for found in hits]
+        return [sorted(found, key=lambda hit: -hit.score)[:top_k] for found in scored]
+
+    # what `rejoinder evaluate` judges
+    def encode(self, sentences: Sequence[str]) -> Array:
+        """Returns the embeddings of the model."""
+        return np.asarray(self.encoder.encode(sentences))
+
+    def similarity_pairs(self, first: Sequence[str], second: Sequence[str]) -> Array:
+        """Returns (N,) float32 scores from 0 to 1: a fifth of `score`."""
+        return np.asarray(self.score(list(first), list(second)) / np.float32(HIGHEST))
+
+    def _fitted_pairs(self) -> Keys:
+        """Returns the keys of the pairs that it was fitted on (`protocols.TellsFittedPairs`)."""
+        return self._pairs
+
+    def describe(self) -> dict[str, Any]:
+        """Returns JSON values: name, dim, SHA-256 of the scorer's weights, the facts of the fit."""
+        facts = to_builtins(self.facts)
+        sha256 = facts.pop("files")[WEIGHTS]["sha256"]
+        name = f"scorer with {self.facts.encoder}"
+        return {"name": name, "dim": self.encoder.dim, "sha256": sha256, "training": facts}
+
+
+class PairFeatures:
+    """Computes the features of pairs, in blocks of like lengths and in threads."""
+
+    def __init__(
+        self, encoder: "SentenceEncoder", families: Sequence[Family], threads: int | None = None
+    ) -> None:
+        model = encoder._model
+        words = model.features.vocabulary.index if isinstance(model.features, WordFeatures) else {}
+        one = type(encoder)(model, threads=1, on_too_long=encoder.on_too_long)
+        self._read = PairReader(one.encode, words)
+        self._families, self._threads = families, threads or default_workers()
+        self._count = sum(len(family.features) for family in families)
+
+    def __call__(self, first: list[str], second: list[str], *, show: bool = False) -> Array:
+        """Returns (N, F) float32 features."""
+        found = np.empty((len(first), self._count), np.float32)
+        lengths = [len(a) + len(b) for a, b in zip(first, second, strict=True)]
+        order = np.argsort(lengths, kind="stable")
+
+        def work(part: slice) -> None:
+            rows = order[part].tolist()
+            batch = self._read([first[row] for row in rows], [second[row] for row in rows])
+            found[rows] = features_of(batch, self._families)
+
+        each_batch(len(first), _BLOCK, self._threads, work, show=show, what="scoring")
+        return found
+
+
+def interval_ends(scores: Array, interval: Interval) -> tuple[Array, Array]:
+    """Returns (N,) lower and (N,) upper ends of the intervals of (N,) scores."""
+    points, low, high = interval
+    ends = [scores + np.interp(scores, points, each) for each in (low, high)]
+    return tuple(np.clip(end, 0, HIGHEST).astype(np.float32) for end in ends)  # type: ignore[return-value]
+
+
+def _sides(first: Sentences, second: Sentences) -> tuple[list[str], list[str], bool]:
+    (left, one), (right, other) = as_texts(first), as_texts(second)
+    if len(left) != len(right) or one != other:
+        raise InputError(f"{len(left)} and {len(right)} texts; as many of each are needed.")
+    return left, right, one

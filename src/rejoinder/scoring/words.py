@@ -1,0 +1,178 @@
+"""What features know about each distinct word of a batch: its row, weight, stem and marks.
+
+Aligns the words of two texts, for a batch of pairs at a time.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.encoders.layers import Array
+from rejoinder.scoring.lexicon import Kinds, relations
+
+_SUFFIXES = ("ing", "edly", "ed", "es", "s", "ly")
+_LEAST_STEM = 3
+NUMBERS = (  # noqa: SIM905
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+).split()
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(NUMBERS)} | dict(
+    pair.split(":")
+    for pair in (  # noqa: SIM905
+        "thirty:30 forty:40 fifty:50 sixty:60 seventy:70 eighty:80 ninety:90 hundred:100 "
+        "thousand:1000 dozen:12 first:1 second:2 third:3"
+    ).split()
+)
+_NEGATIONS = frozenset(
+    "no not never none nobody nothing nowhere neither nor without cannot".split()  # noqa: SIM905
+)
+_IRREGULAR = dict(
+    pair.split(":")
+    for pair in (  # noqa: SIM905
+        "men:man women:woman children:child people:person feet:foot mice:mouse lives:life "
+        "knives:knife wives:wife leaves:leaf is:be are:be was:be were:be am:be been:be has:have "
+        "had:have does:do did:do goes:go went:go gone:go ran:run sat:sit stood:stand ate:eat "
+        "eaten:eat held:hold rode:ride ridden:ride said:say made:make took:take taken:take "
+        "lying:lie came:come got:get gave:give given:give found:find told:tell left:leave "
+        "saw:see seen:see knew:know known:know thought:think bought:buy sold:sell built:build "
+        "won:win lost:lose met:meet paid:pay wrote:write written:write spoke:speak fell:fall "
+        "fallen:fall rose:rise grew:grow drove:drive driven:drive flew:fly drew:draw threw:throw "
+        "wore:wear broke:break broken:break began:begin begun:begin drank:drink swam:swim "
+        "sang:sing sung:sing slept:sleep kept:keep felt:feel caught:catch taught:teach "
+        "fought:fight shot:shoot died:die dying:die better:good best:good worse:bad worst:bad"
+    ).split()
+)
+_DIGIT = re.compile(r"\d")
+_HALVED = 20.0
+"""Rank from which a word's weight grows with the logarithm of its rank."""
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Facts about V distinct words, each with one more row for the padding, which is the last."""
+
+    rows: Array
+    """(V + 1, D) float32: the embedding of each word alone, of length 1 or 0."""
+    weights: Array
+    """(V + 1,) float32: the rarer a word, the higher; 0 for padding."""
+    stems: NDArray[np.int32]
+    """(V + 1,) int32: equal for words of one stem; -1 for padding."""
+    lemmas: NDArray[np.int32]
+    """(V + 1, 2) int32: a word and its basic form among K lemmas, or K."""
+    kinds: Kinds
+    """(K + 1, K + 1) uint8: how lemmas are related, as `lexicon.KINDS`."""
+    numbers: NDArray[np.bool_]
+    """(V + 1,) bool: whether a word is a number."""
+    negations: NDArray[np.bool_]
+    """(V + 1,) bool: whether a word negates."""
+
+
+def word_table(words: Sequence[str], rows: Array, ranks: Mapping[str, int]) -> WordTable:
+    """Returns the facts about V distinct words with (V, D) embeddings.
+
+    `ranks` has those of known words, from 0.
+    """
+    unknown = max(len(ranks), 1)
+    places = np.array([ranks.get(word, unknown) for word in words], np.float32)
+    facts, numbered = [_facts(word) for word in words], dict[str, int]()
+    lemmas, kinds = relations(words)
+    none = np.full((1, 2), len(kinds) - 1, np.int32)
+    return WordTable(
+        np.concatenate([rows, np.zeros_like(rows, shape=(1, rows.shape[1]))]),
+        np.append(np.log1p((places + _HALVED) / _HALVED), 0).astype(np.float32),
+        np.array([*(numbered.setdefault(each[0], len(numbered)) for each in facts), -1], np.int32),
+        np.concatenate([lemmas, none]),
+        kinds,
+        np.array([*(each[1] for each in facts), False]),
+        np.array([*(each[2] for each in facts), False]),
+    )
+
+
+@lru_cache(1 << 16)
+def _facts(word: str) -> tuple[str, bool, bool]:
+    """Returns the stem of a word, whether it is a number, and whether it negates."""
+    return stem(word), _DIGIT.search(stem(word)) is not None, negates(word)
+
+
+def stem(word: str) -> str:
+    """Returns a word without its ending, and a number as digits.
+
+    >>> [stem(word) for word in ("plays", "playing", "ran", "three", "forty", "third", "his")]
+    ['play', 'play', 'run', '3', '40', '3', 'his']
+    """
+    if word in _NUMBER_WORDS:
+        return _NUMBER_WORDS[word]
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= _LEAST_STEM:
+            return word[: -len(suffix)]
+    return word
+
+
+def negates(word: str) -> bool:
+    """Returns whether a word negates what it is about.
+
+    >>> negates("isn't"), negates("nothing"), negates("note")
+    (True, True, False)
+    """
+    return word in _NEGATIONS or word.endswith("n't")
+
+
+LEAST = np.float32(0.3)
+"""Least cosine of words that are aligned."""
+
+
+def one_to_one(cosines: Array) -> tuple[NDArray[np.int32], Array]:
+    """Aligns words one to one, the nearest first, down to a cosine of `LEAST`.
+
+    `cosines` (N, L1, L2) float32. Returns (N, L1) int32 the partner of each word of the first side,
+    or -1, and (N, L1) float32 their cosines, or 0.
+
+    >>> near = np.array([[[0.9, 0.8], [0.85, 0.4]]], np.float32)
+    >>> one_to_one(near)[0].tolist()
+    [[0, 1]]
+    """
+    count, width, height = cosines.shape
+    partners = np.full((count, width), -1, np.int32)
+    reached = np.zeros((count, width), np.float32)
+    left, pairs = cosines.copy(), np.arange(count)
+    for _ in range(min(width, height)):
+        flat = left.reshape(len(pairs), -1)
+        places = flat.argmax(axis=1)
+        best = flat[np.arange(len(pairs)), places]
+        going = best >= LEAST
+        if not going.all():
+            left, pairs, places, best = left[going], pairs[going], places[going], best[going]
+        if not len(pairs):
+            break
+        one, other = np.divmod(places, height)
+        partners[pairs, one], reached[pairs, one] = other, best
+        here = np.arange(len(pairs))
+        left[here, one, :] = -1
+        left[here, :, other] = -1
+    return partners, reached
+
+
+def common_subsequence(same: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Returns (N,) int64 lengths of the longest common subsequences of up to 64 words.
+
+    `same` (N, L1, L2) says which words are equal. All pairs take a step at once, on bits of 64-bit
+    integers (Hyyrö 2004).
+
+    >>> common_subsequence(np.eye(3, dtype=bool)[None, :, [1, 0, 2]]).tolist()
+    [2]
+    """
+    bits = np.uint64(1) << np.arange(same.shape[2], dtype=np.uint64)
+    matches = (same * bits).sum(axis=2, dtype=np.uint64)
+    row = np.full(len(same), np.iinfo(np.uint64).max)
+    for step in range(same.shape[1]):
+        shared = row & matches[:, step]
+        row = (row + shared) | (row - shared)
+    found = ~row & bits.sum(dtype=np.uint64)
+    bits_found = np.unpackbits(found.view(np.uint8)).reshape(-1, 64)
+    return np.asarray(bits_found.sum(axis=1), np.int64)
