@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rejoinder.api.encoders import load_encoder
+from rejoinder.api.evaluation import load_encoder
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.evaluation.identity import identity
-from rejoinder.evaluation.report.writer import COLOURS, new_figure, svg_of
+from rejoinder.evaluation.report import COLOURS, new_figure, svg_of
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results
 from rejoinder.io.files.atomic import write_text

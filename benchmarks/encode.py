@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rejoinder.api.encoders import load_encoder
+from rejoinder.api.evaluation import load_encoder
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.models.folder import ModelContents, read_model, write_model

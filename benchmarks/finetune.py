@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder import SentenceEncoder, finetune, train
-from rejoinder.api.held_out import HeldOut
+from rejoinder.api.pairs import HeldOut
 from rejoinder.corpus.writer import Pairs, open_pairs
 from rejoinder.interfaces.targets import export_to
 

@@ -22,14 +22,14 @@ import atheris
 with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.corpus.reading.readers import keys_of, parse_block
     from rejoinder.corpus.texts import entries_of
-    from rejoinder.datasets.acquire.pickles import read_coco_pickle
+    from rejoinder.datasets.acquire.archives import read_coco_pickle
     from rejoinder.datasets.sts import parse_stsb
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results_file import read_results
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
     from rejoinder.index.string_table import StringTable
     from rejoinder.io.formats.compression import decompressed
-    from rejoinder.io.formats.separated import table_rows
+    from rejoinder.io.formats.tables import separated_rows
     from rejoinder.training.config.loading import load_config
 
 FIELDS, NEEDED = ("id", "parent_id", "link_id", "author", "subreddit", "body"), ("id", "body")
@@ -52,7 +52,7 @@ def _strings(content: bytes, folder: Path) -> list[str]:
 READERS: dict[str, Reader] = {
     "JSON lines": lambda content, _: parse_block(content, FIELDS, NEEDED, "dump.jsonl", 1),
     "keys of JSON lines": lambda content, _: keys_of(content),
-    "table": lambda content, _: list(table_rows(iter([content]), ",")),
+    "table": lambda content, _: list(separated_rows(iter([content]), ",")),
     "labelled rows": lambda content, folder: parse_stsb(content, folder / "a"),
     "index.json": lambda content, at: read_manifest(_written(content, at, "index.json").parent),
     "strings": _strings,

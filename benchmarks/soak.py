@@ -28,7 +28,7 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-from rejoinder.evaluation.report.writer import COLOURS, new_figure, svg_of
+from rejoinder.evaluation.report import COLOURS, new_figure, svg_of
 from rejoinder.io.files.atomic import write_text
 
 CONFIG = """

@@ -21,7 +21,7 @@ from rejoinder.corpus.extract import extract
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.part_encoding import encode_files
-from rejoinder.io.spark.session import open_session
+from rejoinder.io.spark_session import open_session
 from rejoinder.models.find import shipped_model
 
 Side = Callable[[Path], int]

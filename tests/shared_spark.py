@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.io.spark.session import OpenSession, open_session
+from rejoinder.io.spark_session import OpenSession, open_session
 
 
 class SharedSpark:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rejoinder.kernels import kernel
-from rejoinder.text.unicode_14 import classes
+from rejoinder.text.normalize import classes
 
 ROOT = Path(__file__).parents[1]
 HEADERS = "src/kernels"

@@ -27,7 +27,7 @@ from rejoinder.api.training import train_seeds
 from rejoinder.corpus.manifest import FILE, read_manifest
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError, RejoinderError
-from rejoinder.evaluation.report.writer import COLOURS, new_figure, svg_of
+from rejoinder.evaluation.report import COLOURS, new_figure, svg_of
 from rejoinder.io.files.atomic import write_text
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.config.settings import RunConfig

@@ -10,8 +10,7 @@ __version__ = VERSION
 TYPE_CHECKING = False  # type checkers know the name; importing `typing` would take 15 ms
 if TYPE_CHECKING:
     from rejoinder.api.adaptation import adapt
-    from rejoinder.api.encoders import load_encoder
-    from rejoinder.api.evaluation import evaluate
+    from rejoinder.api.evaluation import evaluate, load_encoder
     from rejoinder.api.export import export
     from rejoinder.api.finetuning import finetune
     from rejoinder.api.scorer import fit_scorer
@@ -111,7 +110,7 @@ _MODULES = {
     "extract": "corpus.extract",
     "finetune": "api.finetuning",
     "fit_scorer": "api.scorer",
-    "load_encoder": "api.encoders",
+    "load_encoder": "api.evaluation",
     "train": "api.training",
 }
 """The module of each public name below this package. Others are those of classes in `errors`."""

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from rejoinder.api.contrast_pairs import (
+from rejoinder.api.scorer import (
     FILE,
     MOST,
     SCORE,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from embedding_server import running
-from rejoinder.api.encoders import load_encoder
-from rejoinder.api.evaluation import evaluate, repeat
+from rejoinder.api.evaluation import evaluate, load_encoder, repeat
 from rejoinder.errors import DataMissingError, InputError, ModelError
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.identity import _PROBE

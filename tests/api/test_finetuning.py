@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from rejoinder.api.finetuning import FineTuned, SearchWeight, finetune
-from rejoinder.api.held_out import HeldOut
+from rejoinder.api.pairs import HeldOut
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs

@@ -167,7 +167,7 @@ def test_an_interruption_that_python_ignores_ends_a_command_that_reads():
     """Python ignores what is raised within `__del__`, or while a module is freed."""
     script = (
         "import os, signal, sys\n"
-        "from rejoinder.cli.exits import status_of\n"
+        "from rejoinder.cli.output import status_of\n"
         "from rejoinder.cli.messages import read_lines\n"
         "class Freed:\n"
         "    def __del__(self):\n"
@@ -189,7 +189,7 @@ def test_a_signal_that_another_thread_was_given_ends_a_command_that_reads():
     """While BLAS starts its threads the main thread blocks signals; now and then one gets it."""
     script = (
         "import signal, sys, threading, time\n"
-        "from rejoinder.cli.exits import status_of\n"
+        "from rejoinder.cli.output import status_of\n"
         "from rejoinder.cli.messages import read_lines\n"
         "def receive():\n"
         "    while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:\n"
@@ -263,7 +263,7 @@ def test_a_bare_install_says_what_to_install(place):
     ],
 )
 def test_memory_that_does_not_suffice_is_one_sentence(error, capsys):
-    from rejoinder.cli.exits import status_of
+    from rejoinder.cli.output import status_of
 
     def command():
         raise error
@@ -275,7 +275,7 @@ def test_memory_that_does_not_suffice_is_one_sentence(error, capsys):
 
 
 def test_other_errors_stay_bugs():
-    from rejoinder.cli.exits import status_of
+    from rejoinder.cli.output import status_of
 
     with pytest.raises(RuntimeError, match="in memory of"):
         status_of(lambda: (_ for _ in ()).throw(RuntimeError("in memory of")))

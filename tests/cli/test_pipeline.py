@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.cli.exits import status_of
 from rejoinder.cli.main import app
+from rejoinder.cli.output import status_of
 
 CONFIG = """
 name = "tiny"

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dumps import comment, lines
-from rejoinder.corpus.engines.local import carried, join
 from rejoinder.corpus.engines.local import engine as local
+from rejoinder.corpus.engines.local import join, store
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import Carried, Manifest, read_manifest
 from rejoinder.corpus.writer import COLUMNS
@@ -44,14 +44,14 @@ MAY = lines(comment("w", "It was somebody else"))
 def few_batches() -> Iterator[None]:
     """Files of two batches a part: 512 batches, most of them empty, take half a second."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(carried, "BITS", local._PARTS[0] + 1)
+        patch.setattr(store, "BITS", local._PARTS[0] + 1)
         yield
 
 
 @pytest.fixture
 def all_batches(few_batches: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of as many batches as those of the command."""
-    monkeypatch.setattr(carried, "BITS", local._PARTS[1])
+    monkeypatch.setattr(store, "BITS", local._PARTS[1])
 
 
 def tree_of(folder: Path) -> Tree:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from dumps import LONG, comment, lines
 from rejoinder.cli.main import app
-from rejoinder.corpus.rules import register_profile
+from rejoinder.corpus.options import register_profile
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 
@@ -66,7 +66,7 @@ def test_the_commands_and_the_code_of_the_page_run(page, capsys):
 
 
 def test_the_page_names_every_rule_and_option():
-    from rejoinder.corpus.rules import PROFILES
+    from rejoinder.corpus.options import PROFILES
 
     text = PAGE.read_text("utf-8")
     for rules in PROFILES.values():
@@ -77,12 +77,12 @@ def test_the_page_names_every_rule_and_option():
 @pytest.fixture
 def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_dump: Path) -> Path:
     """A folder with the files of `examples/`, in which profiles and engines can be registered."""
-    from rejoinder.corpus import engines, rules
+    from rejoinder.corpus import engines, options
 
     shutil.copy(small_dump, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(rules, "PROFILES", dict(rules.PROFILES))
+    monkeypatch.setattr(options, "PROFILES", dict(options.PROFILES))
     monkeypatch.setattr(engines.ENGINES, "_records", dict(engines.ENGINES._records))
     return tmp_path
 
@@ -93,7 +93,7 @@ def blocks(page: str) -> list[str]:
 
 
 def test_the_page_about_rules(examples, capsys):
-    from rejoinder.corpus.rules import PROFILES, Rule
+    from rejoinder.corpus.options import PROFILES, Rule
 
     function, line, script, _ = blocks("rule.md")
     names: dict[str, Any] = {"Rule": Rule}

@@ -3,7 +3,7 @@
 import pytest
 
 from dumps import comment, lines
-from rejoinder.corpus.rules import PROFILES, profile
+from rejoinder.corpus.options import PROFILES, profile
 from rejoinder.errors import InputError
 
 OK = "This is fine, thanks"

@@ -33,7 +33,7 @@ class Hiding:
 
 sys.meta_path[:] = [Hiding(finder) for finder in sys.meta_path]
 from pathlib import Path
-from rejoinder.cli.exits import status_of
+from rejoinder.cli.output import status_of
 from rejoinder.cli.main import app
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import write_results

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from embedding_server import running
-from rejoinder.api.encoders import load_encoder
+from rejoinder.api.evaluation import load_encoder
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.evaluation import remote
 from rejoinder.evaluation.remote import OPENAI, TEI, RemoteEncoder, open_openai, open_tei

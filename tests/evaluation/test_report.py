@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
-from rejoinder.evaluation.report.writer import Table, beside_published, overview
+from rejoinder.evaluation.report import Table, beside_published, overview
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import write_results
 

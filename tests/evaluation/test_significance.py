@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation import significance
+from rejoinder.evaluation import intervals
 from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.intervals import holm, mcnemar, paired_bootstrap, williams
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.significance import holm, mcnemar, paired_bootstrap, williams
 
 
 def steiger(r_ax, r_bx, r_ab, n):
@@ -22,7 +22,7 @@ def steiger(r_ax, r_bx, r_ab, n):
     covariance = (r_ab * rest - mean**2 / 2 * (rest - r_ab**2)) / (1 - mean**2) ** 2
     difference = math.atanh(r_ax) - math.atanh(r_bx)
     statistic = difference * math.sqrt((n - 3) / (2 - 2 * covariance))
-    return significance.Test(statistic, float(2 * stats.norm.sf(abs(statistic))), "steiger", n)
+    return intervals.Test(statistic, float(2 * stats.norm.sf(abs(statistic))), "steiger", n)
 
 
 def test_williams_on_a_worked_example():

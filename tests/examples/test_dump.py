@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.rules import PROFILES
+from rejoinder.corpus.options import PROFILES
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

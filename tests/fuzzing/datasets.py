@@ -23,10 +23,9 @@ import numpy as np
 import zstandard
 from safetensors.numpy import save
 
-from rejoinder.datasets.acquire.archives import unpack
+from rejoinder.datasets.acquire.archives import read_coco_pickle, sick_splits, unpack
 from rejoinder.datasets.acquire.forms import examine
 from rejoinder.datasets.acquire.layout import add, presence
-from rejoinder.datasets.acquire.pickles import read_coco_pickle, sick_splits
 from rejoinder.datasets.catalogue import DataSet, catalogue
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.datasets.files import content_of, read_bytes

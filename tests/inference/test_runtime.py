@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.api.encoders import load_encoder
+from rejoinder.api.evaluation import load_encoder
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError, ModelError

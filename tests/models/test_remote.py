@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from rejoinder.api.encoders import load_encoder
+from rejoinder.api.evaluation import load_encoder
 from rejoinder.errors import BusyError, InputError, MissingExtraError, ModelError, StorageError
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.find import cache_folder, cached_model
 from rejoinder.models.folder import write_model
-from rejoinder.models.remote import cache_folder, cached_model
 from tiny_models import dan_model
 
 
@@ -151,7 +151,7 @@ def test_another_process_is_waited_for_with_patience(served, tmp_path, monkeypat
     with holder:
         assert holder.stdout.readline() == "held\n"
         with monkeypatch.context() as patch:
-            patch.setattr("rejoinder.models.remote._PATIENCE", 0.0)
+            patch.setattr("rejoinder.models.find._PATIENCE", 0.0)
             with pytest.raises(BusyError, match=f"process {holder.pid}"):
                 cached_model(address, sha256)
         found = []

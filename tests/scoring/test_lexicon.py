@@ -5,8 +5,8 @@ import pytest
 
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.scoring.families import FAMILIES
-from rejoinder.scoring.lexicon import KINDS, lexicon, relations
 from rejoinder.scoring.scorer import PairFeatures
+from rejoinder.scoring.words import KINDS, lexicon, relations
 
 
 def kind(first, second):

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from rejoinder.api.encoders import load_encoder
+from rejoinder.api.evaluation import load_encoder
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError, ModelError
 from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts

@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
 from rejoinder.text.columns import as_series, normalize, tokenize
-from rejoinder.text.normalize import as_strings, normalize_text, tokens_of
-from rejoinder.text.unicode_14 import DIGIT, LETTER, OTHER, SPACE, UNICODE, classes
+from rejoinder.text.normalize import (
+    DIGIT,
+    LETTER,
+    OTHER,
+    SPACE,
+    UNICODE,
+    as_strings,
+    classes,
+    normalize_text,
+    tokens_of,
+)
 
 QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
 

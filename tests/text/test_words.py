@@ -15,8 +15,7 @@ from rejoinder.cli.main import app
 from rejoinder.kernels import kernel
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.letters import word_buckets
-from rejoinder.text.normalize import as_strings, tokens_of
-from rejoinder.text.unicode_14 import UNICODE
+from rejoinder.text.normalize import UNICODE, as_strings, tokens_of
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.text.words import NumberedWords, UnknownWords, WordIds
 

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-from rejoinder.api.encoders import load_encoder, places_of
+from rejoinder.api.evaluation import load_encoder, places_of
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import new_folder

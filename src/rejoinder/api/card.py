@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import InputError, TrainingError, require
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.outputs import refuse_inputs, resolved
+from rejoinder.io.files.storage import refuse_inputs, resolved
 from rejoinder.models.card import FILE, Measured, model_card
 from rejoinder.models.config import WEIGHTS, read_config
 from rejoinder.models.find import find_model
@@ -92,7 +92,7 @@ def _own_results(path: Path, config: dict[str, Any]) -> "list[Result]":
 
 def _tables(own: "Sequence[Result]", baselines: Sequence[Path | str]) -> str:
     """Returns the main scores as Markdown, and a line on what was not checked for leaks."""
-    from rejoinder.evaluation.report.writer import overview
+    from rejoinder.evaluation.report import overview
     from rejoinder.evaluation.results_file import read_results
 
     keys = {result.key for result in own}

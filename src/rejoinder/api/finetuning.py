@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.api.held_out import QUESTIONS_SCORE, HeldOut
-from rejoinder.api.pairs import GivenPairs, folder_of_pairs
+from rejoinder.api.pairs import QUESTIONS_SCORE, GivenPairs, HeldOut, folder_of_pairs
 from rejoinder.api.training import Run, train
 from rejoinder.corpus.writer import Pairs, open_pairs
 from rejoinder.errors import InputError

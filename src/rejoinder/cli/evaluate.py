@@ -217,7 +217,7 @@ def report(
 
     The tables include published rows of Conneau and Kiela 2018 and Cer et al. 2017.
     """
-    from rejoinder.evaluation.report.writer import write_report
+    from rejoinder.evaluation.report import write_report
 
     written = write_report(results, out, overwrite=overwrite)
     if asked_for("json"):

@@ -17,8 +17,7 @@ from rejoinder.cli.output import (
     status_line,
 )
 from rejoinder.corpus.engines import ENGINES
-from rejoinder.corpus.options import PAIR_FIELDS
-from rejoinder.corpus.rules import PROFILES, profile
+from rejoinder.corpus.options import PAIR_FIELDS, PROFILES, profile
 from rejoinder.errors import InputError, require
 from rejoinder.exports import FORMATS
 

@@ -29,8 +29,7 @@ from rejoinder.cli import (
     train,
     use,
 )
-from rejoinder.cli.exits import status_of
-from rejoinder.cli.output import note_missing_kernels
+from rejoinder.cli.output import note_missing_kernels, status_of
 from rejoinder.io.files.storage import spin_briefly
 from rejoinder.version import VERSION
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rejoinder.cli.exits import exit_if_signalled
 from rejoinder.cli.output import (
     asked_for,
+    exit_if_signalled,
     form_of_output,
     note,
     note_left_out,

@@ -72,8 +72,7 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
     Raises:
         RejoinderError: there is no such model, or it can't be downloaded.
     """
-    from rejoinder.models.find import find_model, shipped_model
-    from rejoinder.models.remote import is_address
+    from rejoinder.models.find import find_model, is_address, shipped_model
 
     if model is None:
         if sha256 is not None:

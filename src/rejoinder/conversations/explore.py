@@ -252,7 +252,7 @@ def _points(topics: Topics) -> bytes:
 def _finetune(work: _Work, scratch: Path) -> bool:
     """Writes a model to `scratch`, and returns whether it got better."""
     from rejoinder.api.finetuning import finetune  # needs torch
-    from rejoinder.api.held_out import LEAST_PAIRS
+    from rejoinder.api.pairs import LEAST_PAIRS
     from rejoinder.corpus.extract import extract
     from rejoinder.corpus.writer import open_pairs
 

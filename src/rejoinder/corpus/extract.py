@@ -35,9 +35,8 @@ from rejoinder.io.files.address_folders import check_ours, new_folder_at, refuse
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
-from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.io.files.places import Place, as_place, scratch_folder
-from rejoinder.io.files.storage import return_freed_memory
+from rejoinder.io.files.storage import refuse_inputs, return_freed_memory
 from rejoinder.io.formats.shown import parse_bytes, parse_duration
 
 _MEMORY_FOR_EXPORTS = "200MB"

@@ -7,8 +7,7 @@ rule that it breaks), `unique` (a row per id) and `pairs`. Only the first stage 
 import ibis
 import ibis.expr.types as ir
 
-from rejoinder.corpus.options import COMMENTS, ExtractOptions
-from rejoinder.corpus.rules import profile
+from rejoinder.corpus.options import COMMENTS, ExtractOptions, profile
 
 ORDER = ("part", "thread_id", "response_id")
 """The columns that order the output. Strings are compared as bytes of UTF-8."""

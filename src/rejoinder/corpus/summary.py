@@ -8,8 +8,7 @@ from rejoinder.corpus.carry import Carry
 from rejoinder.corpus.convert import Converted
 from rejoinder.corpus.engines import Outcome
 from rejoinder.corpus.manifest import SPLITS, Carried, Counts, ExportCounts, Manifest, WordsFile
-from rejoinder.corpus.options import ExtractOptions
-from rejoinder.corpus.rules import DELETED
+from rejoinder.corpus.options import DELETED, ExtractOptions
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS
 from rejoinder.io.files.places import size_of

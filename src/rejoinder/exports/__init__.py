@@ -31,7 +31,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "convokit": "rejoinder.exports.convokit:CONVOKIT",
         "hackernews": "rejoinder.exports.hackernews:HACKERNEWS",
         "github": "rejoinder.exports.github:GITHUB",
-        "maildir": "rejoinder.exports.maildir:MAILDIR",
+        "maildir": "rejoinder.exports.mbox:MAILDIR",
         "freshdesk": "rejoinder.exports.freshdesk:FRESHDESK",
         "intercom": "rejoinder.exports.intercom:INTERCOM",
         "jira": "rejoinder.exports.jira:JIRA",

@@ -16,12 +16,12 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from rejoinder.exports.base import ExportFormat, Item, Message
-from rejoinder.exports.csv_rows import Row, table_rows_of, tables
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import plain_text
 from rejoinder.exports.rows import (
     AIRBYTE,
     FAULTS,
+    Row,
     Shape,
     documents,
     first_shapes,
@@ -32,6 +32,8 @@ from rejoinder.exports.rows import (
     rows,
     seconds,
     shape,
+    table_rows_of,
+    tables,
     xml_files,
     xml_items,
 )

@@ -1,10 +1,15 @@
-"""mbox: a file of mails, as Thunderbird, Google and the archives of lists keep them."""
+"""mbox: a file of mails, as Thunderbird, Google and the archives of lists keep them.
+
+Maildir: a file for each mail, as mail servers keep them; also `.eml` files and MH folders.
+
+A mail alone is known by its headers, whatever it is called.
+"""
 
 import re
 from collections.abc import Iterator
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import IO
 
 from rejoinder.exports.base import ExportFormat, Item, by_time
@@ -86,4 +91,63 @@ MBOX = ExportFormat(
     "https://www.rfc-editor.org/rfc/rfc4155",
     _recognises,
     _read,
+)
+
+
+_MAIL = re.compile(
+    r"(?:(.*)/)?(?:(?<=cur/)[^/]+|(?<=new/)[^/]+|\d{9,10}\.[^/]+|[^/]+\.eml|\d+\.?)", re.IGNORECASE
+)
+"""Matches the name of a mail, and its folder."""
+_ARRIVED = re.compile(r"(?:.*/)?(\d{9,10})\.[^/]*")
+_FOLDERS_TRIED = 20
+_HEADERS = re.compile(rb"(?:[!-9;-~]+:.*\n(?:[ \t].*\n)*)+\r?\n")
+"""Matches the headers of a mail, and the blank line after them."""
+_SENT_BY = re.compile(rb"^(?:From|Date|Message-ID|Received|Return-Path):", re.I | re.MULTILINE)
+
+
+def _is_maildir(files: Files) -> bool:
+    mails = (name for name in files.names if _MAIL.fullmatch(name))
+    return any(
+        _is_mail(files.head(name).lstrip()) for name in islice(mails, _FOLDERS_TRIED)
+    ) or _is_alone(files)
+
+
+def _is_mail(head: bytes) -> bool:
+    return bool(HEADER.match(head) and _SENT_BY.search(head))
+
+
+def _is_alone(files: Files) -> bool:
+    """Returns whether the only file begins with the headers that every mail has."""
+    headers = _HEADERS.match(files.first.lstrip())
+    return headers is not None and {b"from:", b"date:"} <= {
+        name.lower() for name in _SENT_BY.findall(headers[0])
+    }
+
+
+def _read_maildir(files: Files) -> Iterator[Item]:
+    yield from by_time(_maildir_items(files))
+
+
+def _maildir_items(files: Files) -> Iterator[Item]:
+    mails, is_alone = Mails(), _is_alone(files)
+    for name in files.names:
+        found = _MAIL.fullmatch(name)
+        if found is None and not is_alone:
+            continue
+        with files.open(name) as file:
+            content = file.read(LARGEST)
+        arrived = _ARRIVED.fullmatch(name)
+        time = float(arrived[1]) if arrived else None
+        folder = (found and found[1]) or ""
+        source = re.sub(r"(?:^|/)(?:cur|new)$", "", folder).lstrip(".") or "INBOX"
+        if content.strip():
+            yield from mails.items(content, source, name, 1, time)
+
+
+MAILDIR = ExportFormat(
+    "maildir",
+    "Maildir (mail)",
+    "https://cr.yp.to/proto/maildir.html",
+    _is_maildir,
+    _read_maildir,
 )

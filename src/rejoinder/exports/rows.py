@@ -5,13 +5,16 @@ JSON documents that are larger than memory, an element of an array at a time.
 `ijson` reads them: own code would mean a whole parser.
 
 XML documents that are larger than memory, an element at a time.
+
+Tables that help desks export, by the names of their columns, which may repeat.
 """
 
+import csv
 import io
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import IO, Any
@@ -20,6 +23,7 @@ from xml.etree import ElementTree
 from rejoinder.errors import InputError, require
 from rejoinder.exports.base import Malformed
 from rejoinder.exports.files import Files
+from rejoinder.io.formats.tables import separated_rows
 
 FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 """What a row raises that has other types than its format says."""
@@ -316,3 +320,47 @@ def xml_items(files: Files, name: str, tag: str) -> Iterator[tuple[int, ElementT
                     element.clear()
         except (ElementTree.ParseError, ValueError, LookupError) as error:
             raise InputError(f"{files.where(name)} is not whole XML ({error}).") from None
+
+
+_SEPARATORS = (",", ";", "\t")
+
+Row = Mapping[str, Sequence[str]]
+"""The values of a row that are not empty, by column."""
+
+
+def tables(files: Files, wanted: set[str]) -> list[str]:
+    """Returns the names of the tables that have all the columns."""
+    some = [name for name in files.names if len(files.names) == 1 or name.lower().endswith(".csv")]
+    return [name for name in some if wanted <= _header(files, name)[1].keys()]
+
+
+def table_rows_of(files: Files, name: str) -> Iterator[tuple[int, Row]]:
+    """Yields the rows of a table with the numbers of their first lines, from 2."""
+    separator, columns = _header(files, name)
+    with files.open(name) as file:
+        pieces = iter(lambda: file.read(1 << 16), b"")
+        for number, values in separated_rows(pieces, separator, files.where(name)):
+            if number > 1:
+                yield (
+                    number,
+                    {
+                        column: [values[place] for place in places if values[place : place + 1]]
+                        for column, places in columns.items()
+                    },
+                )
+
+
+def _header(files: Files, name: str) -> tuple[str, dict[str, list[int]]]:
+    """Returns the separator of a table, and the places of its columns."""
+    line = files.head(name).split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
+    choices = []
+    for separator in _SEPARATORS:
+        columns: dict[str, list[int]] = {}
+        try:
+            names = next(csv.reader([line], delimiter=separator), [])
+        except csv.Error:
+            names = []
+        for place, column in enumerate(names):
+            columns.setdefault(column.strip(), []).append(place)
+        choices.append((separator, columns))
+    return max(choices, key=lambda choice: len(choice[1]))

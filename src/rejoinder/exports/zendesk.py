@@ -6,7 +6,6 @@ from typing import Any
 
 from rejoinder.errors import InputError
 from rejoinder.exports.base import ExportFormat, Item, Message
-from rejoinder.exports.csv_rows import tables
 from rejoinder.exports.files import Files
 from rejoinder.exports.mail import written_text
 from rejoinder.exports.markup import markdown_text, plain_text
@@ -24,6 +23,7 @@ from rejoinder.exports.rows import (
     rows,
     seconds,
     shape,
+    tables,
 )
 
 _TICKETS = ("", "item", "tickets.item", "ticket", AIRBYTE)

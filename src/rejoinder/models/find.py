@@ -1,22 +1,32 @@
 """Finds the folder of a model that is given by name, by path or by address.
 
 The models that are installed, by name: those of the package, and those of other packages.
+
+Models at https addresses: archives that are downloaded once, checked, and cached by SHA-256.
 """
 
+import os
+import re
 from collections import ChainMap
+from collections.abc import Callable
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as short
+from threading import Lock
+from urllib.parse import urlsplit
 
-from rejoinder.errors import InputError, ModelError
-from rejoinder.models import remote
+from rejoinder.errors import BusyError, InputError, ModelError, StorageError, require
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.claims import claim
+from rejoinder.io.files.storage import resolved
+from rejoinder.models import find
 from rejoinder.models.config import FILE
 from rejoinder.models.config import FILE as CONFIG
 
 
 def find_model(
-    model: object, sha256: str | None = None, progress: remote.Progress | None = None
+    model: object, sha256: str | None = None, progress: find.Progress | None = None
 ) -> Path:
     """Returns the folder of a model given by name, by path or by address.
 
@@ -29,8 +39,8 @@ def find_model(
             that is not at an address; also what `models.remote.cached_model` raises.
         ModelError: there is neither a model nor a folder of that name, or both.
     """
-    if remote.is_address(model):
-        return remote.cached_model(str(model), sha256, progress)
+    if find.is_address(model):
+        return find.cached_model(str(model), sha256, progress)
     if sha256 is not None:
         raise InputError(
             f"sha256 is for a model at an https address; {short(model)} is a name or a folder, "
@@ -109,3 +119,143 @@ def shipped_model(name: str = DEFAULT) -> Path:
         f"({f'installed: {known}' if known else 'this installation has no models'}). Give the "
         "path of a model folder that is there, such as RUN/model."
     )
+
+
+CACHE = "REJOINDER_CACHE"
+"""The environment variable that names the folder of the cache."""
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_POLL = 0.2
+"""Seconds between two looks at a model that another process downloads."""
+_PATIENCE = 600.0
+"""Seconds to wait for that process."""
+
+_LOCK = Lock()
+"""Threads of this process take turns; the claim on the folder keeps other processes out."""
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with the address, the number of bytes that are there, and that of all if known."""
+
+
+def is_address(model: object) -> bool:
+    """Returns whether a model is given by address, not by name or folder.
+
+    >>> is_address("https://example.org/model.zip"), is_address("runs/dan/model")
+    (True, False)
+    """
+    return isinstance(model, str) and bool(_ADDRESS.match(model))
+
+
+def cache_folder() -> Path:
+    """Returns the folder of the cache: `REJOINDER_CACHE`, or rejoinder's in the user's cache.
+
+    Raises:
+        MissingExtraError: platformdirs is not installed.
+    """
+    named = os.environ.get(CACHE)
+    if named:
+        return resolved(Path(named))
+    require("data", "platformdirs")
+    from platformdirs import user_cache_path
+
+    return user_cache_path("rejoinder", appauthor=False)
+
+
+def cached_model(address: str, sha256: str | None, progress: Progress | None = None) -> Path:
+    """Returns the folder of the model in an archive, which is downloaded unless it is cached.
+
+    Args:
+        address: https address of a zip, or of a tar in any compression, that holds one model
+            folder or its files. http is allowed for this machine alone.
+        sha256: SHA-256 of the archive, in hexadecimal. The cache goes by it: an archive is
+            downloaded once, whatever addresses it has.
+        progress: told how far the download is.
+
+    Raises:
+        InputError: the address or the SHA-256 is not valid, the address can't be reached or sends
+            other bytes, or the archive is damaged, too large, or not the archive of a model.
+        MissingExtraError: a package that downloads or unpacks is not installed.
+        BusyError: another process has been downloading the model for ten minutes.
+        StorageError: the cache can't be written.
+    """
+    _check_address(address)
+    folder = cache_folder() / "models" / _checked(sha256, address)
+    if not folder.is_dir():
+        try:
+            _wait_and_fetch(address, folder, progress)
+        except StorageError as error:
+            raise StorageError(f"{error} {CACHE} names the folder of the cache.") from None
+    return _model_in(folder, address)
+
+
+def _check_address(address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        local = parts.hostname in _LOOPBACK
+    except ValueError as error:
+        raise InputError(f"{address} is not an address: {error}.") from None
+    if parts.scheme != "https" and not (parts.scheme == "http" and local):
+        raise InputError(
+            f"{address}: models are loaded by https, so that others can't change them on the way; "
+            "http is allowed for this machine only. Give an https address, or download the model "
+            "and give its folder."
+        )
+
+
+def _checked(sha256: str | None, address: str) -> str:
+    """Returns the SHA-256 in lower case."""
+    if sha256 is None:
+        raise InputError(
+            f"{address}: a model at an address needs the SHA-256 of its archive, so that nothing "
+            "else can be loaded instead; give it as `model_sha256`, in Python as sha256=. "
+            "Commands without that option take the folder that `rejoinder info` tells."
+        )
+    if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+        raise InputError(f"sha256 is {sha256!r}; a SHA-256 has 64 hexadecimal digits.")
+    return sha256.lower()
+
+
+def _wait_and_fetch(address: str, folder: Path, progress: Progress | None) -> None:
+    """Downloads and unpacks, or waits for the process that does."""
+    require("data", "httpx", "tenacity")
+    from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+    wait, stop = wait_fixed(_POLL), stop_after_delay(_PATIENCE)
+    busy = retry_if_exception_type(BusyError)
+    Retrying(retry=busy, wait=wait, stop=stop, reraise=True)(_fetch, address, folder, progress)
+
+
+def _fetch(address: str, folder: Path, progress: Progress | None) -> None:
+    from rejoinder.datasets.acquire.archives import unpack
+    from rejoinder.datasets.acquire.fetch import download
+
+    archive = folder.with_name(f"{folder.name}.archive")
+    with _LOCK, claim(folder):
+        if folder.is_dir():  # another process or thread was faster
+            return
+        download(
+            address,
+            archive,
+            progress or (lambda _address, _done, _total: None),
+            sha256=folder.name,
+            advice="A model that was downloaded otherwise is given by its folder.",
+        )
+        try:
+            with new_folder(folder) as new:
+                unpack(archive, new)
+                _model_in(new, address)
+        finally:
+            archive.unlink(missing_ok=True)
+
+
+def _model_in(folder: Path, address: str) -> Path:
+    """Returns the model folder that an archive holds: its files, or those of its only folder."""
+    found = [config.parent for config in (*folder.glob(FILE), *folder.glob(f"*/{FILE}"))]
+    if len(found) != 1:
+        raise ModelError(
+            f"{address} holds {len(found) or 'no'} model folders; an archive of one is needed: "
+            f"a folder with {FILE}, or its files."
+        )
+    return found[0]

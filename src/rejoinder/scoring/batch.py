@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
-from rejoinder.scoring.lexicon import SAME, Kinds
-from rejoinder.scoring.words import WordTable, one_to_one, word_table
+from rejoinder.scoring.words import SAME, Kinds, WordTable, one_to_one, word_table
 from rejoinder.text.normalize import is_punctuation
 from rejoinder.text.ragged import Ragged
 from rejoinder.text.words import NumberedWords

@@ -11,8 +11,7 @@ from rejoinder.encoders.layers import Array, unit_rows
 from rejoinder.measures import Indices, angular_similarity
 from rejoinder.registry import Registry
 from rejoinder.scoring.batch import PairBatch, Side, lower_and_higher, share
-from rejoinder.scoring.lexicon import KINDS
-from rejoinder.scoring.words import common_subsequence
+from rejoinder.scoring.words import KINDS, common_subsequence
 
 
 @dataclass(frozen=True)

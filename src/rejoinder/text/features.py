@@ -16,6 +16,7 @@ from rejoinder.text.letters import bigram_buckets, with_letters
 from rejoinder.text.normalize import (
     FOLDED,
     RULES,
+    UNICODE,
     as_strings,
     find_tokens,
     fold_all,
@@ -26,7 +27,6 @@ from rejoinder.text.normalize import (
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.readings import Mark, Readings
 from rejoinder.text.subwords import SubwordFeatures
-from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.text.words import UnknownWords, WordIds
 

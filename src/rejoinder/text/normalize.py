@@ -8,17 +8,23 @@ Letters without their marks: text rules 2, for models of several languages.
 
 Arabic is written with or without vowel signs and hamza, Spanish with or without accents, and
 capital I is two letters in Turkish. Folded, the spellings of a word share a row.
+
+Classes of the code points of Unicode 14.0, on which the text rules are defined.
+
+A class is written as runs: the distance from the last run, and the length of this one, both in
+base 36. `tests/text/test_unicode.py` compares the runs with the tables of Python 3.11, which are
+those of Unicode 14.0. Classes are part of the model format (text rules 1): they must never change.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import accumulate
 from unicodedata import category
 
 from rejoinder.errors import InputError
 from rejoinder.io.formats.text_lines import replace_surrogates
-from rejoinder.text.unicode_14 import DIGIT, LETTER, SPACE, runs
 
 RULES = 1
 FOLDED = 2
@@ -165,3 +171,83 @@ def _marks() -> re.Pattern[str]:
 def fold_all(texts: Iterable[str]) -> list[str]:
     """Returns texts without the marks of their letters."""
     return [fold_marks(text) for text in texts]
+
+
+UNICODE = "14.0"
+
+OTHER, LETTER, DIGIT, SPACE = range(4)
+"""Classes: LETTER has letters and marks (L, M), DIGIT decimal digits (Nd), SPACE white space."""
+
+_CODE_POINTS = 0x110000
+_RUNS = {
+    LETTER: (
+        "1t q 6 q 1b 1 a 1 4 1 5 n 1 v 1 cq 4 c e 5 7 1 1 1 h 39 1 2 2 4 1 1 6 1 1 3 1 1 1 k "
+        "1 2b 1 3v 1 4t 1 12 2 1 6 15 8 19 1 1 1 2 1 2 1 1 8 r 4 4 t b 5 1s e 2u 1 8 2 a 1 6 "
+        "a 3 2 1 g 1n 2 2t o 18 4 1 2 1 2 1a i s 4 b 5 o 1 6 9 22 1 3l d j 1 8 2 2 2 m 1 7 1 "
+        "1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 c 2 a 1 1 1 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2 2 1 1 5 4 "
+        "2 2 3 3 1 7 4 1 1 h 6 b 3 1 9 1 3 1 m 1 7 1 2 1 5 2 a 1 3 1 3 2 1 f 4 l 7 1 3 1 8 2 "
+        "2 2 m 1 7 1 2 1 5 2 9 2 2 2 3 7 3 4 2 1 5 d 1 g 2 1 6 3 3 1 4 3 2 1 1 1 2 3 2 3 3 3 "
+        "c 4 5 3 3 1 4 2 1 6 1 14 d 1 3 1 n 1 g 2 9 1 3 1 4 7 2 1 3 2 1 2 4 s 4 1 8 1 3 1 n 1 "
+        "a 1 5 2 9 1 3 1 4 7 2 6 2 1 4 d 2 d d 1 3 1 1f 1 3 1 5 5 4 7 5 m 6 1 3 1 i 3 o 1 9 1 "
+        "1 2 7 3 1 4 6 1 1 1 8 i 2 d 1m 5 f 1e 2 1 1 1 5 1 o 1 1 1 n 2 5 1 1 1 6 e 4 w 1 n 2 "
+        "r 1 1 1 1 1 4 a 1 10 4 k 1 i 1 10 9 1 1l 1s g 1s a 4 2 12 1 1 5 1 2 17 1 99 1 4 2 7 "
+        "1 1 1 4 2 15 1 4 2 x 1 4 2 7 1 1 1 4 2 f 1 1l 1 4 2 1v 2 3 w g g 2e 2 6 3 h8 2 h 1 q "
+        "5 23 6 8 7 m 9 m b k c d 1 3 1 2 c 2c 3 1 4 2 19 3 1 1 g 2h 7 17 5 1y a v 1 c 4 c k "
+        "u 2 5 b 18 4 q 1i s 4 1r 1 t 2 1 13 1 8 v 1d 25 u 9 c 1c a 1m c 1k l 3 a 10 2 9 7 17 "
+        "2 3 g 3 1 13 5 eu 2 6 2 12 2 6 2 8 1 1 1 1 1 1 1 v 2 1h 1 7 1 1 3 3 1 7 3 4 2 6 4 d "
+        "5 3 1 7 38 1 d 1 g d 1f x h 1 4 1 2 a 1 1 3 5 6 1 1 1 1 1 1 4 1 b 2 4 5 5 4 1 1g 2 "
+        "22j 6d 6 9 c 12 1 1 5 1 2 1k 7 1 f o 9 7 1 7 1 7 1 7 1 7 1 7 1 7 1 7 1 w 1b 1 d1 2 z "
+        "6 1 5 5 2 4 2e 2 2 2 3 1 2i 1 4 5 17 1 2m h w 1c g e8 534 1s h3h 1v 1a 2 7h 3 g a 2 "
+        "k 1f 1 a 1 2v a 2 11 9 2 2v 2 1s 5 2 1 1 1 5 o 1i 4 1 j 1g c 1y q o 3 1 1 3 a 10 2 "
+        "10 c t 3 1t e 1 g g a 5 1 1j 9 e i n 3 21 o 3 2 g 2 5 a 6 2 6 2 6 9 7 1 7 1 17 1 e 6 "
+        "3f 1 2 i 8mc c n 4 1d 6is a6 2 2y 12 7 c 5 5 c 1 d 1 5 1 1 1 2 1 2 1 30 x a3 i 1s 2 "
+        "1i 14 c 4 g g g 1s 5 1 3r 10 q 6 q b 2h 3 6 2 6 2 6 2 3 z c 1 q 1 j 1 2 1 f 2 e y 3f "
+        "76 1 3m t 3 1d f 1 v w d k 1 8 6 17 5 u 2 10 4 8 1c 4e i 10 4 10 4 14 8 1g c b 1 f 1 "
+        "7 1 2 1 b 1 f 1 7 1 2 1v 8n 9 m a 8 o 6 1 16 1 9 1x 6 2 1 1 18 1 2 3 1 2 n a n 9 v "
+        "1t j 1 2 a m a q 1y 1k 6 2 1s 4 1 2 5 8 1 3 1 t 2 3 4 1 w t 3 t z 8 1 u p 1i a m a j "
+        "d i 32 21 1j 1f d 1f d 14 9k 16 1 2 3 2 26 t a 1 8 x v m 16 l r n 9 1z 15 6 9 1o 7 1 "
+        "d p n 1h f 4 8 10 2 1 9 1x 4 4 1 2 a 1 1 1 z i 1 11 6 1 1t 7 1 1 1 4 1 f 1 a 7 1n l "
+        "4 1 8 2 2 2 m 1 7 1 2 1 5 1 a 2 2 2 3 2 1 6 1 5 7 2 7 3 5 3v 23 j 4 u 1y 1 1 54 1i 2 "
+        "9 n 6 y 1t 3 1 1n 1l 1z r 2 f k 7 55 1n 2t 1s v 8 2 1 2 8 1 2 1 u 1 2 2 9 2k 8 2 1a "
+        "2 8 1 2 r 1r 8 1 8 22 3 1 i 21 7b 9 1 19 1 9 1d u 2 m 1 e 21 7 1 2 1 18 3 1 1 2 1 9 "
+        "o 6 1 2 1 11 1 2 1 6 93 n 55 1 27 pm 6e 5g 218 2p f tr 34h g7 6nt ft 7 v h 27 h u 2 "
+        "5 b 1j 9 4 v l 5 j j4 1s 3k 23 4 1l 7 h 1s 2 1 2 b 2 e 4qg 8 ye 16 9 6w7 4 1 7 1 2 1 "
+        "83 19 3 h 4 8 b0 1s4 2z 5 d 3 9 7 a 3 2 3mp 1a 2 n f2 5 3 6 8 8 2 7 u 4 44 3 cb 2d 1 "
+        "1z 1 2 2 1 2 2 2 4 1 c 1 1 1 7 1 1t 1 4 2 8 1 7 1 s 1 4 1 5 1 1 3 7 1 9g 2 p 1 p 1 v "
+        "1 p 1 v 1 p 1 v 1 p 1 v 1 p 1 8 fo 1j 4 1e 8 1 e 1 m 5 1 f uo v 69 7 1 h 2 7 1 2 1 5 "
+        "5x 19 3 e g 1 8x v h 1c z4 7 1 4 1 2 1 f 1 5h b 7 15 24 xg 4 1 r 1 2 1 1 2 1 1 a 1 4 "
+        "1 1 1 1 6 1 4 1 1 1 1 1 1 3 1 2 1 1 2 1 1 1 1 1 1 1 1 1 1 2 1 1 2 4 1 7 1 4 1 4 1 1 "
+        "1 a 1 h 5 3 1 5 1 h 3es wyo w 37d 7 66 2 4g2 e 5rl 2e7 f2 15u 3t7 fcmt 6o"
+    ),
+    DIGIT: (
+        "1c a 17q a 3q a 5i a bg a 3a a 3a a 3a a 3a a 3a a 3a a 3a a 3a a 3a a 2o a 3a a 1y "
+        "a 7q a 1y a 1fq a 12 a 8c a 3k a 4m a 6 a 52 a 2e a 3q a 6 a r7q a iu a 12 a 5i a m "
+        "a 2e a ba a geu a 13a a 1om a mk a 3k a 1o a 40 a 7q a 9i a 3a a ae a 2u a 2u a bq a "
+        "2u a l2 a 6u a 1y a f5i a 2e a 3q a lf8 1e 1ts a bq a 192 a 3o6 a"
+    ),
+    SPACE: ("9 5 i 1 2s 1 q 1 4bj 1 1vj b t 2 5 1 1b 1 334 1"),
+}
+
+
+def runs(kind: int) -> list[tuple[int, int]]:
+    """Returns the runs of a class: the first code point of each, and the one after its last.
+
+    >>> runs(SPACE)[:2]
+    [(9, 14), (32, 33)]
+    """
+    borders = list(accumulate(int(number, 36) for number in _RUNS[kind].split()))
+    return list(zip(borders[::2], borders[1::2], strict=True))
+
+
+@cache
+def classes() -> bytes:
+    """Returns the class of each code point, a byte each.
+
+    >>> [classes()[ord(letter)] for letter in "a7 ."] == [LETTER, DIGIT, SPACE, OTHER]
+    True
+    """
+    table = bytearray(_CODE_POINTS)
+    for kind in _RUNS:
+        for low, high in runs(kind):
+            table[low:high] = bytes([kind]) * (high - low)
+    return bytes(table)

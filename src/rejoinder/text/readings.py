@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load
 
 from rejoinder.text.letters import GOLDEN_GAMMA, mix64
-from rejoinder.text.normalize import find_tokens, normalize_cased
+from rejoinder.text.normalize import DIGIT, LETTER, classes, find_tokens, normalize_cased
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.unicode_14 import DIGIT, LETTER, classes
 from rejoinder.text.vocabulary import Vocabulary
 
 _LEAST, _MOST = 4, 24

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, ModelError, require
 from rejoinder.io.files.atomic import write_text
-from rejoinder.text.normalize import RULES, as_strings, normalize_text
+from rejoinder.text.normalize import RULES, UNICODE, as_strings, normalize_text
 from rejoinder.text.ragged import Ragged
-from rejoinder.text.unicode_14 import UNICODE
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

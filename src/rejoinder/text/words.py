@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 
 from rejoinder.kernels import kernel
 from rejoinder.text.letters import word_buckets
-from rejoinder.text.normalize import find_tokens, normalize_cased, normalize_text, tokens_of
+from rejoinder.text.normalize import (
+    classes,
+    find_tokens,
+    normalize_cased,
+    normalize_text,
+    tokens_of,
+)
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.readings import Marks, Readings, Spelling, marks_of
-from rejoinder.text.unicode_14 import classes
 from rejoinder.text.vocabulary import Vocabulary
 
 _KEPT = 100_000

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from rejoinder.datasets.acquire.archives import read_coco_pickle
 from rejoinder.datasets.acquire.layout import add
-from rejoinder.datasets.acquire.pickles import read_coco_pickle
 from rejoinder.datasets.catalogue import catalogue
 from rejoinder.errors import InputError
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from rejoinder.encoders.nn.padding import encode_parts, pad_groups
+from rejoinder.encoders.nn.dense import encode_parts, pad_groups
 from rejoinder.encoders.transformer.config import TransformerConfig
 from rejoinder.encoders.transformer.module import TransformerEncoder, attention, sinusoids
 from rejoinder.errors import ConfigError

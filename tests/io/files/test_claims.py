@@ -14,7 +14,7 @@ from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.io.files import claims
 from rejoinder.io.files.atomic import new_file, new_folder, write_text
 from rejoinder.io.files.claims import claim, claim_output, sweep
-from rejoinder.io.files.outputs import is_device
+from rejoinder.io.files.storage import is_device
 
 HOLD = (
     "import sys, pathlib; from rejoinder.io.files.claims import claim\n"

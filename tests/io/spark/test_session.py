@@ -7,7 +7,7 @@ from py4j.protocol import Py4JError
 
 from rejoinder.corpus.engines import ENGINES, Resources
 from rejoinder.errors import InputError, MissingExtraError, StorageError
-from rejoinder.io.spark.session import open_session, spark_errors, told_to_driver
+from rejoinder.io.spark_session import open_session, spark_errors, told_to_driver
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rejoinder.api.reproduce.work import MODELS, Work
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.report.writer import Table
+from rejoinder.evaluation.report import Table
 from rejoinder.evaluation.results import Result
 
 _GENRES = ("main-captions", "main-forums", "main-news")

@@ -10,7 +10,7 @@ from rejoinder.api.reproduce.work import Work
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.items import Items, joined
-from rejoinder.evaluation.report.writer import (
+from rejoinder.evaluation.report import (
     COLOURS,
     new_figure,
     predicted_against_gold,

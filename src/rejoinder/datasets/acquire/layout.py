@@ -10,16 +10,14 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-from rejoinder.datasets.acquire.archives import is_archive, unpack
+from rejoinder.datasets.acquire.archives import CONVERTED_NAMES, converted, is_archive, unpack
 from rejoinder.datasets.acquire.forms import Examined, examine
-from rejoinder.datasets.acquire.pickles import CONVERTED_NAMES, converted
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, existing_path, layout_path
 from rejoinder.datasets.files import content_of, read_bytes
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.io.files.atomic import new_file
 from rejoinder.io.files.claims import claim, part_of
-from rejoinder.io.files.outputs import refuse_inputs
-from rejoinder.io.files.storage import creation_errors, read_errors
+from rejoinder.io.files.storage import creation_errors, read_errors, refuse_inputs
 from rejoinder.io.formats.bounded import OPENERS
 
 LOCK = "adding"

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rejoinder.encoders.bilstm.config import BilstmConfig
-from rejoinder.encoders.nn.padding import PaddedGroup, SortedBatch, encode_parts, pad_groups
+from rejoinder.encoders.nn.dense import PaddedGroup, SortedBatch, encode_parts, pad_groups
 from rejoinder.encoders.nn.sparse import SparseTable
 from rejoinder.encoders.nn.threads import OnDevice
 from rejoinder.text.ragged import Ragged

@@ -3,22 +3,27 @@
 The interface of an encoder's module to training and the torch runtime.
 
 Tensor shapes of encoder kinds that do not list them: read off the module, without its memory.
+
+Batches for encoders that read tokens in order: their sentences sorted by length, in parts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rejoinder.encoders.kinds import EncoderKind, Shapes, TextSizes
 from rejoinder.encoders.nn.sparse import SparseTable
+from rejoinder.encoders.nn.threads import OnDevice
 from rejoinder.encoders.settings import Activation
 from rejoinder.errors import ConfigError, ModelError
 from rejoinder.io.schema import check
-from rejoinder.text.ragged import Ragged
+from rejoinder.text.ragged import Padded, Ragged, padded_groups
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
@@ -175,3 +180,54 @@ def shapes_of(kind: EncoderKind, encoder: Mapping[str, Any], text: TextSizes, wh
         shapes[kind.table] = (-1, *shapes[kind.table][1:])
         shapes["bigram_rows"] = (buckets,)
     return shapes
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedGroup(OnDevice):
+    """G sentences of similar lengths, padded to T positions, the length of the longest."""
+
+    ids: Tensor
+    """(G, T) int64, 0 where padded."""
+    present: Tensor
+    """(G, T) bool, false where padded."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortedBatch(OnDevice):
+    """A batch of N sentences in parts, without its empty sentences."""
+
+    count: int
+    """N, empty sentences included."""
+    order: Tensor
+    """(F,) int64, the indices of the sentences in the order of the parts."""
+    parts: tuple[Any, ...]
+    """What the encoder reads at a time, such as a `PaddedGroup`."""
+
+
+def sorted_batch(count: int, groups: Sequence[Padded], parts: Iterable[Any]) -> SortedBatch:
+    """Returns `parts`, which hold the sentences of `groups`, as a batch of `count` sentences."""
+    order = np.concatenate([np.empty(0, np.int64), *(group.sentences for group in groups)])
+    return SortedBatch(count, torch.from_numpy(order), tuple(parts))
+
+
+def pad_groups(batch: Ragged, positions: int, overhead: int) -> SortedBatch:
+    """Returns a batch whose parts are the groups of `text.padding.padded_groups`. NumPy only."""
+    groups = padded_groups(batch, positions, overhead)
+    tensors = ((torch.from_numpy(each.ids), torch.from_numpy(each.present)) for each in groups)
+    return sorted_batch(len(batch), groups, (PaddedGroup(*pair) for pair in tensors))
+
+
+def encode_parts(
+    batch: SortedBatch, encode: Callable[[Any], Tensor], dim: int, *, normalize: bool
+) -> Tensor:
+    """Returns (N, dim) float32 in the order of the batch, with zero rows for empty sentences.
+
+    `encode` maps a part to the rows of its sentences, not normalised.
+    """
+    out = torch.zeros(batch.count, dim, dtype=torch.float32, device=batch.order.device)
+    if not batch.parts:
+        return out
+    vectors = torch.cat([encode(part) for part in batch.parts])  # (F, dim)
+    if normalize:
+        vectors = unit_rows(vectors, torch.ones_like(batch.order, dtype=torch.bool))
+    return out.index_copy(0, batch.order, vectors.float())

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rejoinder.encoders.nn.padding import PaddedGroup, SortedBatch, encode_parts, sorted_batch
+from rejoinder.encoders.nn.dense import PaddedGroup, SortedBatch, encode_parts, sorted_batch
 from rejoinder.encoders.nn.sparse import SparseTable
 from rejoinder.encoders.nn.threads import OnDevice
 from rejoinder.encoders.transformer.config import TransformerConfig

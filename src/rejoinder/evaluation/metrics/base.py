@@ -8,9 +8,14 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.evaluation.intervals import Interval
+from rejoinder.evaluation.intervals import (
+    PAIRED_RESAMPLES,
+    Interval,
+    Test,
+    mcnemar,
+    paired_bootstrap,
+)
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.significance import RESAMPLES, Test, mcnemar, paired_bootstrap
 from rejoinder.measures import Floats, Indices
 
 INTERVAL_RESAMPLES = 2_000
@@ -69,7 +74,7 @@ def compare_means(
     `first` and `second` are (N,) values of two encoders for the same items, whose mean times `unit`
     is the score. There are 10,000 draws, or `draws` if that is more.
     """
-    return _bootstrapped_means(first, second, seed, max(RESAMPLES, draws), unit)
+    return _bootstrapped_means(first, second, seed, max(PAIRED_RESAMPLES, draws), unit)
 
 
 def compare_correct(

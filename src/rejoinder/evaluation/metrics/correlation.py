@@ -7,10 +7,9 @@ from functools import partial
 import numpy as np
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.intervals import Interval
+from rejoinder.evaluation.intervals import Interval, Test, paired_bootstrap, williams
 from rejoinder.evaluation.items import Items, subsets_of
 from rejoinder.evaluation.metrics.base import INTERVAL_RESAMPLES, Metric, MetricPattern
-from rejoinder.evaluation.significance import Test, paired_bootstrap, williams
 from rejoinder.measures import (
     Floats,
     Indices,

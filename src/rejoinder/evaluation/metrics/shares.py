@@ -7,10 +7,9 @@ import re
 
 import numpy as np
 
-from rejoinder.evaluation.intervals import Interval
+from rejoinder.evaluation.intervals import PAIRED_RESAMPLES, Interval, Test, paired_bootstrap
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.base import Metric, MetricPattern, compare_correct, compare_means
-from rejoinder.evaluation.significance import RESAMPLES, Test, paired_bootstrap
 from rejoinder.measures import Floats, Indices
 
 _ROUNDED = 0.005
@@ -155,7 +154,7 @@ def _test_effects(first: Items, second: Items, seed: int, draws: int) -> tuple[T
     def difference(draws: Indices) -> Floats:
         return absolute(first.predictions, draws) - absolute(second.predictions, draws)
 
-    return paired_bootstrap(difference, len(first.gold), seed, groups, max(RESAMPLES, draws))
+    return paired_bootstrap(difference, len(first.gold), seed, groups, max(PAIRED_RESAMPLES, draws))
 
 
 ABSOLUTE_EFFECT_SIZE = Metric(

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.intervals import two_group_interval
+from rejoinder.evaluation.intervals import permutation_test, two_group_interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.shares import effect_sizes
 from rejoinder.evaluation.results import Group, Scored
-from rejoinder.evaluation.significance import permutation_test
 from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats

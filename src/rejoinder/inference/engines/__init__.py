@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 ENCODING_ENGINES: "Registry[EncodingEngine]" = Registry(
     "`engine`",
     {
-        "spark": "rejoinder.inference.engines.spark:encode_on_spark",
+        "spark": "rejoinder.inference.engines.base:encode_on_spark",
         "ray": "rejoinder.inference.engines.ray:encode_on_ray",
     },
 )

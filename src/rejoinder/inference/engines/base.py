@@ -1,8 +1,16 @@
-"""What an engine of `rejoinder encode` is handed, and what its executors do with it."""
+"""What an engine of `rejoinder encode` is handed, and what its executors do with it.
 
-from collections.abc import Callable, Sequence
+Encoding on the executors of Spark.
+"""
+
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
@@ -12,6 +20,11 @@ from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_file, read_sealed, sealed_text, sha256_of_file
 from rejoinder.io.formats.text_lines import Count, Digest, Record
 from rejoinder.io.formats.texts import TextPart, part_lines
+from rejoinder.io.spark_session import open_session, spark_errors, told_to_driver
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _RECORD_VERSION = 1
 _REMEDY = "Begin again with `overwrite=True`."
@@ -121,3 +134,39 @@ def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
         written.n, written.unknown, written.too_long, path.stat().st_size, sha256_of_file(path)
     )
     write_text(record, sealed_text(told, _RECORD_VERSION))
+
+
+def encode_on_spark(model: Path, task: PartTask, pending: Sequence[int], cluster: Cluster) -> None:
+    """Encodes parts on the executors of a cluster of Spark, or of this machine."""
+    session = open_session(cluster.master, cluster.memory, cluster.threads)
+    try:
+        with spark_errors(), tempfile.TemporaryDirectory(prefix="rejoinder-") as temporary:
+            name = f"rejoinder-model-{uuid.uuid4().hex}"
+            archive = shutil.make_archive(str(Path(temporary) / name), "zip", model)
+            session.spark.addArtifacts(archive, archive=True)
+            numbers = session.spark.range(0, len(pending), 1, len(pending))
+            work = partial(_encode_parts, task, Path(archive).name, tuple(pending))
+            numbers.mapInArrow(work, "number LONG").toArrow()
+    finally:
+        session.close()
+
+
+def _encode_parts(
+    task: PartTask, archive: str, pending: Sequence[int], batches: "Iterator[pa.RecordBatch]"
+) -> "Iterator[pa.RecordBatch]":
+    """Encodes the parts whose places in `pending` come in `batches`, and yields their numbers."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for place in batch.column(0).to_pylist():
+            with told_to_driver():
+                encode_part(task, _encoder(archive, task.model_sha256), pending[place])
+            yield pa.RecordBatch.from_pydict({"number": pa.array([pending[place]], pa.int64())})
+
+
+@lru_cache(1)
+def _encoder(archive: str, sha256: str) -> SentenceEncoder:
+    """Loads the model that the driver sent to this executor, once in each process."""
+    from pyspark import SparkFiles
+
+    return checked_encoder(SparkFiles.get(archive), sha256)

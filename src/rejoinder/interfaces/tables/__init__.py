@@ -15,8 +15,7 @@ from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim, part_of
-from rejoinder.io.files.outputs import resolved
-from rejoinder.io.files.storage import creation_errors, storage_errors
+from rejoinder.io.files.storage import creation_errors, resolved, storage_errors
 from rejoinder.registry import Registry
 
 OUT = "OUT"

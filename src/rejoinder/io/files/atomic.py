@@ -27,8 +27,13 @@ from msgspec import to_builtins
 from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.claims import claim_output, companion, part_of, swap_in
 from rejoinder.io.files.hashed import read_sealed, sealed
-from rejoinder.io.files.outputs import is_device, resolved
-from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
+from rejoinder.io.files.storage import (
+    creation_errors,
+    is_device,
+    read_errors,
+    resolved,
+    storage_errors,
+)
 from rejoinder.io.formats.text_lines import Count, FileName, Record
 
 

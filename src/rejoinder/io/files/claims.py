@@ -21,8 +21,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from rejoinder.errors import BusyError, InputError, RejoinderError
-from rejoinder.io.files.outputs import is_device, refuse_inputs, refuse_occupied, resolved
-from rejoinder.io.files.storage import process_description, refused
+from rejoinder.io.files.storage import (
+    is_device,
+    process_description,
+    refuse_inputs,
+    refuse_occupied,
+    refused,
+    resolved,
+)
 
 
 @dataclass(eq=False)

@@ -28,12 +28,6 @@ from numpy.typing import NDArray
 from rejoinder.corpus.carry import Carry
 from rejoinder.corpus.engines import Extraction, Outcome, Resources
 from rejoinder.corpus.engines.duckdb import LEAST_PER_THREAD, DuckDBEngine, counted
-from rejoinder.corpus.engines.local.carried import (
-    BITS,
-    LASTING,
-    CarriedComments,
-    carried_batches,
-)
 from rejoinder.corpus.engines.local.join import (
     NOWHERE,
     Joined,
@@ -56,7 +50,15 @@ from rejoinder.corpus.engines.local.rows import (
     among,
     concatenated,
 )
-from rejoinder.corpus.engines.local.store import SCHEMA, Store, arrow_file
+from rejoinder.corpus.engines.local.store import (
+    BITS,
+    LASTING,
+    SCHEMA,
+    CarriedComments,
+    Store,
+    arrow_file,
+    carried_batches,
+)
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.reading.readers import BLOCK_BYTES, Report, mapped_ahead, read_comments
 from rejoinder.corpus.reading.strings import Hashes

@@ -41,7 +41,7 @@ from rejoinder.io.files.address_folders import clear
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.places import Place, size_of
 from rejoinder.io.files.storage import storage_errors
-from rejoinder.io.spark.session import open_session, spark_errors, told_to_driver
+from rejoinder.io.spark_session import open_session, spark_errors, told_to_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,1 +1,0 @@
-"""Sessions of Spark, and errors that cross from its executors to the driver."""
