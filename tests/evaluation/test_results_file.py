@@ -12,7 +12,6 @@ import pytest
 
 from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.evaluation.comparison import compare
-from rejoinder.evaluation.encoding import variants
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.results import Group, Result
@@ -21,6 +20,7 @@ from rejoinder.evaluation.results_file import (
     read_results,
     write_results,
 )
+from rejoinder.evaluation.variants import variants
 from rejoinder.io.files.hashed import sealed, sha256_of
 
 NAMES = [f"s:{row}" for row in range(40)]

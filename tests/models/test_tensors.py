@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 
 from rejoinder.errors import ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.models import tensors as module
+from rejoinder.models import layout as module
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.layout import read_tensors
 from tiny_models import dan_model

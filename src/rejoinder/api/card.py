@@ -113,7 +113,7 @@ def _index(results: "Sequence[Result]") -> Iterator[dict[str, Any]]:
     """Yields an entry of `model-index` for each result."""
     if not results:
         return
-    from rejoinder.evaluation.encoding import variants, with_label
+    from rejoinder.evaluation.variants import variants, with_label
 
     labels = variants(results)
     for result in results:

@@ -20,27 +20,26 @@ from rejoinder.errors import BusyError, InputError, ModelError, StorageError, re
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim
 from rejoinder.io.files.storage import resolved
-from rejoinder.models import find
 from rejoinder.models.config import FILE
-from rejoinder.models.config import FILE as CONFIG
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with the address, the number of bytes that are there, and that of all if known."""
 
 
-def find_model(
-    model: object, sha256: str | None = None, progress: find.Progress | None = None
-) -> Path:
+def find_model(model: object, sha256: str | None = None, progress: Progress | None = None) -> Path:
     """Returns the folder of a model given by name, by path or by address.
 
     A string without a separator is the name of a shipped model, or a folder where none has this
     name. A `Path`, and a string with a separator, is a folder. A model at an address needs the
-    `sha256` of its archive, and `progress` is told of its download (`models.remote`).
+    `sha256` of its archive, and `progress` is told of its download (`cached_model`).
 
     Raises:
         InputError: the argument is neither a string nor a path, or `sha256` is given for a model
-            that is not at an address; also what `models.remote.cached_model` raises.
+            that is not at an address; also what `cached_model` raises.
         ModelError: there is neither a model nor a folder of that name, or both.
     """
-    if find.is_address(model):
-        return find.cached_model(str(model), sha256, progress)
+    if is_address(model):
+        return cached_model(str(model), sha256, progress)
     if sha256 is not None:
         raise InputError(
             f"sha256 is for a model at an https address; {short(model)} is a name or a folder, "
@@ -63,7 +62,7 @@ def find_model(
         if _exists(path):
             return path
         raise
-    if _exists(path / CONFIG):
+    if _exists(path / FILE):
         raise ModelError(
             f"{path.name!r} is an installed model, and a model folder here, too. The folder is "
             f"given as ./{path.name}, the installed model as {shipped}."
@@ -134,9 +133,6 @@ _PATIENCE = 600.0
 
 _LOCK = Lock()
 """Threads of this process take turns; the claim on the folder keeps other processes out."""
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with the address, the number of bytes that are there, and that of all if known."""
 
 
 def is_address(model: object) -> bool:

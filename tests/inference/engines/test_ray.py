@@ -1,4 +1,4 @@
-"""Ray that an encoding starts itself; tests/api/test_part_encoding.py has the contract."""
+"""Ray that an encoding starts itself; tests/inference/test_part_encoding.py has the contract."""
 
 import signal
 import tempfile
