@@ -22,7 +22,7 @@ from safetensors.numpy import save
 
 from doc2vec import untrained
 from rejoinder.corpus.writer import open_pairs
-from rejoinder.evaluation.baselines.words import tokens
+from rejoinder_papers.baselines.words import tokens
 
 SAMPLE = 1e-5
 """Frequency of a word, as a share of all words, above which training skips some occurrences."""

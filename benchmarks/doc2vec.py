@@ -17,9 +17,9 @@ from safetensors import safe_open
 
 from rejoinder import evaluate
 from rejoinder.datasets.sts import read_stsb
-from rejoinder.evaluation.baselines.words import tokens
 from rejoinder.measures import Floats, cosines, pearson_correlation
 from rejoinder.protocols import Embeddings
+from rejoinder_papers.baselines.words import tokens
 
 _EPOCHS = 200
 """Number of epochs of the inference of a sentence."""

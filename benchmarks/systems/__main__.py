@@ -21,12 +21,12 @@ from wordnet import WordNet, content_words
 from rejoinder.api.trees import fitted_regression
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb
 from rejoinder.encoders.layers import Array
-from rejoinder.evaluation.baselines.vectors import WordVectors, read_vectors
-from rejoinder.evaluation.baselines.words import tokens
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.measures import Floats, pearson_correlation
 from rejoinder.scoring.families import FAMILIES
 from rejoinder.scoring.scorer import PairFeatures
+from rejoinder_papers.baselines.vectors import WordVectors, read_vectors
+from rejoinder_papers.baselines.words import tokens
 
 Scores = Mapping[str, Floats]
 """The scores of the pairs of each split."""

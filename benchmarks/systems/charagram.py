@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 
 from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
-from rejoinder.evaluation.baselines.charagram import character_ids
+from rejoinder_papers.baselines.charagram import character_ids
 
 FILES = (
     "lexical/counterfit_ppdb_synonyms.txt.zst",

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from rejoinder.datasets.sts import GradedPairs
-from rejoinder.evaluation.baselines.vectors import WordVectors
-from rejoinder.evaluation.baselines.words import tokens
 from rejoinder.measures import Floats, pearson_correlation
+from rejoinder_papers.baselines.vectors import WordVectors
+from rejoinder_papers.baselines.words import tokens
 
 HIDDEN, WIDTH, MOST_WORDS = 300, 300, 25
 _BATCH, _RATE, _EPOCHS = 64, 1e-3, 6

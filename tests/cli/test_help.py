@@ -99,7 +99,7 @@ def test_a_shell_can_complete_commands():
 
 def test_the_help_of_evaluate_names_every_baseline():
     """It lists them itself: importing them would double the start-up time."""
-    from rejoinder.evaluation.baselines import BASELINES
+    from rejoinder_papers.baselines import BASELINES
 
     encoder = next(p for path, c in COMMANDS if path == ("evaluate",) for p in c.params[:1])
     listed = encoder.help.split("baseline:")[1].rstrip(".").split(", ")

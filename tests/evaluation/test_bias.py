@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.intervals import permutation_test, two_group_interval
 from rejoinder.evaluation.metrics.shares import effect_sizes
@@ -13,6 +12,7 @@ from rejoinder.evaluation.results_file import read_results, write_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import resolve
 from rejoinder.evaluation.tasks.bias import read_word_lists
+from rejoinder_papers.baselines.words import BagOfWords
 
 
 class Leaning:

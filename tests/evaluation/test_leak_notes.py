@@ -3,9 +3,9 @@
 import pytest
 
 from rejoinder.datasets.leaks.hashes import shipped
-from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.run import leak_note, score_tasks
 from rejoinder.evaluation.tasks import resolve
+from rejoinder_papers.baselines.words import BagOfWords
 
 SETS = [name for name in shipped() if name != "stsb-train"]
 TRAINING = {"leaks_dropped": 1_570, "leak_sets": SETS}

@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from rejoinder.evaluation.baselines.words import RandomVectors
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
+from rejoinder_papers.baselines.words import RandomVectors
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
 

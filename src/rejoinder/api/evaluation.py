@@ -297,7 +297,7 @@ def _loaded(encoder: str | Path | Encodes, adaptation: str | Path | None) -> Enc
 PREFIXES: Registry[Callable[[str], Encodes]] = Registry(
     "encoder",
     {
-        "baseline": "rejoinder.evaluation.baselines:open_baseline",
+        "baseline": "rejoinder_papers.baselines:open_baseline",
         "openai": "rejoinder.evaluation.remote:open_openai",
         "py": "rejoinder.evaluation.adapters:open_function",
         "scorer": "rejoinder.scoring.opened:Scorer",

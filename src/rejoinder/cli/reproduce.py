@@ -44,11 +44,11 @@ def reproduce(
     Repeat the command to continue an interrupted reproduction.
     """
     require("train", "polars", "torch", "pydantic")
-    from rejoinder.api.reproduce.budgets import budget_of
-    from rejoinder.api.reproduce.work import Options, Work
-    from rejoinder.api.reproduce.writer import write_reproduction
     from rejoinder.cli.progress import TrainingProgress
     from rejoinder.io.files.claims import claim
+    from rejoinder_papers.budgets import budget_of
+    from rejoinder_papers.work import Options, Work
+    from rejoinder_papers.writer import write_reproduction
 
     require("report", "jinja2", "matplotlib")  # missed now, not after hours of training
     options = Options(

@@ -9,11 +9,11 @@ import zstandard
 from typer.testing import CliRunner
 
 from rejoinder import export
-from rejoinder.api.reproduce import budgets
-from rejoinder.api.reproduce.budgets import BUDGETS, budget_of, multitask_config, response_config
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError, ModelError
 from rejoinder.training.config.loading import parse_config
+from rejoinder_papers import budgets
+from rejoinder_papers.budgets import BUDGETS, budget_of, multitask_config, response_config
 
 
 def run(*arguments):

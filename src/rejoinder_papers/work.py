@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.api.pairs import response_pairs
-from rejoinder.api.reproduce.budgets import NLI, Budget, multitask_config, response_config
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs
@@ -29,6 +28,7 @@ from rejoinder.protocols import Encodes
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.loop.machine import describe_machine
 from rejoinder.training.loop.reporting import Reporter
+from rejoinder_papers.budgets import NLI, Budget, multitask_config, response_config
 
 MODELS = ("Reddit", "Reddit tuned", "Reddit+SNLI", "Reddit+SNLI tuned")
 """The paper's names of the four models."""

@@ -5,8 +5,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rejoinder.api.reproduce.tables import tables_of
-from rejoinder.api.reproduce.work import Work
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.items import Items, joined
@@ -20,6 +18,8 @@ from rejoinder.evaluation.report import (
 from rejoinder.evaluation.results import Result
 from rejoinder.io.files.atomic import write_text
 from rejoinder.version import VERSION
+from rejoinder_papers.tables import tables_of
+from rejoinder_papers.work import Work
 
 _SHOWN = "Reddit+SNLI"
 """The model of table 5 and figure 7."""

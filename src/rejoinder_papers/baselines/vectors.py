@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, require
-from rejoinder.evaluation.baselines.words import not_prepared, tokens
 from rejoinder.measures import Floats
 from rejoinder.protocols import Embeddings
+from rejoinder_papers.baselines.words import not_prepared, tokens
 
 _SIF_WEIGHT = 1e-3
 """Smoothing of word frequencies in SIF (Arora et al. 2017)."""

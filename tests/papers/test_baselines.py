@@ -9,10 +9,10 @@ from safetensors.numpy import save_file
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.adapters import StoredVectors, open_function
-from rejoinder.evaluation.baselines import BASELINES, open_baseline
-from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
+from rejoinder_papers.baselines import BASELINES, open_baseline
+from rejoinder_papers.baselines.words import BagOfWords
 
 TEXTS = ["A cat sat.", "The cat slept", "A dog ran", "zzz qqq", ""]
 GLOVE = "the 1 0 0.5\ncat 0 1 0\ndog 0.1 0.9 0\nran 1 1 1\na 0.5 0 0\n"

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rejoinder.api.reproduce.work import MODELS, Work
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.report import Table
 from rejoinder.evaluation.results import Result
+from rejoinder_papers.work import MODELS, Work
 
 _GENRES = ("main-captions", "main-forums", "main-news")
 

@@ -1,1 +1,0 @@
-"""Reproduces the tables and figures of Yang et al. 2018."""
