@@ -32,7 +32,6 @@ from rejoinder.cli.output import (
     status_line,
 )
 from rejoinder.errors import InputError
-from rejoinder.evaluation.variants import score_text, with_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -279,6 +278,8 @@ def _tsv_row(row: "Comparison") -> tuple[object, ...]:
 
 def _show(title: str, compared: "Sequence[Comparison]") -> None:
     """Prints a table for a terminal, then the notes."""
+    from rejoinder.evaluation.variants import score_text, with_label
+
     columns = ("task", "score", "n", "first", "second", "difference", "95 % interval", "p (Holm)",
                "test", "separable")  # fmt: skip
     rows = []
