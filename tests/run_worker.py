@@ -17,7 +17,7 @@ from rejoinder.training.data.preparation import Data
 from rejoinder.training.loop.loop import Limits, Steps
 from rejoinder.training.loop.reporting import SilentReporter
 from rejoinder.training.loop.run import begin, go_on
-from rejoinder.training.workers.workers import joined_workers
+from rejoinder.training.workers import joined_workers
 
 import_module("torch._dynamo")  # optimisers import it when they are made, which takes seconds
 

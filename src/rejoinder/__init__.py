@@ -9,9 +9,8 @@ __version__ = VERSION
 
 TYPE_CHECKING = False  # type checkers know the name; importing `typing` would take 15 ms
 if TYPE_CHECKING:
-    from rejoinder.api.adaptation import adapt
     from rejoinder.api.evaluation import evaluate, load_encoder
-    from rejoinder.api.export import export
+    from rejoinder.api.export import adapt, export
     from rejoinder.api.finetuning import finetune
     from rejoinder.api.scorer import fit_scorer
     from rejoinder.api.training import train
@@ -99,7 +98,7 @@ _MODULES = {
     "Topic": "conversations.topics",
     "Topics": "conversations.topics",
     "Suggestions": "conversations.suggest",
-    "adapt": "api.adaptation",
+    "adapt": "api.export",
     "cluster": "conversations.topics",
     "compare": "evaluation.comparison",
     "dedupe": "conversations.dedupe",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rejoinder.api.adaptation import adapt
+from rejoinder.api.export import adapt
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.fitting import FitSettings

@@ -25,7 +25,7 @@ from rejoinder.training.data.preparation import Data, PreparationProgress, Prepa
 from rejoinder.training.loop.loop import Evaluate, Limits
 from rejoinder.training.loop.reporting import Reporter, SilentReporter
 from rejoinder.training.loop.run import RunResult, begin, go_on, removed_if_refused
-from rejoinder.training.workers.workers import Workers, joined_workers
+from rejoinder.training.workers import Workers, joined_workers
 
 Config = RunConfig | Path | str
 """A config, the path of a TOML file, or the name of a shipped config."""

@@ -44,14 +44,12 @@ def adapt(
     overwrite: OverwriteOption = False,
 ) -> None:
     """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W."""
-    from rejoinder.api import adaptation
+    from rejoinder.api import export
     from rejoinder.models.adaptation.fitting import FitSettings
 
     settings = FitSettings(learning_rate=learning_rate, penalty=penalty, seed=seed)
     start = time.perf_counter()
-    adapted = adaptation.adapt(
-        encoder, sts, out=out, form=form, settings=settings, overwrite=overwrite
-    )
+    adapted = export.adapt(encoder, sts, out=out, form=form, settings=settings, overwrite=overwrite)
     seconds = round(time.perf_counter() - start, 1)
     facts = adapted.describe()["adaptation"]
     if asked_for("json"):

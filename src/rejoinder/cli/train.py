@@ -73,7 +73,7 @@ def train(
     from rejoinder.api.training import train as train_run
     from rejoinder.api.training import train_seeds
     from rejoinder.cli.progress import TrainingProgress
-    from rejoinder.training.workers.workers import worker_leads
+    from rejoinder.training.workers import worker_leads
 
     leads = worker_leads()
     if not leads:

@@ -31,11 +31,17 @@ from rejoinder.corpus.reading.files import find_files
 from rejoinder.corpus.reading.readers import columns_of
 from rejoinder.corpus.summary import summary
 from rejoinder.errors import InputError
-from rejoinder.io.files.address_folders import check_ours, new_folder_at, refuse_occupied
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
-from rejoinder.io.files.places import Place, as_place, scratch_folder
+from rejoinder.io.files.places import (
+    Place,
+    as_place,
+    check_ours,
+    new_folder_at,
+    refuse_occupied,
+    scratch_folder,
+)
 from rejoinder.io.files.storage import refuse_inputs, return_freed_memory
 from rejoinder.io.formats.shown import parse_bytes, parse_duration
 

@@ -20,7 +20,7 @@ from rejoinder.text.readings import Spelling
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config.loading import VOCABULARY_KEYS, parse_config
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.rows.initial_rows import FUNCTION_WORDS
+from rejoinder.training.initial_rows import FUNCTION_WORDS
 
 Rows = NDArray[np.float32]
 

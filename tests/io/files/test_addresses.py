@@ -9,9 +9,16 @@ from uuid import uuid4
 import pytest
 
 from rejoinder.errors import BusyError, InputError, StorageError
-from rejoinder.io.files.address_folders import MARKER, check_ours, clear, new_folder_at
 from rejoinder.io.files.addresses import Address, write_whole
-from rejoinder.io.files.places import as_place, local_copy, size_of
+from rejoinder.io.files.places import (
+    MARKER,
+    as_place,
+    check_ours,
+    clear,
+    local_copy,
+    new_folder_at,
+    size_of,
+)
 from rejoinder.io.formats.compression import compression, decompressed
 from s3_server import check_keys
 

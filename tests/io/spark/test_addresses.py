@@ -21,8 +21,8 @@ from rejoinder.cli.main import app
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
-from rejoinder.io.files.address_folders import MARKER
 from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.places import MARKER
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -15,7 +15,7 @@ from rejoinder.training.loop.loop import add_gradients
 from rejoinder.training.loop.machine import compile_blocks
 from rejoinder.training.loop.model import TrainableModel
 from rejoinder.training.loop.optimizers import Optimizers
-from rejoinder.training.workers.workers import Share
+from rejoinder.training.workers import Share
 from runs import BILSTM, DAN, MULTITASK, TRANSFORMER
 
 ROWS = 80

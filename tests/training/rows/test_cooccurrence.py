@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.training.rows.cooccurrence import Cooccurrences, _factors
+from rejoinder.training.initial_rows import Cooccurrences, _factors
 
 
 def ragged(texts):

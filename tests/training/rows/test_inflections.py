@@ -2,7 +2,7 @@
 
 import pytest
 
-from rejoinder.training.rows.initial_rows import inflection_links, regular_forms
+from rejoinder.training.initial_rows import inflection_links, regular_forms
 
 VOCABULARY = ["the", "peel", "peeling", "ran", "peels", "bus", "buses", "th", "thing", "bused"]
 

@@ -6,7 +6,7 @@ from safetensors.numpy import load_file
 
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.data.examples import GroupText
-from rejoinder.training.rows.initial_rows import interleave, turn_rows
+from rejoinder.training.initial_rows import interleave, turn_rows
 from runs import MULTITASK, TRANSFORMER
 
 

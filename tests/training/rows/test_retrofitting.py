@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.data.examples import GroupText
-from rejoinder.training.rows.initial_rows import links_of, retrofitted
+from rejoinder.training.initial_rows import links_of, retrofitted
 
 
 def test_synonyms_and_definitions_are_links():

@@ -5,8 +5,8 @@ import torch
 
 from rejoinder.errors import ConfigError
 from rejoinder.training.config.loading import load_config
+from rejoinder.training.initial_rows import whiten
 from rejoinder.training.loop import checkpoint
-from rejoinder.training.rows.initial_rows import whiten
 from runs import DAN, same_files
 
 WORDS = 300

@@ -7,9 +7,8 @@ from typing import Literal
 
 from rejoinder.corpus.reading.parquet import MAGIC
 from rejoinder.errors import InputError
-from rejoinder.io.files.address_folders import MARKER
 from rejoinder.io.files.addresses import Address
-from rejoinder.io.files.places import Place, as_place, for_each, inside
+from rejoinder.io.files.places import MARKER, Place, as_place, for_each, inside
 from rejoinder.io.files.storage import read_errors
 from rejoinder.io.formats.compression import compression, decompressed
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK

@@ -2,10 +2,10 @@
 
 >>> from rejoinder.evaluation import senteval
 >>> engine = senteval.engine.SE({"task_path": "data"}, lambda params, batch: None)
->>> utils.params.seed
+>>> engine.params.seed
 1111
 """
 
-from rejoinder.evaluation.senteval import utils
+from rejoinder.evaluation.senteval import engine, utils
 
 __all__ = ["engine", "utils"]

@@ -26,6 +26,7 @@ from rejoinder.training.config.settings import Phase, RunConfig
 from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import Position, prefetched
 from rejoinder.training.data.mixture import MixedBatch, Mixture
+from rejoinder.training.initial_rows import whiten
 from rejoinder.training.loop import checkpoint as checkpoints
 from rejoinder.training.loop.checkpoint import Checkpoint, TrainingState
 from rejoinder.training.loop.machine import collected_signals, seed_generators
@@ -33,8 +34,7 @@ from rejoinder.training.loop.model import CollatedBatch, LiveEncoder, TrainableM
 from rejoinder.training.loop.optimizers import Optimizers, phase_at
 from rejoinder.training.loop.reporting import Meter, Reporter
 from rejoinder.training.losses.in_batch import StepLoss
-from rejoinder.training.rows.initial_rows import whiten
-from rejoinder.training.workers.workers import ALONE, Exchange, LostError, Share, Workers
+from rejoinder.training.workers import ALONE, Exchange, LostError, Share, Workers
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 """Scores a model in training."""

@@ -24,6 +24,7 @@ from rejoinder.training.data.preparation import (
     Prepared,
     prepare,
 )
+from rejoinder.training.initial_rows import learn_rows, turn_rows
 from rejoinder.training.loop import checkpoint
 from rejoinder.training.loop.checkpoint import TrainingState
 from rejoinder.training.loop.export import export, open_initial, start_from
@@ -38,8 +39,7 @@ from rejoinder.training.loop.model import TrainableModel
 from rejoinder.training.loop.optimizers import phase_at
 from rejoinder.training.loop.reporting import Reporter, RunLog, SilentReporter
 from rejoinder.training.loop.start import read_start, write_start
-from rejoinder.training.rows.initial_rows import learn_rows, turn_rows
-from rejoinder.training.workers.workers import ALONE, Workers, local_rank, share_of
+from rejoinder.training.workers import ALONE, Workers, local_rank, share_of
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,8 @@ from rejoinder.corpus.reading.strings import as_table
 from rejoinder.corpus.writer import COLUMNS, SHARD_ROWS, Written, write_shard
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
-from rejoinder.io.files.address_folders import clear
 from rejoinder.io.files.addresses import Address
-from rejoinder.io.files.places import Place, size_of
+from rejoinder.io.files.places import Place, clear, size_of
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.io.spark_session import open_session, spark_errors, told_to_driver
 

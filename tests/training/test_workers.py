@@ -18,7 +18,7 @@ from rejoinder.errors import InputError
 from rejoinder.training.config.loading import load_config, parse_config
 from rejoinder.training.data.batches import Part
 from rejoinder.training.loop import checkpoint
-from rejoinder.training.workers.workers import (
+from rejoinder.training.workers import (
     ALONE,
     Workers,
     joined_workers,

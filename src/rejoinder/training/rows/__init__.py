@@ -1,1 +1,0 @@
-"""Word vectors of the training text, as first rows of the table."""
