@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from rejoinder.api.scorer import (
-    FILE,
     MOST,
     SCORE,
+    TRANSLATIONS,
     contrast_pairs,
     exchanged,
     negated,
@@ -27,7 +27,7 @@ def data(tmp_path):
           for other in ("horse", "sheep", "goose", "rabbit")),
         *read_contrasts().frame["anchor"], "He lives in Bergen now.", "Yes.",
     ]  # fmt: skip
-    path = tmp_path / FILE
+    path = tmp_path / TRANSLATIONS
     path.parent.mkdir()
     path.write_text("".join(json.dumps({"sentences": [text, "b"]}) + "\n" for text in sentences))
     return tmp_path

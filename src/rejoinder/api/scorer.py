@@ -43,7 +43,7 @@ from rejoinder.scoring.regression import Regression
 from rejoinder.scoring.scorer import COVERAGE, HIGHEST, PairFeatures
 from rejoinder.scoring.words import NUMBERS, lexicon
 
-_TRANSLATIONS = "paraphrases/tatoeba_pivot.jsonl"
+TRANSLATIONS = "paraphrases/tatoeba_pivot.jsonl"
 """Groups of `sentences`, the first of which is changed."""
 SCORE = 0.5
 """What a sentence and the changed one score."""
@@ -85,7 +85,7 @@ def contrast_pairs(data: Path, seed: int = 0) -> GradedPairs:
     Raises:
         DataMissingError: `data` has no file of groups of sentences.
     """
-    content = read_bytes(data / _TRANSLATIONS)
+    content = read_bytes(data / TRANSLATIONS)
     held_out = {text for name in ("anchor", "same", "different")
                 for text in read_contrasts().frame[name]}  # fmt: skip
     firsts = (json.loads(line)["sentences"][0] for line in content.splitlines())

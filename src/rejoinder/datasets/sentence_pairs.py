@@ -19,7 +19,6 @@ from rejoinder.datasets.files import (
 )
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.json_lines import json_rows
 from rejoinder.io.formats.tables import below_header, decoded_lines, table_rows
 
 NLI_CLASSES = ("contradiction", "neutral", "entailment")
@@ -159,6 +158,8 @@ def read_translations(
     """
     path = find_folder(data, _FOLDERS, FILE, "the devtest of FLORES-200") / FILE
     content = read_bytes(path)
+    from rejoinder.io.formats.json_lines import json_rows  # needs Polars
+
     rows = json_rows(content, path, dict.fromkeys(languages, "text")).head(most or 2**31)
     texts = {language: rows[language].str.strip_chars().to_list() for language in languages}
     for language, column in texts.items():
