@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src/rejoinder"
-MOST_PACKAGES, MOST_FILES, MOST_LINES = 14, 12, 150
+MOST_PACKAGES, MOST_FILES, MOST_LINES = 17, 12, 150
 BETWEEN = 2
 """Modules that may stand between two files of a journey: a registry, and the record of a kind."""
 

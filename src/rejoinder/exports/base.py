@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
@@ -115,6 +114,8 @@ def by_time(items: Iterable[Item], *, newest_first: bool = False) -> Iterator[It
     file; 32 bytes for each message are in memory. `newest_first` says that of messages of the same
     time, the last is the earliest.
     """
+    import numpy as np  # which commands that read no export do not load
+
     encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Message)
     codes: dict[str, int] = {}
     sources, times, ends = array("q"), array("d"), array("q", [0])
