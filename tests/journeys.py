@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent / "src/rejoinder"
 
@@ -21,11 +22,12 @@ class Tracer:
         self.codes: set[CodeType] = set()
         self.kernels: set[str] = set()
 
-    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
             self.codes.add(frame.f_code)
         elif event == "c_call":
-            module = getattr(argument, "__module__", None) or ""
+            # a method of a type in C has no module, its type has
+            module = getattr(argument, "__module__", None) or type(argument.__self__).__module__
             if module.startswith("rejoinder."):
                 self.kernels.add(module)
 
