@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent / "src/rejoinder"
 class Tracer:
     """Notes the functions of the package that are entered, and the kernels that are called.
 
-    The bodies of modules and classes are no functions: an import alone enters nothing.
+    The body of a module or a class does not count: an import alone enters nothing.
     """
 
     def __init__(self) -> None:
