@@ -241,7 +241,7 @@ def fit_scorer(
         out: The folder to write.
         data: The folder of data sets, which `sets` by name need.
         sets: `stsb` (the training split of the STS Benchmark, whose pairs count eight times), `sts`
-            (STS 2012 to 2015), `contrasts` (`api.contrast_pairs`), or a file of pairs as
+            (STS 2012 to 2015), `contrasts` (`api.scorer.contrast_pairs`), or a file of pairs as
             `rejoinder finetune --sts` reads it.
         encoder: The model whose embeddings are compared. Default: `rejoinder-base`.
         families: Names of families of features. Default: all.

@@ -89,7 +89,7 @@ def dedupe(
         examples: Labelled pairs. The threshold with the highest F1 on them is taken.
         false_positives: Share of texts without a duplicate that may be dropped, above 0 and below
             1, by which a threshold from 0.85 to 0.97 is estimated
-            (`inference.duplicate_thresholds`). Default: 0.001, with a threshold of at most 0.9.
+            (`inference.near_pairs`). Default: 0.001, with a threshold of at most 0.9.
         floor: The least threshold that `rethreshold` of the result will take. Default: 0.1 below
             the threshold, or higher where there are more than 50 million such pairs.
         scorer: Scores the pairs from the floor on a second time, by their words one by one.

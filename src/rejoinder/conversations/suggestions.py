@@ -229,7 +229,7 @@ class Suggestion:
     """The chance, from 0 to 1, that it says nearly the same as the true reply would; None if no
     past replies were there to fit it on."""
     score: float
-    """What suggestions are ordered by (`inference.suggestions`)."""
+    """What suggestions are ordered by (above)."""
     alike: int
     """How many replies to similar messages say nearly the same, this one included."""
     answered: str | None

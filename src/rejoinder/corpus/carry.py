@@ -1,6 +1,6 @@
 """The folder of comments that extractions with `--carry` pass on, one increment each.
 
-    STATE/00001/comments.arrow    the comments, by parts (`engines.local.carried`)
+    STATE/00001/comments.arrow    the comments, by parts (`engines.local.store`)
     STATE/00001/increment.json    options, input files, counts, the hash of the comments
     STATE/00002/…
 

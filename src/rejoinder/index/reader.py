@@ -321,7 +321,7 @@ class IndexReader:
         """Returns what `nearest` or `matching` does, or the texts that are best by both together.
 
         For a hybrid search, the lists of `nearest` and `matching`, each of at least 50 texts, are
-        fused by the places of texts in them (`index.hybrid`).
+        fused by the places of texts in them (`index.state`).
 
         Args:
             queries: Texts.

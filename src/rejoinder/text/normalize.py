@@ -28,7 +28,7 @@ from rejoinder.io.formats.text_lines import replace_surrogates
 
 RULES = 1
 FOLDED = 2
-"""The version of the rules with letters that lost their marks first (`text.marks`)."""
+"""The version of the rules with letters that lost their marks first (`fold_marks`)."""
 
 PATTERN = r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*|\p{Nd}+|[^\s\p{L}\p{M}\p{Nd}]"
 """Matches a token of normalised text, for engines that know Unicode's categories. White space only

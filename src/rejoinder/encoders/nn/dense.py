@@ -211,7 +211,7 @@ def sorted_batch(count: int, groups: Sequence[Padded], parts: Iterable[Any]) -> 
 
 
 def pad_groups(batch: Ragged, positions: int, overhead: int) -> SortedBatch:
-    """Returns a batch whose parts are the groups of `text.padding.padded_groups`. NumPy only."""
+    """Returns a batch whose parts are the groups of `text.ragged.padded_groups`. NumPy only."""
     groups = padded_groups(batch, positions, overhead)
     tensors = ((torch.from_numpy(each.ids), torch.from_numpy(each.present)) for each in groups)
     return sorted_batch(len(batch), groups, (PaddedGroup(*pair) for pair in tensors))

@@ -3,7 +3,7 @@
 The lock of `runs/a` is the file `runs/.a.lock`, held by the operating system until the process
 ends. Its holder owns `runs/.a.part` (being written) and `runs/.a.old` (being replaced), so it may
 remove those that a killed process left. It also owns `runs/.a.unfinished`, which stays until it is
-continued or discarded (`files.unfinished`). If `runs/a` is a link, all of these lie next to the
+continued or discarded (`files.atomic`). If `runs/a` is a link, all of these lie next to the
 place that it leads to.
 
 Reads a folder of files in one state, although another process may be replacing it.

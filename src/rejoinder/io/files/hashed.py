@@ -172,7 +172,7 @@ def read_sealed(
 
     Args:
         path: The file.
-        record: What it holds, see `formats.decoding.decoded`.
+        record: What it holds, see `formats.text_lines.decoded`.
         version: The format version that is read.
         kind: Class of the error.
         remedy: A sentence that says what to do about damage.

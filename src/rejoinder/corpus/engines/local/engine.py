@@ -1,14 +1,12 @@
 """The default engine: comments are parted by a hash of their thread while they are read.
 
 A message and its reply share a thread, so each part is joined and sorted alone, on 64-bit hashes
-of ids. `rows` has the comments as numbers, `store` keeps them in memory or on disk, `carried` has
-those of earlier extractions, `doubles` settles repeated ids, and `join` pairs the comments of a
-part and puts the pairs of all parts into the order of the output. This module has the steps.
+of ids. `rows` has the comments as numbers, `store` keeps them and those of earlier extractions in
+memory or on disk, and `join` pairs the comments of a part and puts the pairs of all parts into the
+order of the output. This module has the steps, and settles repeated ids.
 
 Comments that can't be parted go to DuckDB: those without a thread, those whose parent is in another
 thread, and a limit on the replies with the same text, which needs all pairs.
-
-Rows with the same id: which of them stays, and how many go.
 """
 
 import shutil
