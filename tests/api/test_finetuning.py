@@ -77,6 +77,7 @@ def test_too_few_held_out_pairs_name_a_split_that_has_enough(tmp_path):
         HeldOut(open_pairs(write_pairs(places[2], 60, (80, 10, 10))), None, None, None)
 
 
+@pytest.mark.slow
 def test_questions_and_graded_pairs_train_it_too(tmp_path):
     pairs = write_pairs(tmp_path, 800, (60, 20, 20))
     groups = [

@@ -200,7 +200,8 @@ def test_a_run_does_not_replace_what_it_reads(small_pairs, tmp_path, way):
     assert bytes_below(tmp_path) == before
 
 
-@pytest.mark.parametrize("first", [pytest.param("", marks=pytest.mark.slow), "import torch"])
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["", "import torch"])
 def test_idle_threads_sleep_whoever_imported_torch(small_pairs, tmp_path, first):
     file = tmp_path / "c.toml"
     file.write_text(to_toml(CONFIG))

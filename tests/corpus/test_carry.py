@@ -160,7 +160,7 @@ def test_a_month_without_pairs_is_carried(folder):
     ("order", "batches"),
     [
         pytest.param((0, 1, 2, 3), "all_batches", marks=pytest.mark.slow),
-        ((2, 0, 3, 1), "few_batches"),
+        pytest.param((2, 0, 3, 1), "few_batches", marks=pytest.mark.slow),
     ],
 )
 def test_real_months_give_the_pairs_of_one_extraction(

@@ -206,6 +206,7 @@ def test_shards_are_those_of_one_writer(engine, tmp_path, limit, monkeypatch):
         assert content == (tmp_path / "expected" / shard.file).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_a_whole_extraction_gives_the_same_folder(tmp_path, spark):
     # without threads, with ids that come twice, malformed lines, limits, and all splits

@@ -15,6 +15,8 @@ from rejoinder.training.config.loading import parse_config
 from rejoinder_papers import budgets
 from rejoinder_papers.budgets import BUDGETS, budget_of, multitask_config, response_config
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments):
     return CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=True)

@@ -562,6 +562,7 @@ def test_training_without_its_extra_says_what_to_install(blocked, tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.slow
 def test_encoders_that_need_torch_need_pydantic_too_and_say_so():
     code = """
 import sys
