@@ -87,8 +87,8 @@ def entries_of(
         path: A file or a folder.
         columns: See `read_texts`; with it, the file is not an export.
         on_read: Called with the bytes of each read of a file of texts.
-        on_left_out: Called for each message that is left out, with the reason (`corpus.export_options`)
-            or `malformed`.
+        on_left_out: Called for each message that is left out, with the reason
+            (`corpus.export_options`) or `malformed`.
         most: Bytes of an export's content that may be read, see `exports.files.opened`.
 
     Raises:
