@@ -288,7 +288,7 @@ def commands(base: Path) -> dict[str, Command]:
             (
                 # sums of rows: dense layers round a row by the batch that it is in, and an
                 # evaluation that goes on after an interruption encodes fewer texts together
-                *("evaluate", MODEL, "--pairs", str(pairs)),
+                *("evaluate", str(base / "small"), "--pairs", str(pairs)),
                 *("--data", str(base / "data"), "--tasks", "response,stsb"),
             ),
             "r.json",

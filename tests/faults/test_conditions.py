@@ -125,7 +125,7 @@ def test_memory_that_does_not_suffice(command, prepared, tmp_path):
     script = (
         "import importlib, resource, sys\n"
         "import rejoinder.cli.main, sqlite3, safetensors.torch, safetensors.numpy\n"
-        "for name in 'training evaluation adaptation export'.split():\n"
+        "for name in 'training evaluation export'.split():\n"
         "    importlib.import_module(f'rejoinder.api.{name}')\n"
         "import rejoinder.corpus.extract, rejoinder.corpus.engines.local.engine\n"
         "import rejoinder.index.indexing, rejoinder.inference.encoding\n"
@@ -155,7 +155,7 @@ def test_memory_that_does_not_suffice(command, prepared, tmp_path):
         ("train", "pairs/manifest.json"),
         ("encode", "texts.txt"),
         ("evaluate", "data/sts-test.csv"),
-        ("evaluate", "run/model/config.json"),
+        ("evaluate", "small/config.json"),
         ("adapt", "data/sts-train.csv"),
         ("index", "old.jsonl"),
         ("index add", "new.jsonl"),
@@ -182,7 +182,7 @@ DAMAGES = {
     "train again": ("run/checkpoints/step-60/*.safetensors", "run/checkpoints/step-60/state.json",
                     "run/manifest.json", "run/vocabulary/vocabulary.txt"),
     "encode again": ("small/weights.safetensors", "small/config.json", "small/vocabulary.txt"),
-    "evaluate": ("run/model/weights.safetensors", "pairs/*2.parquet"),
+    "evaluate": ("small/weights.safetensors", "pairs/*2.parquet"),
     "adapt": ("run/model/config.json", "run/model/weights.safetensors"),
     "index again": ("small/weights.safetensors",),
     "index add": ("index/index.json", "index/model/weights.safetensors"),
