@@ -152,7 +152,7 @@ async function search(signal) {
   byId("find-note").textContent = hits.length ? `The best ${hits.length} of ${facts.texts.toLocaleString("en")}, in ${milliseconds} ms` : emptyOf(mode, conditions);
   byId("find-more").hidden = hits.length < count || count >= MOST;
   if (like) return show("unknown", "");
-  const [words] = await call("read", { queries: [query] }, signal);
+  const [words] = await call("read", { queries: [query] }, signal, false);
   const others = Object.entries(words).map(([word, other]) => `${word} as ${other}`);
   if (others.length) byId("find-note").textContent += `. Reads ${others.join(", ")}.`;
   return noteUnknown({ "the query": query }, signal);
