@@ -10,9 +10,8 @@ The cosine from which two texts mean the same: from labelled pairs, or from a ra
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 from threading import Lock
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,9 @@ from rejoinder.encoders.layers import Array
 from rejoinder.inference.outputs import each_batch
 from rejoinder.measures import Floats, Indices
 from rejoinder.protocols import Embeddings
+
+if TYPE_CHECKING:
+    from statistics import NormalDist
 
 Numbers = NDArray[np.int32]
 Progress = Callable[[int, int], None]
@@ -393,8 +395,10 @@ def is_crowded(nearest: Array) -> bool:
     return len(nearest) < _FEWEST_TEXTS or _null(nearest).inv_cdf(1 - _CROWDED) > _NEAR
 
 
-def _null(nearest: Array) -> NormalDist:
+def _null(nearest: Array) -> "NormalDist":
     low, high = np.quantile(nearest.astype(np.float64), _QUANTILES).tolist()
+    from statistics import NormalDist  # loads decimals and fractions
+
     unit = [NormalDist().inv_cdf(share) for share in _QUANTILES]
     deviation = (high - low) / (unit[1] - unit[0])
     return NormalDist(high - deviation * unit[1], max(deviation, 1e-6))
