@@ -41,7 +41,7 @@ _NEEDS_FAISS = [
         (bombs, 6),
         (rules, 150),
         (dump_files, 60),
-        (exports, 150),
+        (exports, 75),
         (index_texts, 150),
         (index_folders, 60),
         pytest.param(index_lists, 60, marks=_NEEDS_FAISS),

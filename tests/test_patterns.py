@@ -18,7 +18,7 @@ from rejoinder.corpus.texts import entries_of
 from rejoinder.errors import RejoinderError
 from rejoinder.exports import FORMATS
 
-_SOME = 60
+_SOME = 30
 """Texts for each pattern."""
 _COMMON = ("\n", "<div>", "[ ")
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.corpus import convert
@@ -16,6 +16,7 @@ from rejoinder.io.files.places import scratch_folder
 WORDS = ("apple", "bear", "cloud")
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from("ABCD"), st.lists(st.sampled_from(WORDS)))),
     st.integers(2, 4),

@@ -440,6 +440,7 @@ print(kills, ended)
 """
 
 
+@pytest.mark.slow
 def test_an_addition_that_joins_segments_may_be_killed_at_any_operation(tmp_path):
     paths = [path for path in (*sys.path, str(Path(__file__).parent)) if path]
     command = [sys.executable, "-c", KILLED, str(tmp_path / "index"), *paths]

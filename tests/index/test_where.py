@@ -54,7 +54,7 @@ MESSAGES = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(MESSAGES, MESSAGES, st.integers(1, 5))
 def test_a_filter_leaves_out_what_does_not_meet_it(tmp_path_factory, first, second, top_k):
     numbered = [f"{number}" for number in range(len(first) + len(second))]

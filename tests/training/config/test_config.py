@@ -404,7 +404,7 @@ def is_config_or_error(tree) -> None:
     said.encode("utf-8")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(tree=_VALUES | st.dictionaries(_KEYS, _VALUES, max_size=6))
 def test_any_tree_is_a_config_or_one_clear_error(tree):
     is_config_or_error(tree)
