@@ -247,7 +247,6 @@ def compare(
     Correlations are compared by Williams' test, or by a bootstrap if they are means over subsets;
     accuracies by McNemar's test. p is corrected for the number of tasks by Holm's method.
     """
-    import json
     from dataclasses import asdict
 
     from rejoinder.evaluation.comparison import compare as run

@@ -156,10 +156,10 @@ def read_translations(
     Raises:
         InputError: the file is missing, a language is missing in a row, or a sentence is blank.
     """
-    path = find_folder(data, _FOLDERS, FILE, "the devtest of FLORES-200") / FILE
-    content = read_bytes(path)
     from rejoinder.io.formats.json_lines import json_rows  # needs Polars
 
+    path = find_folder(data, _FOLDERS, FILE, "the devtest of FLORES-200") / FILE
+    content = read_bytes(path)
     rows = json_rows(content, path, dict.fromkeys(languages, "text")).head(most or 2**31)
     texts = {language: rows[language].str.strip_chars().to_list() for language in languages}
     for language, column in texts.items():

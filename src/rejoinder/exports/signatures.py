@@ -12,7 +12,7 @@ from rejoinder.exports.files import Files
 
 _ENDS = 20
 """Readers that look at names alone take this many of the first; Reddit's takes the last, too."""
-_TREES = re.compile(r"\.(?:json|jsonl|ndjson|csv|xml|html)(?:\.gz)?\Z", re.IGNORECASE)
+_TREES = re.compile(r"\.(?:json|jsonl|ndjson|csv|xml|html|zst|gz|xz|bz2)\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,10 @@ class Signature:
     names: re.Pattern[str] = re.compile("")
     """What is in the name of that file, unless it is the only one."""
     by_name: re.Pattern[str] | None = None
-    """A name that suffices."""
+    """A name that suffices, of any file."""
 
     def fits(self, name: str, head: bytes, *, alone: bool) -> bool:
         """Returns whether a file may be of the program."""
-        if self.by_name is not None and self.by_name.search(name):
-            return True
         named = alone or self.names.search(name)
         return bool(named) and (
             not self.words or any(all(word in head for word in row) for row in self.words)
@@ -135,6 +133,11 @@ def candidates(files: Files, names: Iterable[str]) -> list[str]:
     names = list(names)
     waiting = [name for name in names if name in SIGNATURES]
     found = set(names) - set(waiting)
+    for name in waiting:
+        by_name = SIGNATURES[name].by_name
+        if by_name is not None and any(map(by_name.search, files.names)):
+            found.add(name)
+    waiting = [name for name in waiting if name not in found]
     alone = len(files.names) == 1
     for file in dict.fromkeys(_looked_at(files)):
         if not waiting:

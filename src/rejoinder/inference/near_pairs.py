@@ -396,9 +396,9 @@ def is_crowded(nearest: Array) -> bool:
 
 
 def _null(nearest: Array) -> "NormalDist":
-    low, high = np.quantile(nearest.astype(np.float64), _QUANTILES).tolist()
     from statistics import NormalDist  # loads decimals and fractions
 
+    low, high = np.quantile(nearest.astype(np.float64), _QUANTILES).tolist()
     unit = [NormalDist().inv_cdf(share) for share in _QUANTILES]
     deviation = (high - low) / (unit[1] - unit[0])
     return NormalDist(high - deviation * unit[1], max(deviation, 1e-6))
