@@ -6,6 +6,7 @@ A new target is one file with its record and one line in `TARGETS` (docs/extend/
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder
@@ -29,8 +30,8 @@ class Target:
     """Types of weights that it writes, the default first."""
     write: Callable[[ModelContents, Path, str], str]
     """Writes a model into an empty folder, with weights of a type of `dtypes`, and returns Python
-    that loads it with the library, in which `FOLDER` stands for the path. The folder appears at its
-    place only if this succeeds.
+    that loads it with the library, in which `FOLDER` stands for the path. The folder gets its name
+    only if this succeeds.
 
     Raises `InputError` where the library can't express the model; the message says why."""
 
@@ -38,11 +39,9 @@ class Target:
 TARGETS: Registry[Target] = Registry(
     "export target",
     {
-        "model2vec": "rejoinder.interfaces.targets.model2vec:MODEL2VEC",
+        "model2vec": "rejoinder.interfaces.targets.files:MODEL2VEC",
         "onnx": "rejoinder.interfaces.targets.onnx:ONNX",
-        "sentence-transformers": (
-            "rejoinder.interfaces.targets.sentence_transformers:SENTENCE_TRANSFORMERS"
-        ),
+        "sentence-transformers": "rejoinder.interfaces.targets.files:SENTENCE_TRANSFORMERS",
     },
 )
 """Every export target: its name, and where its record is."""
@@ -70,15 +69,10 @@ def export_to(
     target: str,
     *,
     dtype: str | None = None,
-    dim: int | None = None,
-    max_words: int | None = None,
-    unknown_buckets: int | None = None,
-    letter_buckets: int | None = None,
-    spelling: bool | None = None,
-    saturation: float | None = None,
     any_dim: bool = False,
     name: str | None = None,
     overwrite: bool = False,
+    **smaller_by: Any,
 ) -> Written:
     """Writes a model as a folder that another library loads. The same options give the same bytes.
 
@@ -87,15 +81,11 @@ def export_to(
         out: the folder to write.
         target: name of the library's form, a key of `TARGETS`.
         dtype: type of the weights, one of those of the target. None means its first.
-        dim: number of dimensions to keep; see `rejoinder.export`, as for all up to `any_dim`.
-        max_words: number of words to keep.
-        unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
-        letter_buckets: number of buckets of letters of unknown words; 0 leaves them out.
-        spelling: read misspelt words as known ones.
-        saturation: shorten long rows by that K.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         overwrite: replace what `out` holds.
+        **smaller_by: what else to make smaller, as in `rejoinder.export`: `dim`, `max_words`,
+            `unknown_buckets`, `letter_buckets`, `spelling`, `saturation`.
 
     Returns:
         The folder, its size, and Python that loads it.
@@ -107,15 +97,8 @@ def export_to(
         BusyError: another command is writing `out`.
         StorageError: `out` can't be written.
     """
-    options = ExportOptions(
-        dim=dim,
-        max_words=max_words,
-        unknown_buckets=unknown_buckets,
-        letter_buckets=letter_buckets,
-        spelling=spelling,
-        saturation=saturation,
-    )
-    if any_dim and dim is None:
+    options = ExportOptions(**smaller_by)
+    if any_dim and options.dim is None:
         raise InputError("any_dim allows any dim; give a dim, too.")
     record, path = TARGETS[target], Path(out)
     if dtype is not None and dtype not in record.dtypes:

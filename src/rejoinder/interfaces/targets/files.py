@@ -1,6 +1,7 @@
-"""Files that folders of several libraries have: modules of sentence-transformers, the card.
+"""Folders that sentence-transformers and model2vec load, and the files that they have.
 
-The text rules and a vocabulary as a tokenizer of the Hugging Face library `tokenizers`.
+A table of word vectors comes with its text rules and vocabulary as a tokenizer of the Hugging Face
+library `tokenizers`.
 """
 
 import json
@@ -14,9 +15,10 @@ from safetensors.numpy import save_file
 
 from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError
+from rejoinder.interfaces.targets import FOLDER, Target
 from rejoinder.io.files.atomic import write_text
 from rejoinder.models.card import Use, model_card
-from rejoinder.models.folder import ModelContents, config_of
+from rejoinder.models.folder import ModelContents, config_of, write_model
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import PATTERN, QUOTES
 
@@ -24,6 +26,83 @@ STATIC = "sentence_transformers.models.StaticEmbedding"
 """The module of sentence-transformers that is a table of word vectors, in the folder itself."""
 NORMALIZE = "sentence_transformers.models.Normalize"
 """The module that scales vectors to length 1."""
+MODULE = "rejoinder.interfaces.sentence_transformers.RejoinderModule"
+"""The class that computes the embeddings of a model that the library can't express itself."""
+MODEL = "0_RejoinderModule"
+"""Its subfolder, a model folder."""
+
+
+def _write_sentence_transformers(model: ModelContents, folder: Path, _dtype: str) -> str:
+    """Writes a model as modules of sentence-transformers; see `Target.write`.
+
+    A table of word vectors needs only sentence-transformers. Any other model is copied, and
+    run by this package, which has to be installed. sentence-transformers imports classes of other
+    packages only with `trust_remote_code=True`, from version 6 on also for a folder on this
+    machine.
+    """
+    trusted = ""
+    if obstacle(model) is None:
+        write_word_vectors(folder, model, "embedding.weight")
+        write_modules(folder, {"": STATIC, "1_Normalize": NORMALIZE})
+    else:
+        trusted = ", trust_remote_code=True"
+        write_model(folder / MODEL, model)
+        write_modules(folder, {MODEL: MODULE})
+    config = {
+        "model_type": "SentenceTransformer",
+        "prompts": {"query": "", "document": ""},
+        "default_prompt_name": None,
+        "similarity_fn_name": "cosine",
+    }
+    write_json(folder / "config_sentence_transformers.json", config)
+    note = ["# the code that is trusted is that of the package rejoinder, which must be installed"]
+    python = [
+        "from sentence_transformers import SentenceTransformer",
+        "",
+        *(note if trusted else []),
+        f'model = SentenceTransformer("path of this folder"{trusted})',
+        'model.similarity(model.encode("How old are you?"), model.encode("What is your age?"))',
+    ]
+    write_card(folder, model, "sentence-transformers", python)
+    return f'SentenceTransformer("{FOLDER}"{trusted})'
+
+
+SENTENCE_TRANSFORMERS = Target(name="sentence-transformers", write=_write_sentence_transformers)
+
+
+def _write_model2vec(model: ModelContents, folder: Path, _dtype: str) -> str:
+    """Writes a model as a static model of model2vec; see `Target.write`.
+
+    Raises:
+        InputError: the model is more than a table of word vectors.
+    """
+    reason = obstacle(model)
+    if reason is not None:
+        raise InputError(f"model2vec can't express {model.name}: it {reason}.")
+    write_word_vectors(folder, model, "embeddings")
+    config = {
+        "model_type": "model2vec",
+        "architectures": ["StaticModel"],
+        "hidden_dim": model.dim,
+        "normalize": True,
+        "max_length": None,
+        "embedding_dtype": "float32",
+    }
+    write_json(folder / "config.json", config)
+    # sentence-transformers loads folders of model2vec, by these modules
+    write_modules(folder, {".": STATIC, "1_Normalize": NORMALIZE})
+    python = [
+        "from model2vec import StaticModel",
+        "",
+        'model = StaticModel.from_pretrained("path of this folder")',
+        'first, second = model.encode(["How old are you?", "What is your age?"])',
+        "first @ second",
+    ]
+    write_card(folder, model, "model2vec", python)
+    return f'StaticModel.from_pretrained("{FOLDER}")'
+
+
+MODEL2VEC = Target(name="model2vec", write=_write_model2vec)
 
 
 def write_json(path: Path, tree: object) -> None:

@@ -176,7 +176,7 @@ def test_a_full_disk_is_one_sentence(folder, monkeypatch):
     def fails(*_arguments, **_options):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("rejoinder.interfaces.tables.sqlite_vec.sqlite3.connect", fails)
+    monkeypatch.setattr("rejoinder.interfaces.tables.sqlite3.connect", fails)
     with pytest.raises(StorageError, match="no space is left"):
         write_table("plain", "out", "sqlite-vec")
     assert not (folder / "out").exists()

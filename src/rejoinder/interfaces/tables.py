@@ -1,0 +1,335 @@
+"""Table targets: databases that search the texts of an index, looked up by name.
+
+A new target is a record in `TABLES`, in this file or in one that registers it.
+"""
+
+import errno
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rejoinder.corpus.texts import KEYS
+from rejoinder.errors import InputError, require
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.segment import EncodedTexts
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.claims import claim, part_of
+from rejoinder.io.files.storage import creation_errors, resolved, storage_errors
+from rejoinder.registry import Registry
+
+OUT = "OUT"
+"""Stands for the path in the query of a target."""
+DIM = "DIM"
+"""Likewise for the number of dimensions."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The texts of an index."""
+
+    dim: int
+    """Dimension of the embeddings."""
+    known: tuple[str, ...]
+    """Columns after `id`, `text` and `embedding`: `KEYS`, or none if nothing is known about any
+    text. `time` is UTC."""
+    parts: Callable[[], Iterator[EncodedTexts]]
+    """Yields the texts, some thousands at a time, with float32 embeddings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableTarget:
+    """A database, or a file that databases read."""
+
+    name: str
+    """The value of `--to`."""
+    write: Callable[[Table, Path], None]
+    """Writes a file that does not exist yet, or into an empty folder. It gets its name only if this
+    succeeds."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """Packages that it imports, and the extra that brings each."""
+    is_folder: bool = False
+    """Whether it is a folder."""
+    query: str
+    """How to search it, in SQL or Python, with `OUT` for the path and `DIM` for the dimension. The
+    score of unit and zero rows is the product with the query, as in `Index.search`."""
+
+
+TABLES: Registry[TableTarget] = Registry("table target", {})
+"""Every table target by its name."""
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """What `write_table` wrote."""
+
+    path: Path
+    target: str
+    texts: int
+    """Number of its rows."""
+    query: str
+    """How to search it, in SQL or Python."""
+
+
+def write_table(
+    index: str | Path | TextIndex, out: str | Path, target: str, *, overwrite: bool = False
+) -> WrittenTable:
+    """Writes the texts of an index as a table for a database.
+
+    Its columns are `id`, `text`, `embedding` and, if they are messages of an export, `author`,
+    `time` (UTC), `source`, `thread`, `answers` (the id of the message it answers) and `link`.
+    Memory holds some thousands of texts.
+
+    Args:
+        index: The index, or its folder. Its files are compared with their SHA-256 first.
+        out: The file or folder to write.
+        target: A key of `TABLES`.
+        overwrite: Replace what `out` holds.
+
+    Raises:
+        InputError: the target is unknown, there is no such index, it is damaged, or `out` is
+            occupied.
+        MissingExtraError: the database needs a package that is not installed.
+        BusyError: another command is writing `out`.
+        StorageError: `out` can't be written.
+    """
+    record, path = TABLES[target], Path(out)
+    for package, extra in record.needs.items():
+        require(extra, package)
+    opened = index if isinstance(index, TextIndex) else _opened(Path(index))
+    opened.check()
+    dim = opened.manifest.dim
+    table = Table(dim, KEYS if opened.knows else (), lambda: map(_as_float32, opened.encoded()))
+    if record.is_folder:
+        with new_folder(path, overwrite=overwrite, inputs=[opened.folder]) as new:
+            record.write(table, new)
+    else:
+        _write_file(record, table, path, overwrite=overwrite, index=opened.folder)
+    query = record.query.replace(OUT, str(path)).replace(DIM, str(dim))
+    return WrittenTable(path, target, len(opened), query)
+
+
+def _opened(folder: Path) -> TextIndex:
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder} is not a folder of an index; make one: rejoinder index {folder} --out index/"
+        )
+    return TextIndex(folder)
+
+
+def _write_file(
+    record: TableTarget, table: Table, path: Path, *, overwrite: bool, index: Path
+) -> None:
+    """Writes a file in a temporary folder next to the path, and renames it."""
+    with claim(path, inputs=[index]):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; `to={record.name!r}` writes a file. Name one.")
+        if path.exists() and not overwrite:
+            raise InputError(f"{path} exists; name another, or replace it with `overwrite=True`.")
+        path = resolved(path)
+        with part_of(path) as part, storage_errors(path):
+            part.mkdir()
+            record.write(table, part / "table")
+            with creation_errors(path):
+                (part / "table").replace(path)
+
+
+def _as_float32(part: EncodedTexts) -> EncodedTexts:
+    return replace(part, embeddings=np.ascontiguousarray(part.embeddings, np.float32))
+
+
+def known_columns(
+    part: EncodedTexts,
+    names: tuple[str, ...],
+    *,
+    as_time: Callable[[np.datetime64], object] = lambda time: time,
+) -> Mapping[str, list[object]]:
+    """Returns columns of what is known about texts, with None where something is not.
+
+    `as_time` gets times in UTC, to the microsecond. Times that calendars do not have are None.
+    """
+    about = part.about or [{}] * len(part.texts)
+    columns: dict[str, list[object]] = {name: [each.get(name) for each in about] for name in names}
+    if "time" in columns:
+        columns["time"] = [
+            None if time is None or not _YEAR_1 <= time < _YEAR_10000
+            else as_time(np.datetime64(round(time * 1e6), "us"))
+            for time in (each.get("time") for each in about)
+        ]  # fmt: skip
+    return columns
+
+
+_YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
+
+
+def _rows(
+    table: Table, as_vector: Callable[[Any], object], as_time: Callable[[np.datetime64], object]
+) -> Iterator[tuple[object, ...]]:
+    """Yields the rows of a table, each embedding and time as it is stored."""
+    for part in table.parts():
+        known = known_columns(part, table.known, as_time=as_time)
+        vectors = map(as_vector, part.embeddings)
+        yield from zip(part.ids, part.texts, vectors, *known.values(), strict=True)
+
+
+def arrow_reader(table: Table) -> Any:
+    """Returns a `pyarrow.RecordBatchReader` of a table; embeddings are lists of a fixed size."""
+    import pyarrow as pa
+
+    kinds = {name: pa.timestamp("us") if name == "time" else pa.string() for name in table.known}
+    fields = {
+        "id": pa.string(),
+        "text": pa.string(),
+        "embedding": pa.list_(pa.float32(), table.dim),
+    }
+    schema = pa.schema({**fields, **kinds})
+
+    def batches() -> Any:
+        for part in table.parts():
+            numbers = pa.array(part.embeddings.reshape(-1))
+            known = known_columns(part, table.known).values()
+            columns = [
+                pa.array(part.ids, pa.string()),
+                pa.array(part.texts, pa.string()),
+                pa.FixedSizeListArray.from_arrays(numbers, table.dim),
+                *(
+                    pa.array(values, kinds[name])
+                    for name, values in zip(table.known, known, strict=True)
+                ),
+            ]
+            yield pa.record_batch(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _write_duckdb(table: Table, path: Path) -> None:
+    """Writes the table `texts` of DuckDB; see `TableTarget.write`."""
+    import duckdb
+
+    # it would keep what it writes, up to four fifths of all memory
+    with duckdb.connect(str(path), config={"memory_limit": "256MB"}) as database:
+        database.register("batches", arrow_reader(table))
+        database.execute("CREATE TABLE texts AS SELECT * FROM batches")
+
+
+def _write_lancedb(table: Table, path: Path) -> None:
+    """Writes the table `texts` of LanceDB; see `TableTarget.write`."""
+    import lancedb
+
+    batches = arrow_reader(table)
+    lancedb.connect(path).create_table("texts", batches, schema=batches.schema)
+
+
+def _write_parquet(table: Table, path: Path) -> None:
+    """Writes a file of Parquet, a row group at a time; see `TableTarget.write`."""
+    import pyarrow.parquet as pq
+
+    batches = arrow_reader(table)
+    # neither compression nor a dictionary makes numbers of embeddings smaller
+    numbers = "embedding.list.element"
+    names = [name for name in batches.schema.names if name != "embedding"]
+    with pq.ParquetWriter(
+        path,
+        batches.schema,
+        compression={**dict.fromkeys(names, "zstd"), numbers: "none"},
+        use_dictionary=[name for name in names if name in table.known],
+        write_statistics=names,
+    ) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+_ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\ufffd"})
+"""Characters of a field of COPY. PostgreSQL can't store NUL."""
+
+
+def _write_pgvector(table: Table, path: Path) -> None:
+    """Writes SQL that makes the table `texts` in PostgreSQL; see `TableTarget.write`.
+
+    A file needs neither a server nor its password while it is written. `psql` runs it where the
+    database is, as it does with what `pg_dump` writes, in one transaction.
+    """
+    kinds = ["id text PRIMARY KEY", "text text NOT NULL", f"embedding vector({table.dim}) NOT NULL"]
+    kinds += [f"{name} {'timestamptz' if name == 'time' else 'text'}" for name in table.known]
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(
+            "SET client_encoding = 'UTF8';\nBEGIN;\nCREATE EXTENSION IF NOT EXISTS vector;\n"
+        )
+        file.write(f"CREATE TABLE texts ({', '.join(kinds)});\nCOPY texts FROM stdin;\n")
+        file.writelines(_lines(table))
+        file.write("\\.\nCOMMIT;\n")
+
+
+def _lines(table: Table) -> Iterator[str]:
+    vector = f"[{','.join(['%.9g'] * table.dim)}]"  # nine digits identify a float32
+    for row in _rows(table, lambda row: vector % tuple(row.tolist()), "{}Z".format):
+        fields = ("\\N" if value is None else str(value).translate(_ESCAPED) for value in row)
+        yield "\t".join(fields) + "\n"
+
+
+def _write_sqlite(table: Table, path: Path) -> None:
+    """Writes a file of SQLite, without sqlite-vec: its vectors are bytes of float32.
+
+    See `TableTarget.write`. Times are text, such as 2024-03-01T08:06:00.000000.
+    """
+    kinds = ["id TEXT PRIMARY KEY", "text TEXT NOT NULL", "embedding BLOB NOT NULL"]
+    kinds += [f"{name} TEXT" for name in table.known]
+    try:
+        # the file gets its name when it is whole, so that SQLite need not protect it
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("PRAGMA page_size = 16384")  # rows would not fill smaller pages
+            database.execute("PRAGMA journal_mode = OFF")
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute("BEGIN")
+            database.execute(f"CREATE TABLE texts ({', '.join(kinds)})")
+            marks = ", ".join("?" * len(kinds))
+            rows = _rows(table, lambda row: row.astype("<f4").tobytes(), str)
+            database.executemany(f"INSERT INTO texts VALUES ({marks})", rows)  # noqa: S608
+            database.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        if "full" not in str(error):
+            raise
+        raise OSError(errno.ENOSPC, str(error)) from None
+
+
+for _target in (
+    TableTarget(
+        name="duckdb",
+        write=_write_duckdb,
+        needs={"duckdb": "extract", "pyarrow": "parquet"},
+        query="SELECT id, text, array_inner_product(embedding, $query::FLOAT[DIM]) AS score "
+        "FROM texts ORDER BY score DESC LIMIT 10",
+    ),
+    TableTarget(
+        name="lancedb",
+        write=_write_lancedb,
+        needs={"lancedb": "lancedb", "pyarrow": "parquet"},
+        is_folder=True,
+        query='lancedb.connect("OUT").open_table("texts").search(query).distance_type("dot")'
+        ".limit(10).to_list()",
+    ),
+    TableTarget(
+        name="parquet",
+        write=_write_parquet,
+        needs={"pyarrow": "parquet"},
+        query="SELECT id, text, array_inner_product(embedding::FLOAT[DIM], $query::FLOAT[DIM]) AS "
+        "score FROM read_parquet('OUT') ORDER BY score DESC LIMIT 10",
+    ),
+    TableTarget(
+        name="pgvector",
+        write=_write_pgvector,
+        query="SELECT id, text, -(embedding <#> :query) AS score FROM texts "
+        "ORDER BY embedding <#> :query LIMIT 10",
+    ),
+    TableTarget(
+        name="sqlite-vec",
+        write=_write_sqlite,
+        query="SELECT id, text, 1 - vec_distance_cosine(embedding, :query) AS score FROM texts "
+        "ORDER BY score DESC LIMIT 10",
+    ),
+):
+    TABLES.register(_target.name, _target)
