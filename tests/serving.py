@@ -13,9 +13,8 @@ from fastapi import FastAPI
 from rejoinder.inference.sentence_stream import given_sentences
 from rejoinder.models.folder import ModelContents
 from rejoinder.serve.app import create_app
-from rejoinder.serve.server import Limits, open_socket, server_of
+from rejoinder.serve.server import Limits, ServerSettings, open_socket, server_of
 from rejoinder.serve.service import Service
-from rejoinder.serve.settings import ServerSettings
 
 _PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Not used; httpx would load the certificates of all authorities for each client."""

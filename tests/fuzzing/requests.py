@@ -13,7 +13,7 @@ from fuzzing.datasets import damaged
 from fuzzing.texts import text
 from rejoinder.corpus.texts import Entry
 from rejoinder.serve.app import create_app
-from rejoinder.serve.settings import ServerSettings
+from rejoinder.serve.server import ServerSettings
 from tiny_models import dan_model
 
 _BODIES: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ from rejoinder.cli.explore import read_explored
 from rejoinder.conversations.explore import explore
 from rejoinder.index.folder import TextIndex
 from rejoinder.serve.app import create_app
-from rejoinder.serve.searched import Explored
+from rejoinder.serve.service import Explored
 from serving import running_app
 
 DAYS = 8

@@ -13,8 +13,7 @@ import httpx
 import pytest
 
 from rejoinder.cli import main
-from rejoinder.serve.server import open_socket
-from rejoinder.serve.settings import ServerSettings
+from rejoinder.serve.server import ServerSettings, open_socket
 from serving import running
 
 PROGRAM = Path(sys.executable).with_name("rejoinder")

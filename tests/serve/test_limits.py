@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
-from rejoinder.serve.settings import ServerSettings
+from rejoinder.serve.server import ServerSettings
 from serving import running
 
 KEY = "a-key-that-nobody-guesses"

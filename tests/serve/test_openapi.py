@@ -13,7 +13,7 @@ from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.serve.app import create_app
 from rejoinder.serve.routes import ROUTERS
-from rejoinder.serve.searched import Explored
+from rejoinder.serve.service import Explored
 from serving import TEXTS, running_app
 
 ROUTES = {

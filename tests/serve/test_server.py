@@ -12,8 +12,7 @@ from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import Index
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.serve.app import create_app
-from rejoinder.serve.server import Limits, OncePerMinute
-from rejoinder.serve.settings import ServerSettings
+from rejoinder.serve.server import Limits, OncePerMinute, ServerSettings
 from serving import TEXTS, running, running_app
 
 HALF = b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"

@@ -24,7 +24,7 @@ from rejoinder.errors import require
 
 if TYPE_CHECKING:
     from rejoinder.conversations.explore import Prepared
-    from rejoinder.serve.searched import Explored
+    from rejoinder.serve.service import Explored
 
 EXAMPLES = epilog(
     "rejoinder explore slack-export.zip",
@@ -74,7 +74,7 @@ def explore(
     from rejoinder.conversations.explore import explore as prepare
     from rejoinder.index.folder import TextIndex
     from rejoinder.index.lists import LEAST_ROWS, PACKAGE
-    from rejoinder.serve.settings import ServerSettings
+    from rejoinder.serve.server import ServerSettings
 
     settings = ServerSettings(port=port)
     place = given_model(model, model_sha256)
@@ -109,7 +109,7 @@ def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "
     """Returns what was found in the conversations with a name."""
     from rejoinder.conversations.explore import ASKED, POINTS, TOPICS, read_facts
     from rejoinder.conversations.suggest import Suggester
-    from rejoinder.serve.searched import Explored
+    from rejoinder.serve.service import Explored
 
     facts = read_facts(ready.folder)
     return Explored(

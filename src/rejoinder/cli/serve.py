@@ -23,8 +23,8 @@ from rejoinder.errors import InputError, require
 if TYPE_CHECKING:
     from rejoinder.corpus.texts import Entry
     from rejoinder.index.folder import TextIndex
-    from rejoinder.serve.searched import Explored
-    from rejoinder.serve.settings import ServerSettings
+    from rejoinder.serve.server import ServerSettings
+    from rejoinder.serve.service import Explored
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
 
@@ -84,9 +84,10 @@ def serve(
     drain_seconds: Annotated[float, "Seconds for requests to finish after SIGTERM."] = 8.0,
 ) -> None:
     """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
+    require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
     from rejoinder.index.folder import TextIndex
     from rejoinder.scoring.files import shipped_scorer
-    from rejoinder.serve.settings import ServerSettings
+    from rejoinder.serve.server import ServerSettings
 
     settings = ServerSettings(
         host=host,
@@ -106,7 +107,6 @@ def serve(
         raise InputError("--columns is for --texts FILE.")
     entries = list(stream_entries(texts, columns)) if texts is not None else []
     opened = None if index is None else TextIndex(index)
-    require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
     chosen = model_folder(model, model_sha256) if opened is None or model is not None else None
     run_server(
         settings, None, model=chosen, texts=entries, index=opened,

@@ -1,4 +1,4 @@
-"""Creates the FastAPI app of a model.
+"""Creates the FastAPI app of a model, with the page at `/`.
 
 Counts requests, and checks their host, key and size before they reach a route.
 """
@@ -7,9 +7,10 @@ import hmac
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,14 +21,9 @@ from rejoinder.models.folder import ModelContents
 from rejoinder.serve.batching import Metrics
 from rejoinder.serve.errors import RequestError, add_handlers, error_response
 from rejoinder.serve.routes import ROUTERS
-from rejoinder.serve.routes.page import PATHS
-from rejoinder.serve.searched import Explored
-from rejoinder.serve.service import Service
-from rejoinder.serve.settings import ServerSettings
+from rejoinder.serve.server import ServerSettings
+from rejoinder.serve.service import Explored, Service
 from rejoinder.version import VERSION
-
-PUBLIC = ("/health", *PATHS)
-"""Paths that need no key: the health check, and the page, which asks for the key."""
 
 
 def create_app(
@@ -79,6 +75,8 @@ def create_app(
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
+    for path in _PAGE:
+        app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
     # the last one added is called first
     app.add_middleware(LimitBody, most=settings.max_body_bytes)
     if settings.api_key is not None:
@@ -93,6 +91,46 @@ def create_app(
     app.add_middleware(Checked, check=host_check(settings.serves))
     app.add_middleware(CountRequests, metrics=service.metrics)
     return app
+
+
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+_HEADERS = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_INDEX = "index.html"
+
+
+def _read_page() -> dict[str, bytes]:
+    """Returns the page's files by their paths on the server."""
+    folder = files("rejoinder").joinpath("serve", "page")
+    read = {f"/page/{file.name}": file.read_bytes() for file in folder.iterdir()}
+    return {"/": read.pop(f"/page/{_INDEX}"), **dict(sorted(read.items()))}
+
+
+_PAGE = _read_page()
+"""The page's files, read once, so that no request reaches the file system."""
+PUBLIC = ("/health", *_PAGE)
+"""Paths that need no key: the health check, and the page, which asks for the key."""
+
+
+async def page(request: Request) -> Response:
+    """Return a file of the page."""
+    path = request.scope["route"].path
+    kind = _TYPES.get(path[path.rfind(".") :], _TYPES[".html"])
+    return Response(_PAGE[path], headers=_HEADERS, media_type=kind)
 
 
 Check = Callable[[Scope], RequestError | None]

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
@@ -26,10 +26,13 @@ from starlette.concurrency import run_in_threadpool
 from rejoinder.corpus.texts import Entry, entries_of
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.io.files.places import scratch_folder
-from rejoinder.serve import sent_files
 from rejoinder.serve.errors import RequestError, refused
-from rejoinder.serve.settings import MOST_CHARACTERS, ServerSettings
 
+if TYPE_CHECKING:
+    from rejoinder.serve.server import ServerSettings
+
+MOST_CHARACTERS = 32 << 20
+"""Most characters of all texts in an answer."""
 _NOT_IN_NAMES = re.compile(r"[^\w .#@()+-]|^[. ]+")
 _LONGEST_NAME = 100
 _EXPANDED = 8
@@ -42,7 +45,7 @@ _TABLE = ".parquet"
 class FileReader:
     """Reads files, one at a time, in a process that starts with the first of them."""
 
-    def __init__(self, settings: ServerSettings, seconds: int = _SECONDS) -> None:
+    def __init__(self, settings: "ServerSettings", seconds: int = _SECONDS) -> None:
         self.seconds = seconds
         """Most time for a file."""
         self._most_texts = settings.max_texts
@@ -77,9 +80,9 @@ class FileReader:
             path.write_bytes(content)
             answer = self._answer(path)
         kind, told = answer[:1], answer[1:]
-        if kind == sent_files.READ:
+        if kind == READ:
             return told
-        if kind == sent_files.REFUSED:
+        if kind == REFUSED:
             raise refused("content", json.loads(told))
         raise RuntimeError(json.loads(told))
 
@@ -88,9 +91,7 @@ class FileReader:
         if worker is None or worker.poll() is not None:
             worker = self._worker = _started()
         assert worker.stdin and worker.stdout  # noqa: S101, PT018 -- both are pipes
-        asked = sent_files.Asked(
-            str(path), self._most_texts, MOST_CHARACTERS, self._most_bytes, self.seconds
-        )
+        asked = Asked(str(path), self._most_texts, MOST_CHARACTERS, self._most_bytes, self.seconds)
         worker.stdin.write(msgspec.json.encode(asked) + b"\n")
         worker.stdin.flush()
         if answer := worker.stdout.readline():
@@ -106,7 +107,7 @@ class FileReader:
 
 def _started() -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 -- nothing of a client is in it
-        [sys.executable, "-P", "-m", sent_files.__name__],
+        [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

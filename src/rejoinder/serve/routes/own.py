@@ -21,9 +21,8 @@ from rejoinder.serve.errors import (
     json_response,
     refused,
 )
-from rejoinder.serve.searched import ExplainedHit, MessageHit
 from rejoinder.serve.sent_files import SentTexts
-from rejoinder.serve.service import service_of
+from rejoinder.serve.service import ExplainedHit, MessageHit, service_of
 from rejoinder.text.tokens import Token
 
 router = APIRouter(tags=["rejoinder"], responses=failures(TeiError))
