@@ -9,7 +9,7 @@ import pytest
 from rejoinder.serve.app import create_app
 from serving import running_app
 
-GUIDE = Path(__file__).parents[2] / "docs/extend/route.md"
+GUIDE = Path(__file__).parents[3] / "docs/extend/route.md"
 AGES = ["How old are you?", "What is your age?"]
 
 

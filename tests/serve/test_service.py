@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 
 from rejoinder.cli import main
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.indexing import Index
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.serve.app import create_app
+from serving import TEXTS, running, running_app
 
 ODD = [
     "",
@@ -82,3 +87,40 @@ def test_the_command_line_gives_them_too(server, tmp_path, monkeypatch, capsys):
     lines = [json.loads(line)["embedding"] for line in capsys.readouterr().out.strip().split("\n")]
     rows = post(server, "/embed", inputs=texts)
     np.testing.assert_allclose(np.array(rows), np.array(lines), rtol=0, atol=1e-6)
+
+
+def test_answers_have_a_limit(server):
+    few = server.client.post("/search", json={"queries": ["a"] * 8, "top_k": 10**9})
+    assert [len(hits) for hits in few.json()] == [len(TEXTS)] * 8
+    many = server.client.post("/tokenize", json={"inputs": "hello " * 150_000})
+    assert many.status_code == 422
+    assert "100,000" in many.json()["error"]
+
+
+def test_hits_have_a_limit(model):
+    with running(model, texts=["hello"] * 1_000) as server:
+        body = {"queries": ["a"] * 200, "top_k": 1_000}
+        answer = server.client.post("/search", json=body)
+        assert answer.status_code == 422
+        assert "100,000" in answer.json()["error"]
+
+
+def test_an_index_is_searched_as_it_is_now(model, tmp_path):
+    made = Index.create(tmp_path / "index", ["hello"], SentenceEncoder(model))
+    with running_app(create_app(model, index=TextIndex(tmp_path / "index"))) as server:
+
+        def found():
+            [hits] = server.client.post("/search", json={"queries": "hello you"}).json()
+            return {hit["text"] for hit in hits}
+
+        assert found() == {"hello"}
+        made.add(["hello you"])
+        assert found() == {"hello", "hello you"}
+        made.delete("1")
+        made.compact()
+        assert found() == {"hello you"}
+        index_json = tmp_path / "index" / "index.json"
+        index_json.write_text("{}")
+        answer = server.client.post("/search", json={"queries": "hello"})
+        assert answer.status_code == 503
+        assert str(tmp_path) not in answer.text
