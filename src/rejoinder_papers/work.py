@@ -21,9 +21,8 @@ from rejoinder.evaluation.tasks.base import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.formats.text_lines import decoded
-from rejoinder.models.adaptation.adapted import Adapted
-from rejoinder.models.adaptation.fitting import fit_adaptation
-from rejoinder.models.adaptation.linear import read_adaptation
+from rejoinder.models.adaptation import Adapted, read_adaptation
+from rejoinder.models.fitting import fit_adaptation
 from rejoinder.protocols import Encodes
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.loop.machine import describe_machine

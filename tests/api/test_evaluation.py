@@ -9,7 +9,7 @@ from rejoinder.errors import DataMissingError, InputError, ModelError
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.identity import _PROBE
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.adaptation import Adaptation
 from sts_files import write_year
 
 WORDS = ["red", "green", "blue", "old", "young", "tall", "short", "warm", "cold", "quick"]

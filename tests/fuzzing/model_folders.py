@@ -13,7 +13,7 @@ import numpy as np
 from fuzzing.models import mutated_model
 from rejoinder.errors import ForeignTextWarning, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from tiny_models import bilstm_model, dan_model, head_table, transformer_model

@@ -35,7 +35,7 @@ _CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
 _CUT = {"rejoinder.text.languages._NOT_WORDS": 300}
 """Characters of the texts that a pattern is given."""
 _LATER = {
-    "rejoinder.api.scorer", "rejoinder.evaluation.metrics", "rejoinder.models.layout",
+    "rejoinder.api.scorer", "rejoinder.evaluation.metrics", "rejoinder.models.config",
     "rejoinder.text.normalize",
 }  # fmt: skip
 """Modules with patterns that are arguments, or made in a function."""

@@ -7,8 +7,8 @@ import pytest
 
 from rejoinder import ForeignTextWarning, SentenceEncoder
 from rejoinder.inference import outputs
+from rejoinder.models.card import languages_of
 from rejoinder.models.config import read_config
-from rejoinder.models.terms import languages_of
 
 SPANISH = ["El perro duerme en la casa de mi abuela.", "¿Cuántos años tienes?"]
 TURKISH = ["Bugün hava çok güzel, dışarı çıkalım mı?"]

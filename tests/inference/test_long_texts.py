@@ -7,7 +7,7 @@ import pytest
 
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.folder import read_model, write_model
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 

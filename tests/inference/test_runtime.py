@@ -24,7 +24,7 @@ from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.runtimes import open_runtime
 from rejoinder.inference.search import NotFiniteError, nearest_rows
-from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.find import find_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.protocols import Describes, EncodesResponses

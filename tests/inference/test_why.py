@@ -8,7 +8,7 @@ import pytest
 from rejoinder.errors import ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.why import can_explain, explain, word_shares
-from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
 from tiny_models import dan_model

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import ModelError
-from rejoinder.models.card import Measured, model_card
+from rejoinder.models.card import Measured, model_card, terms_of, training_rows
 from rejoinder.models.config import read_config
 from rejoinder.models.folder import write_model
-from rejoinder.models.terms import terms_of, training_rows
 from tiny_models import bilstm_model, dan_model
 
 huggingface_hub = pytest.importorskip("huggingface_hub")

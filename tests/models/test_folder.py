@@ -17,7 +17,7 @@ from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.errors import InputError, ModelError
 from rejoinder.io.files.hashed import sealed
 from rejoinder.models import folder as folders
-from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.folder import read_model, write_model
 from tiny_models import WORDS, bilstm_model, dan_model, head_table, transformer_model
 

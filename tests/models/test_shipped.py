@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from rejoinder.errors import ModelError
+from rejoinder.models.card import licence_of, terms_of, training_rows
 from rejoinder.models.config import read_config
 from rejoinder.models.find import FOLDER, shipped_model, shipped_models
 from rejoinder.models.folder import folder_bytes, read_model, write_model
-from rejoinder.models.terms import licence_of, terms_of, training_rows
 from tiny_models import dan_model
 
 INSTALLED = shipped_models()

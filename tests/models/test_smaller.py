@@ -9,7 +9,7 @@ import pytest
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.config import read_config
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller

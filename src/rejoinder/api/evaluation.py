@@ -28,8 +28,7 @@ from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.formats.text_lines import decoded
-from rejoinder.models.adaptation.adapted import Adapted
-from rejoinder.models.adaptation.linear import read_adaptation
+from rejoinder.models.adaptation import Adapted, read_adaptation
 from rejoinder.protocols import Encodes
 from rejoinder.registry import Registry
 

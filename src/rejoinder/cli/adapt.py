@@ -45,7 +45,7 @@ def adapt(
 ) -> None:
     """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W."""
     from rejoinder.api import export
-    from rejoinder.models.adaptation.fitting import FitSettings
+    from rejoinder.models.fitting import FitSettings
 
     settings = FitSettings(learning_rate=learning_rate, penalty=penalty, seed=seed)
     start = time.perf_counter()

@@ -45,11 +45,10 @@ def models() -> None:
 
 
 def _facts(name: str, folder: Path) -> dict[str, Any]:
-    from rejoinder.models.config import read_config
+    from rejoinder.models.card import licence_of
+    from rejoinder.models.config import known_kind, read_config
     from rejoinder.models.find import DEFAULT
     from rejoinder.models.folder import folder_bytes
-    from rejoinder.models.layout import known_kind
-    from rejoinder.models.terms import licence_of
 
     encoder = read_config(folder)["encoder"]
     kind = known_kind(encoder, str(folder))

@@ -200,8 +200,8 @@ def info(
 ) -> None:
     """Show what a model is and what it was trained on."""
     from rejoinder.inference.runtimes import computed_by
+    from rejoinder.models.card import licence_of, stated_in_card, terms_of, training_rows
     from rejoinder.models.folder import folder_bytes, read_model
-    from rejoinder.models.terms import licence_of, stated_in_card, terms_of, training_rows
 
     folder = model_folder(model, model_sha256)
     contents = read_model(folder)  # not SentenceEncoder, which needs torch for some kinds

@@ -22,10 +22,10 @@ from rejoinder.inference.inputs import (
 from rejoinder.inference.mining import Mining
 from rejoinder.inference.outputs import ModelOutputs, OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
-from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.adaptation import Adaptation
+from rejoinder.models.config import ENTAILMENT
 from rejoinder.models.find import Progress, find_model, shipped_model
 from rejoinder.models.folder import ModelContents, read_model, write_model
-from rejoinder.models.layout import ENTAILMENT
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.normalize import same_words

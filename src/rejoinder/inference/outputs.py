@@ -23,11 +23,10 @@ from threadpoolctl import ThreadpoolController
 from rejoinder.encoders.layers import Array, Layers, finite, unit_rows
 from rejoinder.errors import ForeignTextWarning, InputError, ModelError
 from rejoinder.inference.runtimes import BATCH_SIZE, open_runtime
-from rejoinder.models.config import read_config
+from rejoinder.models.card import LANGUAGE_NAMES, languages_of
+from rejoinder.models.config import ENTAILMENT, RESPONSES, read_config
 from rejoinder.models.find import shipped_models
 from rejoinder.models.folder import ModelContents
-from rejoinder.models.layout import ENTAILMENT, RESPONSES
-from rejoinder.models.terms import LANGUAGE_NAMES, languages_of
 from rejoinder.protocols import Embeddings
 from rejoinder.text.ragged import Ragged, offsets_of
 

@@ -15,9 +15,9 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.card import terms_of, training_rows
 from rejoinder.models.find import DEFAULT, find_model
 from rejoinder.models.folder import ModelContents, read_model
-from rejoinder.models.terms import terms_of, training_rows
 from rejoinder.protocols import Embeddings
 
 _OPEN = "cc-by-sa-4.0"

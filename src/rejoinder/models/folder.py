@@ -12,13 +12,13 @@ from safetensors.numpy import save_file
 
 from rejoinder.encoders import EncoderKind
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
-from rejoinder.encoders.layers import scales_name
+from rejoinder.encoders.layers import Tensors, scales_name
 from rejoinder.errors import ModelError
 from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
 from rejoinder.io.files.claims import read_one_state
 from rejoinder.io.files.hashed import check_file, file_facts, sealed
-from rejoinder.models.adaptation.linear import FILE as ADAPTATION
-from rejoinder.models.adaptation.linear import Adaptation, read_adaptation
+from rejoinder.models.adaptation import FILE as ADAPTATION
+from rejoinder.models.adaptation import Adaptation, read_adaptation
 from rejoinder.models.card import FILE as CARD
 from rejoinder.models.card import model_card
 from rejoinder.models.config import (
@@ -27,10 +27,13 @@ from rejoinder.models.config import (
     GRAPH_FORMAT,
     WEIGHTS,
     check_config,
+    expected_shapes,
     format_of,
+    known_kind,
     read_config,
+    read_tensors,
+    renamed,
 )
-from rejoinder.models.layout import Tensors, expected_shapes, known_kind, read_tensors, renamed
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.encoders.layers import Tensors, dequantized, quantize_rows, scales_name
 from rejoinder.errors import InputError, ModelError, require
+from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents
-from rejoinder.models.layout import RESPONSES
 from rejoinder.text.features import Spellings, WordFeatures
 from rejoinder.text.letters import letter_buckets
 from rejoinder.text.vocabulary import Vocabulary

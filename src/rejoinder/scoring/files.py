@@ -16,7 +16,7 @@ from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
 from rejoinder.io.files.claims import read_one_state
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed_text
 from rejoinder.io.formats.text_lines import Record
-from rejoinder.models.layout import read_tensors
+from rejoinder.models.config import read_tensors
 from rejoinder.scoring.families import FAMILIES, Family
 from rejoinder.scoring.regression import Regression
 

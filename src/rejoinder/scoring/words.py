@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
-from rejoinder.models.layout import read_tensors
+from rejoinder.models.config import read_tensors
 
 KINDS = ("none", "general", "synonym", "antonym", "same")
 """How two words are related; a later kind goes before an earlier one."""

@@ -27,9 +27,9 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.search import Hit, nearest_rows
 from rejoinder.inference.why import Explanation, can_explain, explain, word_shares
+from rejoinder.models.card import training_rows
+from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents
-from rejoinder.models.layout import RESPONSES
-from rejoinder.models.terms import training_rows
 from rejoinder.protocols import Embeddings
 from rejoinder.scoring.opened import Scorer
 from rejoinder.scoring.scorer import HIGHEST

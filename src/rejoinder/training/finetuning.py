@@ -13,8 +13,8 @@ from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.dan.runtime import BagSums
 from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError
+from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents
-from rejoinder.models.layout import RESPONSES
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.readings import Spelling
 from rejoinder.text.vocabulary import Vocabulary

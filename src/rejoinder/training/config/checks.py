@@ -19,9 +19,9 @@ from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.dan.config import DanConfig
 from rejoinder.encoders.transformer.config import TransformerConfig
 from rejoinder.io.schema import Settings
+from rejoinder.models.card import training_rows
 from rejoinder.models.config import read_config
 from rejoinder.models.find import find_model
-from rejoinder.models.terms import training_rows
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.preparation import select_sources
 from rejoinder.training.objectives import OBJECTIVES

@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from rejoinder.corpus.writer import Block, Pairs
+from rejoinder.encoders.layers import Tensors
 from rejoinder.errors import BusyError, ModelError, StorageError, TrainingError
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import file_facts, sha256_of
-from rejoinder.models.layout import Tensors, read_tensors
+from rejoinder.models.config import read_tensors
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.ragged import Ragged, concatenate, offsets_of
 from rejoinder.training.data.batches import (

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rejoinder.models.layout import CLASSES, PAIR_FEATURES
+from rejoinder.models.config import CLASSES, PAIR_FEATURES
 from rejoinder.training.config.tasks import InferenceFiles, LabelledTask
 from rejoinder.training.data.examples import (
     CONTRADICTION,

@@ -12,9 +12,8 @@ from rejoinder.datasets.sts import GradedPairs, pair_keys
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.measures import cosines
-from rejoinder.models.adaptation.adapted import Adapted
-from rejoinder.models.adaptation.fitting import FitSettings, fit_adaptation
-from rejoinder.models.adaptation.linear import FILE, Adaptation, read_adaptation
+from rejoinder.models.adaptation import FILE, Adaptation, Adapted, read_adaptation
+from rejoinder.models.fitting import FitSettings, fit_adaptation
 from rejoinder.protocols import (
     Describes,
     Encodes,

@@ -19,8 +19,7 @@ from threadpoolctl import threadpool_limits
 from rejoinder.datasets.sts import GradedPairs, pair_keys
 from rejoinder.errors import ConfigError, InputError, ModelError
 from rejoinder.io.formats.text_lines import Count
-from rejoinder.models.adaptation.adapted import described, refuse_unadaptable
-from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.adaptation import Adaptation, described, refuse_unadaptable
 from rejoinder.protocols import Embeddings, Encodes, Prepares
 
 Floats = NDArray[np.floating[Any]]

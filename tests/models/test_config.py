@@ -9,9 +9,9 @@ from safetensors.numpy import save_file
 
 from rejoinder.errors import ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.models import layout as module
+from rejoinder.models import config as module
+from rejoinder.models.config import read_tensors
 from rejoinder.models.folder import read_model, write_model
-from rejoinder.models.layout import read_tensors
 from tiny_models import dan_model
 
 TENSORS = {

@@ -1,1 +1,0 @@
-"""Fits a linear map u* = W u on graded pairs and applies it to any encoder."""
