@@ -17,13 +17,13 @@ import polars as pl
 import zstandard
 
 from rejoinder.corpus.reading.files import find_files
-from rejoinder.io.files.places import Place
+from rejoinder.io.files.addresses import AnyPath
 from rejoinder.io.formats.compression import decompressed
 
 FIELDS = ("id", "parent_id", "link_id", "author", "subreddit", "created_utc", "body")
 
 
-def month(path: Place) -> pl.DataFrame:
+def month(path: AnyPath) -> pl.DataFrame:
     """Returns the comments of a dump, all columns as strings."""
     content = b"".join(decompressed(path))
     return pl.read_ndjson(content, schema=dict.fromkeys(FIELDS, pl.String))

@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from rejoinder.io.files.places import Place
+from rejoinder.io.files.addresses import AnyPath
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.shown import parse_bytes
 
@@ -47,7 +47,7 @@ class Said(NamedTuple):
         return datetime.fromtimestamp(self.time, UTC)
 
 
-def messages(comments: Place) -> Iterator[Said]:
+def messages(comments: AnyPath) -> Iterator[Said]:
     """Yields the comments of a dump, of which the threads stand together, again and again."""
     numbers = count(1)
     while True:

@@ -11,7 +11,7 @@ from rejoinder.corpus.convert import SharedWords
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
-from rejoinder.io.files.places import scratch_folder
+from rejoinder.io.files.storage import scratch_folder
 
 WORDS = ("apple", "bear", "cloud")
 

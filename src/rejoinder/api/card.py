@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import InputError, TrainingError, require
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.storage import refuse_inputs, resolved
+from rejoinder.io.files.claims import refuse_inputs
+from rejoinder.io.files.storage import resolved
 from rejoinder.models.card import FILE, Measured, model_card
 from rejoinder.models.config import WEIGHTS, read_config
 from rejoinder.models.find import find_model

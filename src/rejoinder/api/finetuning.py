@@ -22,7 +22,7 @@ from rejoinder.index.indexing import Index
 from rejoinder.index.state import DEPTH, fuse
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
-from rejoinder.io.files.places import scratch_folder
+from rejoinder.io.files.storage import scratch_folder
 from rejoinder.models.find import find_model
 from rejoinder.models.fitting import FitSettings, fit_adaptation
 from rejoinder.models.folder import ModelContents, read_model, write_model

@@ -31,7 +31,7 @@ from rejoinder.evaluation.tasks.similarity import score_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.search import nearest_rows
 from rejoinder.io.files.hashed import md5_of
-from rejoinder.io.files.places import scratch_folder
+from rejoinder.io.files.storage import scratch_folder
 from rejoinder.protocols import Encodes
 
 Shares = tuple[float, float, float]

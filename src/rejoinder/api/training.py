@@ -17,8 +17,8 @@ from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder
-from rejoinder.io.files.claims import claim, swap_in
-from rejoinder.io.files.storage import creation_errors, refuse_occupied, resolved
+from rejoinder.io.files.claims import claim, refuse_occupied, swap_in
+from rejoinder.io.files.storage import creation_errors, resolved
 from rejoinder.training.config.loading import is_shipped_name, load_config
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.preparation import Data, PreparationProgress, Prepared

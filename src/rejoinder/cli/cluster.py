@@ -83,7 +83,7 @@ def cluster(
     )
     from rejoinder.conversations.topics import Topics
     from rejoinder.conversations.topics import cluster as find
-    from rejoinder.io.files.storage import refuse_occupied
+    from rejoinder.io.files.claims import refuse_occupied
 
     before = Topics.load(out) if add and out is not None else None
     if out is not None and not add:

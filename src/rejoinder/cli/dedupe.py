@@ -111,7 +111,7 @@ def dedupe(
     if floor is not None and out is None:
         raise InputError("--floor is for what --out writes, whose threshold can be changed.")
     from rejoinder.conversations.duplicates import FILE
-    from rejoinder.io.files.storage import refuse_occupied
+    from rejoinder.io.files.claims import refuse_occupied
 
     if out is not None:
         refuse_occupied(out, overwrite=overwrite)

@@ -155,7 +155,7 @@ def extract(
     from rejoinder.cli.progress import Bar
     from rejoinder.corpus.extract import extract as run
     from rejoinder.corpus.summary import dropped_most
-    from rejoinder.io.files.places import as_place
+    from rejoinder.io.files.addresses import any_path
 
     with as_files(dumps) as files, Bar("pairs") as progress:
         manifest = run(
@@ -192,10 +192,10 @@ def extract(
             ),
         )
     if asked_for("json"):
-        with (as_place(out) / "manifest.json").open("rb") as file:
+        with (any_path(out) / "manifest.json").open("rb") as file:
             typer.echo(file.read().decode(), nl=False)
     else:
-        _show(manifest, str(as_place(out)))
+        _show(manifest, str(any_path(out)))
     if columns is None and (read := manifest.options.get("columns", {})).keys() == {*PAIR_FIELDS}:
         note(
             f"messages are the column {read['message']!r}, and replies {read['reply']!r}; "

@@ -29,8 +29,7 @@ from rejoinder.cli.output import (
 )
 from rejoinder.corpus.texts import KEYS, Entry, entries_of, looks_exported
 from rejoinder.errors import InputError, RejoinderError
-from rejoinder.io.files.places import scratch_folder
-from rejoinder.io.files.storage import storage_errors
+from rejoinder.io.files.storage import scratch_folder, storage_errors
 from rejoinder.io.formats.text_lines import file_lines, text_lines
 from rejoinder.io.formats.texts import table_columns, texts_of
 

@@ -33,7 +33,7 @@ from rejoinder.io.files.hashed import (
     sha256_of_file,
     sha256_of_folder,
 )
-from rejoinder.io.files.places import scratch_folder
+from rejoinder.io.files.storage import scratch_folder
 from rejoinder.io.formats.text_lines import Record
 from rejoinder.models.find import DEFAULT, find_model
 from rejoinder.models.folder import read_model

@@ -22,6 +22,7 @@ from msgspec.structs import asdict
 from rejoinder.corpus.manifest import Counts
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress
 from rejoinder.errors import InputError
+from rejoinder.io.files.addresses import AnyPath
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import (
@@ -31,7 +32,6 @@ from rejoinder.io.files.hashed import (
     sealed_text,
     sha256_of_file,
 )
-from rejoinder.io.files.places import Place
 from rejoinder.io.formats.text_lines import Count, Digest, Record, Seconds
 from rejoinder.version import VERSION
 
@@ -156,7 +156,7 @@ class Carry:
 def carrying(
     state: Path | None,
     options: ExtractOptions,
-    files: Sequence[Place],
+    files: Sequence[AnyPath],
     progress: ExtractProgress,
 ) -> Iterator[Carry | None]:
     """Yields what an extraction of `files` carries, and adds its increment when the block ends.

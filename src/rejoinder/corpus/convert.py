@@ -26,8 +26,8 @@ from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS, format_of_export, warn_of_others
 from rejoinder.exports.base import ExportFormat, KeyNumbers, Malformed, Message
 from rejoinder.exports.files import opened
+from rejoinder.io.files.addresses import AnyPath
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.files.places import Place
 from rejoinder.text.columns import as_series, tokenize
 
 
@@ -169,7 +169,7 @@ class Converted:
     """Whether no message answers one of another thread."""
 
 
-def exports_among(paths: Sequence[Place], name: str | None, *, has_columns: bool) -> list[Export]:
+def exports_among(paths: Sequence[AnyPath], name: str | None, *, has_columns: bool) -> list[Export]:
     """Returns the exports among paths, each with its format; none where all are dumps.
 
     `name` is what `--format` says. Without it, content decides, unless the columns are given.
@@ -194,7 +194,7 @@ def exports_among(paths: Sequence[Place], name: str | None, *, has_columns: bool
     return found
 
 
-def _on_this_machine(path: Place, name: str) -> Path:
+def _on_this_machine(path: AnyPath, name: str) -> Path:
     if not isinstance(path, Path):
         raise InputError(f"{path} is an address, which `format={name!r}` does not take; copy it.")
     if not path.exists():
@@ -300,7 +300,7 @@ def convert(
     return Converted(path, size, file, counts, malformed, options, shared, apart)
 
 
-def write_words(converted: Sequence[Converted], folder: Place) -> WordsFile | None:
+def write_words(converted: Sequence[Converted], folder: AnyPath) -> WordsFile | None:
     """Writes the words that a model of the exports may know, if they don't allow all."""
     lists = [one.words for one in converted if one.words is not None]
     if not lists:

@@ -31,18 +31,17 @@ from rejoinder.corpus.reading.files import find_files
 from rejoinder.corpus.reading.readers import columns_of
 from rejoinder.corpus.summary import summary
 from rejoinder.errors import InputError
-from rejoinder.io.files.addresses import Address
-from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.files.claims import claim_output
-from rejoinder.io.files.places import (
-    Place,
-    as_place,
+from rejoinder.io.files.addresses import (
+    Address,
+    AnyPath,
+    any_path,
     check_ours,
     new_folder_at,
     refuse_occupied,
-    scratch_folder,
 )
-from rejoinder.io.files.storage import refuse_inputs, return_freed_memory
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.claims import claim_output, refuse_inputs
+from rejoinder.io.files.storage import return_freed_memory, scratch_folder
 from rejoinder.io.formats.shown import parse_bytes, parse_duration
 
 _MEMORY_FOR_EXPORTS = "200MB"
@@ -166,11 +165,11 @@ def extract(
         separator=separator,
         **({} if max_line is None else {"max_line": int(parse_bytes(max_line, "`max_line`"))}),
     )
-    target, state = as_place(out), None if carry is None else Path(carry)
+    target, state = any_path(out), None if carry is None else Path(carry)
     progress = progress or (lambda *_: None)
     if state is not None:
         check_carry(state, Path(out), options, engine)
-    dumps = [as_place(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
+    dumps = [any_path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     refuse_addresses(engine, [*dumps, target])
     opener = ENGINES[engine]  # a missing extra is said before any file is read
     chosen = ExportOptions(
@@ -228,8 +227,8 @@ def extract(
 
 @contextmanager
 def _output(
-    out: Place, dumps: Sequence[Place], exports: Sequence[Export], overwrite: bool
-) -> Iterator[tuple[Sequence[Place], Place, Path]]:
+    out: AnyPath, dumps: Sequence[AnyPath], exports: Sequence[Export], overwrite: bool
+) -> Iterator[tuple[Sequence[AnyPath], AnyPath, Path]]:
     """Yields the files of the dumps, the folder to write to, and one for what is spilled.
 
     The output is claimed before the dumps are looked for.

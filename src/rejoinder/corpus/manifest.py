@@ -9,10 +9,9 @@ from msgspec import to_builtins
 
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
-from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.addresses import Address, AnyPath, any_path
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import read_sealed, sealed
-from rejoinder.io.files.places import Place, as_place
 from rejoinder.io.formats.text_lines import Count, Digest, FileName, Record
 
 FORMAT = 1
@@ -130,7 +129,7 @@ class Manifest(Record, frozen=True):
     """Without it a model may know all words, and `manifest.json` has no such key."""
     format_version: int = FORMAT
 
-    def write(self, folder: Place) -> None:
+    def write(self, folder: AnyPath) -> None:
         """Writes `manifest.json` into `folder`, with its own hash as the last key."""
         tree = to_builtins(self)
         for name in ("carry", "exports", "words"):
@@ -150,7 +149,7 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         InputError: the folder holds none, or one that is damaged or of another format version.
     """
-    if isinstance(address := as_place(folder), Address):
+    if isinstance(address := any_path(folder), Address):
         raise InputError(
             f"{address} is an address, and pairs are read from this machine; copy the folder "
             "first, as with aws s3 cp --recursive."

@@ -11,7 +11,7 @@ from rejoinder.corpus.manifest import SPLITS, Carried, Counts, ExportCounts, Man
 from rejoinder.corpus.options import DELETED, ExtractOptions
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS
-from rejoinder.io.files.places import size_of
+from rejoinder.io.files.addresses import size_of
 from rejoinder.io.formats.compression import LONGEST_LINE
 from rejoinder.version import VERSION
 

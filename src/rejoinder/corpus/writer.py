@@ -21,9 +21,8 @@ from rejoinder.corpus.manifest import SPLITS, Manifest, Shard, read_manifest
 from rejoinder.corpus.reading.readers import mapped_ahead
 from rejoinder.corpus.reading.strings import as_arrow, one_array
 from rejoinder.errors import InputError
-from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.addresses import Address, AnyPath
 from rejoinder.io.files.hashed import check_file, sha256_of, sha256_of_file
-from rejoinder.io.files.places import Place
 from rejoinder.io.files.storage import lacks_memory, read_errors
 
 COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source", "split")
@@ -163,7 +162,7 @@ class Written:
     unique_responses: int = 0
 
 
-def write_shards(folder: Place, tables: Iterator[pa.Table], threads: int = 1) -> Written:
+def write_shards(folder: AnyPath, tables: Iterator[pa.Table], threads: int = 1) -> Written:
     """Writes pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
 
     As many shards as `threads` are written at a time, while the rows of the next one are collected;
@@ -220,7 +219,7 @@ def _parts(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
                 yield number, table.slice(first, last - first)
 
 
-def write_shard(folder: Place, number: int, split: str, table: pa.Table) -> Shard:
+def write_shard(folder: AnyPath, number: int, split: str, table: pa.Table) -> Shard:
     """Writes the ordered pairs of one shard. Its bytes depend on these alone.
 
     `table` has the columns of `COLUMNS` but for the split.

@@ -15,9 +15,8 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.results import Result
 from rejoinder.io.files.atomic import write_bytes, write_text
-from rejoinder.io.files.claims import claim
+from rejoinder.io.files.claims import claim, refuse_inputs
 from rejoinder.io.files.hashed import check_seal, sha256_of
-from rejoinder.io.files.storage import refuse_inputs
 from rejoinder.io.formats.text_lines import decoded
 from rejoinder.measures import LARGEST, ScoringError
 

@@ -7,7 +7,7 @@ from rejoinder.errors import LeftOutWarning
 from rejoinder.exports.base import ExportFormat
 from rejoinder.exports.files import Files, opened
 from rejoinder.exports.signatures import candidates
-from rejoinder.io.files.places import shortened
+from rejoinder.io.files.storage import first_names
 from rejoinder.registry import Registry
 
 FORMATS: Registry[ExportFormat] = Registry(
@@ -70,7 +70,7 @@ def warn_of_others(files: Files, export: ExportFormat) -> None:
             count = f"{len(names):,} " if names else ""
             kind = "file" if len(names) == 1 else "files"
             found.append(
-                f"{count}{kind} of {_program(other)}{f' ({shortened(names)})' if names else ''}"
+                f"{count}{kind} of {_program(other)}{f' ({first_names(names)})' if names else ''}"
             )
     if found:
         warnings.warn(

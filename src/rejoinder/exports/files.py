@@ -18,8 +18,13 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rejoinder.errors import InputError
-from rejoinder.io.files.places import inside, scratch_folder, warn_of_links
-from rejoinder.io.files.storage import read_errors, storage_errors
+from rejoinder.io.files.storage import (
+    inside,
+    read_errors,
+    scratch_folder,
+    storage_errors,
+    warn_of_links,
+)
 from rejoinder.io.formats.bounded import (
     ARCHIVE_DAMAGES,
     OPENERS,

@@ -29,7 +29,7 @@ _TAGS: set[str] = set()
 _LONGEST = 60
 """Number of characters of a value that a message shows."""
 _FEW = 3
-"""Places of a key that a message names."""
+"""Paths of a key that a message names."""
 
 
 class Settings(BaseModel):
@@ -148,8 +148,8 @@ def _lines(model: type[Settings], values: object, details: ErrorDetails) -> list
             tables = (schema, *schema.get("$defs", {}).values())
             known = {key for table in tables for key in table.get("properties", ())}
             name = path.rpartition(".")[2]
-            if not kind and (places := list(dict.fromkeys(_places(model, name)))):
-                return [f"unknown key {path!r}; it is {' or '.join(places[:_FEW])}"]
+            if not kind and (paths := list(dict.fromkeys(_paths(model, name)))):
+                return [f"unknown key {path!r}; it is {' or '.join(paths[:_FEW])}"]
             if name in known:
                 return [f"{path} has no effect{f' with {kind!r}' if kind else ''}; leave it out"]
             return [f"unknown key {path!r}, {nearest(name, sorted(known))}"]
@@ -157,7 +157,7 @@ def _lines(model: type[Settings], values: object, details: ErrorDetails) -> list
     return [f"{path or 'the config'}{text}; found {shown(found)}"]
 
 
-def _places(table: type[BaseModel], name: str, before: str = "") -> Iterator[str]:
+def _paths(table: type[BaseModel], name: str, before: str = "") -> Iterator[str]:
     """Yields the paths of a key in the tables of a config, with 0 for an item of a list."""
     for key, field in table.model_fields.items():
         if key == name:
@@ -165,7 +165,7 @@ def _places(table: type[BaseModel], name: str, before: str = "") -> Iterator[str
         pending = [(field.annotation, f"{before}{key}.")]
         for kind, path in pending:  # it grows
             if isinstance(kind, type) and issubclass(kind, BaseModel):
-                yield from _places(kind, name, path)
+                yield from _paths(kind, name, path)
             step = "0." if get_origin(kind) is tuple else ""
             pending += [(inner, path + step) for inner in get_args(kind)]
 

@@ -199,9 +199,9 @@ def _require_java() -> None:
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if found is None:
-        place = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        looked = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise InputError(
-            f"Spark needs Java 17 or a newer one, and there is none {place}. Install it, or set "
+            f"Spark needs Java 17 or a newer one, and there is none {looked}. Install it, or set "
             "JAVA_HOME to where it is."
         )
 

@@ -186,9 +186,9 @@ def _with_rows(model: ModelContents, options: ExportOptions) -> ModelContents:
     of_words, of_buckets, bigrams = np.split(tensors[table], [known, known + before])
     tensors[table] = np.concatenate([of_words[:words], of_buckets[:buckets], bigrams])
     if BIGRAM_ROWS in tensors:  # their rows follow all others
-        places = tensors[BIGRAM_ROWS]
-        moved = places - np.int32(known + before - words - buckets)
-        tensors[BIGRAM_ROWS] = np.where(places < 0, places, moved)
+        rows = tensors[BIGRAM_ROWS]
+        moved = rows - np.int32(known + before - words - buckets)
+        tensors[BIGRAM_ROWS] = np.where(rows < 0, rows, moved)
     vocabulary = Vocabulary(features.vocabulary.words[:words])
     kept = replace(features, vocabulary=vocabulary, unknown_buckets=buckets)
     return replace(model, features=kept, tensors=tensors)

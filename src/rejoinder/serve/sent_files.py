@@ -25,7 +25,7 @@ from starlette.concurrency import run_in_threadpool
 
 from rejoinder.corpus.texts import Entry, entries_of
 from rejoinder.errors import InputError, RejoinderError
-from rejoinder.io.files.places import scratch_folder
+from rejoinder.io.files.storage import scratch_folder
 from rejoinder.serve.errors import RequestError, refused
 
 if TYPE_CHECKING:

@@ -9,15 +9,16 @@ from uuid import uuid4
 import pytest
 
 from rejoinder.errors import BusyError, InputError, StorageError
-from rejoinder.io.files.addresses import Address, write_whole
-from rejoinder.io.files.places import (
+from rejoinder.io.files.addresses import (
     MARKER,
-    as_place,
+    Address,
+    any_path,
     check_ours,
     clear,
     local_copy,
     new_folder_at,
     size_of,
+    write_whole,
 )
 from rejoinder.io.formats.compression import compression, decompressed
 from s3_server import check_keys
@@ -53,16 +54,16 @@ def names(folder: Address) -> list[str]:
     ],
 )
 def test_an_address_is_taken_apart(text, parts):
-    address = as_place(text)
+    address = any_path(text)
     assert isinstance(address, Address)
     assert (address.scheme, address.store, address.key, address.query) == parts
 
 
 def test_paths_stay_paths():
     for text in ("a/b", "/a/b", "a:b", "C:\\a", ".", "a//b", "RC_*"):
-        assert as_place(text) == Path(text)
-    assert as_place("file:///a/b") == Path("/a/b")
-    assert as_place(Path("s3://bucket/key")) == Address("s3", "bucket", "key")
+        assert any_path(text) == Path(text)
+    assert any_path("file:///a/b") == Path("/a/b")
+    assert any_path(Path("s3://bucket/key")) == Address("s3", "bucket", "key")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_paths_stay_paths():
 )
 def test_text_that_is_not_an_address_is_refused(text, message):
     with pytest.raises(InputError, match=message):
-        as_place(text)
+        any_path(text)
 
 
 def test_a_file_is_written_read_and_removed(folder):
@@ -129,18 +130,18 @@ def test_patterns_match_within_parts_of_a_key(folder):
 
 def test_what_a_store_refuses_is_one_sentence(s3, folder, monkeypatch):
     with pytest.raises(InputError, match=r"read.*bucket 'nobody'"):
-        as_place("s3://nobody/a").looked_up()
+        any_path("s3://nobody/a").looked_up()
     with pytest.raises(StorageError, match=r"written.*bucket 'nobody'"):
-        as_place("s3://nobody/a").put(b"")
+        any_path("s3://nobody/a").put(b"")
     with pytest.raises(InputError, match=r"/none .*no such file"):
         (folder / "none").open()
     with pytest.raises(InputError, match="'colour'"):
-        as_place("s3://tests/a?colour=red").looked_up()
+        any_path("s3://tests/a?colour=red").looked_up()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     check_keys(s3, requests="0")
     try:
         with pytest.raises(InputError, match=r"denied.*AWS_PROFILE"):
-            as_place("s3://tests/a?region=eu-west-1").looked_up()
+            any_path("s3://tests/a?region=eu-west-1").looked_up()
     finally:
         check_keys(s3, requests="inf")
 
@@ -148,7 +149,7 @@ def test_what_a_store_refuses_is_one_sentence(s3, folder, monkeypatch):
 def test_a_server_that_does_not_answer_is_one_sentence(monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    address = as_place("s3://bucket/a?endpoint_override=127.0.0.1:9&scheme=http")
+    address = any_path("s3://bucket/a?endpoint_override=127.0.0.1:9&scheme=http")
     with pytest.raises(InputError, match=r"AWS_ENDPOINT_URL.*endpoint_override"):
         address.looked_up()
 

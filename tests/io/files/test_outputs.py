@@ -8,7 +8,8 @@ import pytest
 from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import new_file, new_folder, unfinished_folder, write_text
-from rejoinder.io.files.storage import refuse_inputs, refuse_occupied, resolved
+from rejoinder.io.files.claims import refuse_inputs, refuse_occupied
+from rejoinder.io.files.storage import resolved
 
 
 @pytest.mark.parametrize("target", ["full", "absent"])

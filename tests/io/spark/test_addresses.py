@@ -21,8 +21,7 @@ from rejoinder.cli.main import app
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
-from rejoinder.io.files.addresses import Address
-from rejoinder.io.files.places import MARKER
+from rejoinder.io.files.addresses import MARKER, Address
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # the command lists the engines before it needs their package
     from rejoinder.corpus.options import ExtractOptions, ExtractProgress
     from rejoinder.corpus.reading.readers import Report
     from rejoinder.corpus.writer import Written
-    from rejoinder.io.files.places import Place
+    from rejoinder.io.files.addresses import AnyPath
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Resources:
 class Extraction:
     """What is extracted."""
 
-    files: "Sequence[Place]"
+    files: "Sequence[AnyPath]"
     options: "ExtractOptions"
     carry: "Carry | None" = None
     """Comments of earlier extractions, for the local engine alone."""
@@ -79,7 +79,7 @@ class Engine(Protocol):
     """
 
     def extract(
-        self, extraction: Extraction, folder: "Place", progress: "ExtractProgress"
+        self, extraction: Extraction, folder: "AnyPath", progress: "ExtractProgress"
     ) -> Outcome:
         """Reads the comments, joins them, writes the pairs to `folder`, and frees all resources.
 
@@ -121,7 +121,7 @@ def register_engine(name: str, opener: str) -> None:
     ENGINES.register(name, opener)
 
 
-def refuse_addresses(name: str, places: "Iterable[Place]") -> None:
+def refuse_addresses(name: str, places: "Iterable[AnyPath]") -> None:
     """Refuses addresses of stores where the engine reads and writes on this machine alone.
 
     Raises:

@@ -22,7 +22,7 @@ from rejoinder.corpus.reading.comments import ARROW
 from rejoinder.corpus.reading.readers import Report, read_comments
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError, StorageError
-from rejoinder.io.files.places import Place, size_of
+from rejoinder.io.files.addresses import AnyPath, size_of
 from rejoinder.io.formats.shown import parse_bytes
 
 
@@ -47,7 +47,7 @@ class QueryEngine(ABC):
 
     @abstractmethod
     def write(
-        self, pairs: ir.Table, limit: int | None, folder: Place, progress: ExtractProgress
+        self, pairs: ir.Table, limit: int | None, folder: AnyPath, progress: ExtractProgress
     ) -> Written:
         """Writes pairs to shards in `folder`, in the order `query.ORDER`, at most `limit` of them.
 
@@ -58,14 +58,18 @@ class QueryEngine(ABC):
     def close(self) -> None:
         """Drops all tables and frees the resources."""
 
-    def extract(self, extraction: Extraction, folder: Place, progress: ExtractProgress) -> Outcome:
+    def extract(
+        self, extraction: Extraction, folder: AnyPath, progress: ExtractProgress
+    ) -> Outcome:
         """Reads the comments, joins them, and writes the pairs to `folder`, see `Engine`."""
         try:
             return self._extract(extraction, folder, progress)
         finally:
             self.close()
 
-    def _extract(self, extraction: Extraction, folder: Place, progress: ExtractProgress) -> Outcome:
+    def _extract(
+        self, extraction: Extraction, folder: AnyPath, progress: ExtractProgress
+    ) -> Outcome:
         options = extraction.options
         table, report = self.read(extraction, progress)
         progress("joining", 0, None)
@@ -216,7 +220,7 @@ class DuckDBEngine(QueryEngine):
         return pl.DataFrame(pl.from_arrow(pa.concat_tables(self._stream(expression))))
 
     def write(
-        self, pairs: ir.Table, limit: int | None, folder: Place, progress: ExtractProgress
+        self, pairs: ir.Table, limit: int | None, folder: AnyPath, progress: ExtractProgress
     ) -> Written:
         """Writes pairs to shards, as a stream in the order of the output."""
         progress("sorting", 0, None)

@@ -7,9 +7,8 @@ from typing import Literal
 
 from rejoinder.corpus.reading.parquet import MAGIC
 from rejoinder.errors import InputError
-from rejoinder.io.files.addresses import Address
-from rejoinder.io.files.places import MARKER, Place, as_place, for_each, inside
-from rejoinder.io.files.storage import read_errors
+from rejoinder.io.files.addresses import MARKER, Address, AnyPath, any_path, for_each
+from rejoinder.io.files.storage import inside, read_errors
 from rejoinder.io.formats.compression import compression, decompressed
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 from rejoinder.io.formats.texts import table_columns
@@ -23,7 +22,7 @@ _LISTED = 5
 Format = Literal["json", "table", "parquet"]
 
 
-def find_files(dumps: Iterable[str | Path | Address]) -> list[Place]:
+def find_files(dumps: Iterable[str | Path | Address]) -> list[AnyPath]:
     """Returns the files that paths, addresses, patterns and folders name, once each, by name.
 
     In a folder, the files that are dumps by their names or contents count. Its subfolders are not
@@ -32,15 +31,15 @@ def find_files(dumps: Iterable[str | Path | Address]) -> list[Place]:
     Raises:
         InputError: a path or a pattern names no file, or a folder holds no dump.
     """
-    files: set[Place] = set()
+    files: set[AnyPath] = set()
     for named in dumps:
-        dump = as_place(named) if isinstance(named, str | Path) else named
+        dump = any_path(named) if isinstance(named, str | Path) else named
         with read_errors(dump):
             files.update(_files(dump))
     return sorted(files, key=lambda path: (path.name, str(path)))
 
 
-def _files(dump: Place) -> Sequence[Place]:
+def _files(dump: AnyPath) -> Sequence[AnyPath]:
     if isinstance(dump, Address):
         dump = dump.looked_up()
     if dump.is_dir():
@@ -52,7 +51,7 @@ def _files(dump: Place) -> Sequence[Place]:
     return [dump]
 
 
-def format_of(path: Place) -> Format:
+def format_of(path: AnyPath) -> Format:
     """Returns the format of a file, by its content if that decides, else by its suffixes."""
     if compression(path) is None:
         with path.open("rb") as file:  # it is readable: `compression` has opened it
@@ -69,17 +68,17 @@ def format_of(path: Place) -> Format:
     return "table" if is_table else "json"
 
 
-def separator_of(path: Place) -> str | None:
+def separator_of(path: AnyPath) -> str | None:
     """Returns what usually separates the columns of a table with that name, None for no table."""
     return next((SEPARATORS[name] for name in _suffixes(path) if name in SEPARATORS), None)
 
 
-def _suffixes(path: Place) -> list[str]:
+def _suffixes(path: AnyPath) -> list[str]:
     return [suffix.lower() for suffix in path.suffixes]
 
 
-def _matches(pattern: Place) -> Sequence[Place]:
-    matches: Sequence[Place] = (
+def _matches(pattern: AnyPath) -> Sequence[AnyPath]:
+    matches: Sequence[AnyPath] = (
         pattern.matches()
         if isinstance(pattern, Address)
         else [Path(match) for match in glob(str(pattern))]  # noqa: PTH207
@@ -95,8 +94,8 @@ def _matches(pattern: Place) -> Sequence[Place]:
     raise InputError(f"{pattern} is not a file or folder, nor a pattern that matches one.")
 
 
-def _dumps_in(folder: Place) -> list[Place]:
-    everything: Iterable[Place] = (
+def _dumps_in(folder: AnyPath) -> list[AnyPath]:
+    everything: Iterable[AnyPath] = (
         folder.iterdir() if isinstance(folder, Address) else inside(folder.iterdir(), folder)
     )
     within = sorted((path for path in everything if not path.name.startswith(".")), key=str)
@@ -119,7 +118,7 @@ def _dumps_in(folder: Place) -> list[Place]:
     return dumps
 
 
-def _is_dump(path: Place) -> bool:
+def _is_dump(path: AnyPath) -> bool:
     """Returns whether a file in a folder is a dump rather than a README or a list of hashes."""
     if set(_suffixes(path)) & {*_JSON, ".parquet", *SEPARATORS.keys() - {".txt"}}:
         return True
@@ -131,10 +130,10 @@ def _is_dump(path: Place) -> bool:
     return line.startswith(b"{") and line.rstrip() != b"{"  # "{" alone: JSON over several lines
 
 
-def _head(path: Place) -> bytes:
+def _head(path: AnyPath) -> bytes:
     return next(decompressed(path), b"")
 
 
-def _listed(paths: Sequence[Place]) -> str:
+def _listed(paths: Sequence[AnyPath]) -> str:
     names = [path.name + ("/" if path.is_dir() else "") for path in sorted(paths, key=str)]
     return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")

@@ -12,7 +12,7 @@ from rejoinder.corpus.options import Columns
 from rejoinder.corpus.reading.comments import Parsed, number_text, without_missing
 from rejoinder.corpus.reading.strings import as_table
 from rejoinder.errors import InputError
-from rejoinder.io.files.places import Place, local_copy
+from rejoinder.io.files.addresses import AnyPath, local_copy
 
 MAGIC = b"PAR1"
 _BLOCK_ROWS = 65_536
@@ -21,7 +21,7 @@ _ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def parquet_pieces(
-    path: Place, columns: Columns, on_read: Callable[[int], None]
+    path: AnyPath, columns: Columns, on_read: Callable[[int], None]
 ) -> Iterator[Callable[[], Parsed]]:
     """Yields functions that parse the rows of a file, about 65,536 rows at a time.
 
@@ -37,7 +37,7 @@ def parquet_pieces(
             ) from None
 
 
-def parquet_columns(path: Place) -> list[str]:
+def parquet_columns(path: AnyPath) -> list[str]:
     """Returns the names of the columns; none where the file is damaged, which reading it says."""
     with local_copy(path) as file:
         try:
@@ -47,7 +47,7 @@ def parquet_columns(path: Place) -> list[str]:
 
 
 def _pieces(
-    file: Path, path: Place, columns: Columns, on_read: Callable[[int], None]
+    file: Path, path: AnyPath, columns: Columns, on_read: Callable[[int], None]
 ) -> Iterator[Callable[[], Parsed]]:
     scan = pl.scan_parquet(file, glob=False)
     schema = scan.collect_schema()
@@ -70,7 +70,7 @@ def _pieces(
 
 
 def _parsed(
-    frame: pl.DataFrame, numbers: NDArray[np.int64], needed: tuple[str, ...], path: Place
+    frame: pl.DataFrame, numbers: NDArray[np.int64], needed: tuple[str, ...], path: AnyPath
 ) -> Parsed:
     try:
         text = frame.select(_as_text(column) for column in frame)

@@ -28,7 +28,7 @@ from rejoinder.corpus.reading.parquet import parquet_columns, parquet_pieces
 from rejoinder.corpus.reading.strings import array_of, as_table, take_rows
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
-from rejoinder.io.files.places import Place, for_each, size_of
+from rejoinder.io.files.addresses import AnyPath, for_each, size_of
 from rejoinder.io.formats.compression import Zstd, decompressed, line_blocks
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK, separated_rows, shortened
 from rejoinder.io.formats.text_lines import replace_surrogates
@@ -45,7 +45,7 @@ _Piece = Callable[[], Parsed]
 """Parses a piece of a file, in another thread."""
 
 
-def columns_of(path: Place) -> list[str]:
+def columns_of(path: AnyPath) -> list[str]:
     """Returns the columns of a file, or the keys of the objects at its beginning.
 
     Raises:
@@ -64,7 +64,7 @@ def columns_of(path: Place) -> list[str]:
 class FileReport:
     """Counts for one file."""
 
-    path: Place
+    path: AnyPath
     comments: int = 0
     malformed: int = 0
     bytes_read: int = 0
@@ -96,7 +96,7 @@ class Report:
 
 
 def read_comments(
-    files: Sequence[Place],
+    files: Sequence[AnyPath],
     options: ExtractOptions,
     report: Report,
     work: Callable[[pa.RecordBatch], T],
@@ -115,7 +115,7 @@ def read_comments(
     check_keys(report, options)
 
 
-def check_files(files: Sequence[Place], options: ExtractOptions) -> None:
+def check_files(files: Sequence[AnyPath], options: ExtractOptions) -> None:
     """Checks, before any file is read, that the files go together and with the options.
 
     Raises:
@@ -145,7 +145,7 @@ def check_keys(report: Report, options: ExtractOptions) -> None:
 
 
 def read_checked(
-    files: Sequence[Place],
+    files: Sequence[AnyPath],
     options: ExtractOptions,
     report: Report,
     work: Callable[[pa.RecordBatch], T],
@@ -187,7 +187,7 @@ def mapped_ahead(work: Callable[[T], R], items: Iterable[T], threads: int) -> It
 
 
 def _pieces(
-    files: Sequence[Place], options: ExtractOptions, report: Report, block_bytes: int
+    files: Sequence[AnyPath], options: ExtractOptions, report: Report, block_bytes: int
 ) -> Iterator[tuple[FileReport, _Piece]]:
     columns, zstd = options.columns_read, Zstd()
     for path in files:
@@ -210,7 +210,7 @@ def _pieces(
 
 
 def _json_pieces(
-    path: Place,
+    path: AnyPath,
     content: Iterator[bytes],
     options: ExtractOptions,
     report: Report,
@@ -318,7 +318,7 @@ _SEPARATORS = (",", ";", "\t", "|")
 
 
 def table_pieces(
-    path: Place, content: Iterator[bytes], separator: str, columns: Columns, longest: int
+    path: AnyPath, content: Iterator[bytes], separator: str, columns: Columns, longest: int
 ) -> Iterator[Callable[[], Parsed]]:
     """Yields the rows of a table in pieces.
 
@@ -362,7 +362,7 @@ def table_pieces(
     yield piece()
 
 
-def detect_separator(path: Place, usual: str, columns: Columns) -> str:
+def detect_separator(path: AnyPath, usual: str, columns: Columns) -> str:
     """Returns the separator that gives the wanted columns in the first line, `usual` first.
 
     If none does, the separator that gives most columns is returned, so that the error names them.

@@ -16,8 +16,8 @@ from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, existing_
 from rejoinder.datasets.files import content_of, read_bytes
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.io.files.atomic import new_file
-from rejoinder.io.files.claims import claim, part_of
-from rejoinder.io.files.storage import creation_errors, read_errors, refuse_inputs
+from rejoinder.io.files.claims import claim, part_of, refuse_inputs
+from rejoinder.io.files.storage import creation_errors, read_errors
 from rejoinder.io.formats.bounded import OPENERS
 
 LOCK = "adding"

@@ -1,22 +1,34 @@
-"""Addresses of files in stores, such as `s3://bucket/dumps/RC_2021-02.zst`.
+"""Addresses of files in stores, such as `s3://bucket/dumps/RC_2021-02.zst`, by pyarrow.
 
-An `Address` has those methods of `Path` that readers of dumps use, so that they read both.
+An `Address` has those methods of `Path` that readers of dumps use, so that they read both. Errors
+of stores are told in plain words.
 
-Connections to stores of files, by pyarrow, and their errors in plain words.
+A store renames no folder. While one is written, a marker lies in it, which says whose it is, and
+whether all else was written by runs that did not end. The file that makes the folder whole comes
+last, and then the marker goes.
 """
 
 import io
+import json
 import re
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from pathlib import PurePosixPath
-from typing import Any, Literal
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeVar
 
-from rejoinder.errors import InputError, RejoinderError, StorageError, require
+from rejoinder.errors import (
+    BusyError,
+    InputError,
+    RejoinderError,
+    StorageError,
+    require,
+)
+from rejoinder.io.files.storage import process_description, scratch_folder
 
 _FIRST_BYTES = 64 << 10
 _BLOCK_BYTES = 8 << 20
@@ -280,7 +292,7 @@ def _cause(said: str, store: str) -> str:
     if _DENIED.search(said):
         return (
             "access is denied; on each machine that reads or writes, set AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or what your store has in their place"
+            "AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or what your store has instead"
         )
     if _UNREACHABLE.search(said):
         return (
@@ -290,3 +302,190 @@ def _cause(said: str, store: str) -> str:
     if "libjvm" in said or "libhdfs" in said:
         return "HDFS needs Java and Hadoop on this machine (JAVA_HOME, HADOOP_HOME, CLASSPATH)"
     return re.sub(r"(?<!\s)\s*+\(Request ID: .*", "", said.split("\n")[0]).rstrip(". ")[:300]
+
+
+AnyPath = Path | Address
+"""A path on this machine, or an address in a store."""
+
+_ADDRESS = re.compile(
+    # a question mark is a wildcard unless settings follow
+    r"([A-Za-z][A-Za-z0-9+.-]+)://([^/?]*)/*+(.*?)(?:\?(\w+=[^/&?]*(?:&\w+=[^/&?]*)*))?"
+)
+_SHORTENED = re.compile(rf"({'|'.join(SCHEMES)}):/(?=[^/])")
+_COPY_BYTES = 8 << 20
+_REQUESTS = 16
+
+P = TypeVar("P", bound=Path | Address)
+T = TypeVar("T")
+
+
+def any_path(text: str | Path) -> AnyPath:
+    """Returns the address or the path that `text` is.
+
+    A `Path` made of an address, which has lost a slash, is that address.
+
+    >>> address = any_path("s3a://bucket/dumps/?region=eu-west-1")
+    >>> str(address), address.query
+    ('s3://bucket/dumps', 'region=eu-west-1')
+    >>> str(any_path("dumps/RC_2021-02"))
+    'dumps/RC_2021-02'
+
+    Raises:
+        InputError: it is an address of an unknown scheme, without a bucket, or with a password.
+    """
+    text = _SHORTENED.sub(r"\1://", str(text), count=1) if isinstance(text, Path) else text
+    parsed = _ADDRESS.fullmatch(text)
+    if parsed is None:
+        return Path(text)
+    scheme, store, key, query = parsed.groups(default="")
+    scheme = scheme.lower()
+    if scheme == "file":
+        return Path(f"/{key}")
+    if scheme not in SCHEMES:
+        known = ", ".join(f"{name}://" for name in SCHEMES)
+        raise InputError(f"{text}: there is no scheme {scheme!r}; addresses begin with {known}.")
+    user, _, server = store.rpartition("@")
+    if ":" in user:
+        raise InputError(
+            f"{scheme}://…@{server}: an address holds no password, because logs show it; set "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
+        )
+    if not store and scheme != "hdfs":
+        raise InputError(f"{text} names no bucket; write {scheme}://BUCKET/KEY.")
+    return Address(SCHEMES[scheme], store, key.strip("/"), query)
+
+
+def size_of(path: AnyPath) -> int:
+    """Returns the number of bytes of a file."""
+    if isinstance(path, Address):
+        return path.looked_up().size
+    return path.stat().st_size
+
+
+def for_each(work: Callable[[P], T], paths: Sequence[P]) -> list[T]:
+    """Returns `work` of each path. Of addresses it is done at once, as stores answer slowly."""
+    if not any(isinstance(path, Address) for path in paths):
+        return [work(path) for path in paths]
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        return list(pool.map(work, paths))
+
+
+@contextmanager
+def local_copy(path: AnyPath) -> Iterator[Path]:
+    """Yields the path of a file: its own, or that of a copy on this machine while it is needed."""
+    if isinstance(path, Path):
+        yield path
+        return
+    with scratch_folder() as folder, path.open() as source:
+        copy = folder / "copy"
+        with copy.open("wb") as target:
+            while block := source.read(_COPY_BYTES):
+                target.write(block)
+        yield copy
+
+
+MARKER = ".rejoinder-unfinished"
+_RUNS: dict[Address, str] = {}
+"""What this process writes: the run's own name by folder."""
+
+
+def refuse_occupied(folder: Address, *, overwrite: bool = False) -> None:
+    """Refuses an output whose content would be lost. What a killed run left may be replaced.
+
+    Raises:
+        InputError: `folder` is a file or a whole bucket, the store refuses, or there are files of
+            others in it and `overwrite` is false.
+    """
+    if not folder.key:
+        raise InputError(f"{folder} is a whole bucket; name a folder in it, such as {folder}pairs.")
+    if folder.looked_up().kind == "file":
+        raise InputError(f"{folder} is a file; a folder is written there. Name another folder.")
+    if not overwrite and not _is_ours(folder):
+        raise InputError(
+            f"{folder} exists and is not empty; name another folder, or replace it with "
+            "`overwrite=True`."
+        )
+
+
+@contextmanager
+def new_folder_at(folder: Address, *, overwrite: bool = False) -> Iterator[None]:
+    """Marks `folder` as unfinished while the block writes it.
+
+    The block calls `clear` before it writes files into the folder, and `check_ours` before it
+    writes the file that makes the folder whole. If it fails before `clear`, the folder is as it
+    was; later, it is empty. If the process is killed, the next run may replace it.
+
+    Raises:
+        InputError: see `refuse_occupied`.
+        BusyError: another command began to write there.
+        StorageError: the store can't be written.
+    """
+    refuse_occupied(folder, overwrite=overwrite)
+    run = _RUNS[folder] = uuid.uuid4().hex
+    try:
+        _mark(folder, run, ours=_is_ours(folder))
+        yield
+        (folder / MARKER).remove()
+    except BaseException:
+        with suppress(RejoinderError):  # the first error counts
+            _abandon(folder, run)
+        raise
+    finally:
+        del _RUNS[folder]
+
+
+def clear(folder: Address, last: str) -> None:
+    """Removes what was in a folder that this process writes, beginning with the file `last`."""
+    check_ours(folder)
+    (folder / last).remove()  # from here on, readers see that the folder is not complete
+    for_each(Address.remove, _others(folder))
+    _mark(folder, _RUNS[folder], ours=True)
+
+
+def check_ours(folder: Address) -> None:
+    """Checks that no other command has begun to write the folder.
+
+    Raises:
+        BusyError: one has.
+    """
+    marker = _marker(folder)
+    if marker.get("run") != _RUNS[folder]:
+        raise BusyError(
+            f"another command ({marker.get('by', 'unknown')}) began to write {folder}; wait for "
+            "it to end, or name another output."
+        )
+
+
+def _mark(folder: Address, run: str, *, ours: bool) -> None:
+    tree = {"run": run, "by": process_description(), "all_is_of_unfinished_runs": ours}
+    (folder / MARKER).put(json.dumps(tree).encode())
+
+
+def _marker(folder: Address) -> dict[str, Any]:
+    """Returns what the marker says; empty where there is none."""
+    marker = folder / MARKER
+    if not marker.exists():
+        return {}
+    with marker.open() as file:
+        try:
+            tree = json.loads(file.read())
+        except ValueError:  # somebody else's file
+            tree = None
+    return tree if isinstance(tree, dict) else {}
+
+
+def _is_ours(folder: Address) -> bool:
+    """Returns whether the folder has only what runs left that did not end."""
+    return not _others(folder) or bool(_marker(folder).get("all_is_of_unfinished_runs"))
+
+
+def _others(folder: Address) -> list[Address]:
+    """Returns what is in the folder except the marker."""
+    return [entry for entry in folder.iterdir() if entry.name != MARKER]
+
+
+def _abandon(folder: Address, run: str) -> None:
+    marker = _marker(folder)
+    if marker.get("run") != run:
+        return
+    (folder if marker["all_is_of_unfinished_runs"] else folder / MARKER).remove()

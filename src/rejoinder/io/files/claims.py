@@ -1,10 +1,10 @@
-"""Locks next to outputs, so that one command at a time writes an output.
+"""Locks next to outputs, so that one command at a time writes an output and loses no input.
 
 The lock of `runs/a` is the file `runs/.a.lock`, held by the operating system until the process
 ends. Its holder owns `runs/.a.part` (being written) and `runs/.a.old` (being replaced), so it may
 remove those that a killed process left. It also owns `runs/.a.unfinished`, which stays until it is
-continued or discarded (`files.atomic`). If `runs/a` is a link, all of these lie next to the
-place that it leads to.
+continued or discarded (`files.atomic`). If `runs/a` is a link, all of these lie next to what
+it leads to.
 
 Reads a folder of files in one state, although another process may be replacing it.
 """
@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from rejoinder.errors import BusyError, InputError, RejoinderError
+from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.storage import (
+    creation_errors,
     is_device,
     process_description,
-    refuse_inputs,
-    refuse_occupied,
     refused,
     resolved,
 )
@@ -59,7 +59,7 @@ def claim(path: Path, *, inputs: Iterable[object] = ()) -> Iterator[None]:
     is removed, and what it was about to replace is restored. Devices and pipes need no claim.
 
     Raises:
-        InputError: one of the `inputs` would be replaced (`outputs.refuse_inputs`).
+        InputError: one of the `inputs` would be replaced (`refuse_inputs`).
         BusyError: another process has claimed the output.
         StorageError: the folder of the output can't be written.
     """
@@ -101,7 +101,7 @@ def claim_output(
     """Claims an output folder that must be new or empty, unless it may be replaced.
 
     Raises:
-        InputError: what `outputs.refuse_inputs` and `outputs.refuse_occupied` raise.
+        InputError: what `refuse_inputs` and `refuse_occupied` raise.
         BusyError: another process has claimed it.
         StorageError: its parent folder can't be written.
     """
@@ -226,6 +226,66 @@ def _is_at(path: Path, handle: int) -> bool:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
         return False
+
+
+def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
+    """Refuses an output folder whose content would be lost.
+
+    Raises:
+        InputError: `path` is a file, holds the current folder, or is a non-empty folder and
+            `overwrite` is false.
+    """
+    with creation_errors(path):
+        is_file = path.is_file()
+        occupied = path.is_dir() and not overwrite and any(path.iterdir())
+    if is_file:
+        raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
+    if occupied:
+        raise InputError(
+            f"{path} exists and is not empty; name another folder, or replace it with "
+            "`overwrite=True`."
+        )
+    real, here = resolved(path), Path(os.path.realpath("."))
+    if real == here or real in here.parents:
+        raise InputError(
+            f"{path} is the current folder or holds it, and would be replaced; name a folder in it."
+        )
+
+
+def refuse_inputs(out: Path | Address, inputs: Iterable[object]) -> None:
+    """Refuses an output that would replace what the same command reads, by whatever links.
+
+    Inputs that are neither paths nor addresses, such as names of models, are passed over.
+
+    Raises:
+        InputError: an input is the output or lies in it, or the output exists in an input folder.
+    """
+    written = out if isinstance(out, Address) else resolved(out)
+    for given in inputs:
+        if isinstance(written, Address):
+            lost = isinstance(given, Address) and (given == written or given.is_in(written))
+        else:
+            lost = isinstance(given, str | Path) and given != "" and _would_lose(written, given)
+        if lost:
+            raise InputError(
+                f"{given} is read, and writing {out} would replace it, all or part; name another "
+                "output."
+            )
+
+
+def _would_lose(written: Path, given: str | Path) -> bool:
+    try:
+        real = Path(os.path.realpath(given))
+        # a link in the output is lost, even if what it leads to stays
+        named = Path(os.path.realpath(Path(given).parent)) / Path(given).name
+        if not real.exists():
+            return False
+        if written.is_dir() and not any(written.iterdir()):
+            return real == written
+    except (OSError, ValueError):  # no path at all, such as the address of a model
+        return False
+    lies_in = real == written or written in (*real.parents, *named.parents)
+    return lies_in or (written.exists() and real in written.parents)
 
 
 _ATTEMPTS = 400

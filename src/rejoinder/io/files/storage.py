@@ -1,8 +1,8 @@
 """Turns errors of a disk (full, read-only, missing rights) into one sentence each.
 
-What the operating system says and does: signals, the processor, memory.
+Where paths lead: links, devices, folders for temporary files.
 
-Checks an output before anything is written: which place it is, and what would be lost there.
+What the operating system says and does: signals, the processor, memory.
 """
 
 import ctypes
@@ -15,14 +15,15 @@ import signal
 import socket
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from rejoinder.errors import InputError, RejoinderError, StorageError
-from rejoinder.io.files.addresses import Address
+from rejoinder.errors import InputError, LeftOutWarning, RejoinderError, StorageError
 
 _CAUSES = {
     errno.ENOSPC: "no space is left on the device",
@@ -137,6 +138,8 @@ def _free(path: Path) -> str:
     return ""
 
 
+_NAMED = 3
+"""Names of many that a message has."""
 _MAX_WORKERS = 16
 """Number of threads above which memory bandwidth is the limit."""
 _HUGE_PAGE = 2 << 20
@@ -214,10 +217,10 @@ def return_freed_memory() -> None:
 
 
 def resolved(path: Path) -> Path:
-    """Returns the place that an output path leads to: links are followed, also the last one.
+    """Returns the path that an output path leads to: links are followed, also the last one.
 
-    All paths to one place give the same result, so they share a lock. Devices keep their path:
-    `/dev/stdout` may lead to a pipe, which has none.
+    All paths to one file or folder give the same result, so they share a lock. Devices keep
+    their path: `/dev/stdout` may lead to a pipe, which has none.
 
     Raises:
         StorageError: it is the root folder, links lead back to themselves, or there is no current
@@ -243,61 +246,47 @@ def is_device(path: Path) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
-    """Refuses an output folder whose content would be lost.
-
-    Raises:
-        InputError: `path` is a file, holds the current folder, or is a non-empty folder and
-            `overwrite` is false.
-    """
-    with creation_errors(path):
-        is_file = path.is_file()
-        occupied = path.is_dir() and not overwrite and any(path.iterdir())
-    if is_file:
-        raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
-    if occupied:
-        raise InputError(
-            f"{path} exists and is not empty; name another folder, or replace it with "
-            "`overwrite=True`."
-        )
-    real, here = resolved(path), Path(os.path.realpath("."))
-    if real == here or real in here.parents:
-        raise InputError(
-            f"{path} is the current folder or holds it, and would be replaced; name a folder in it."
-        )
-
-
-def refuse_inputs(out: Path | Address, inputs: Iterable[object]) -> None:
-    """Refuses an output that would replace what the same command reads, by whatever links.
-
-    Inputs that are neither paths nor addresses, such as names of models, are passed over.
-
-    Raises:
-        InputError: an input is the output or lies in it, or the output exists in an input folder.
-    """
-    place = out if isinstance(out, Address) else resolved(out)
-    for given in inputs:
-        if isinstance(place, Address):
-            lost = isinstance(given, Address) and (given == place or given.is_in(place))
+def inside(paths: Iterable[Path], folder: Path) -> list[Path]:
+    """Returns the paths in a folder without links that lead out of it, of which it warns."""
+    root, kept, left_out = os.path.realpath(folder), list[Path](), list[str]()
+    for path in paths:
+        if not path.is_symlink() or Path(os.path.realpath(path)).is_relative_to(root):
+            kept.append(path)
         else:
-            lost = isinstance(given, str | Path) and given != "" and _would_lose(place, given)
-        if lost:
-            raise InputError(
-                f"{given} is read, and writing {out} would replace it, all or part; name another "
-                "output."
-            )
+            left_out.append(path.relative_to(folder).as_posix())
+    warn_of_links(folder, left_out)
+    return kept
 
 
-def _would_lose(place: Path, given: str | Path) -> bool:
-    try:
-        real = Path(os.path.realpath(given))
-        # a link in the output is lost, even if what it leads to stays
-        named = Path(os.path.realpath(Path(given).parent)) / Path(given).name
-        if not real.exists():
-            return False
-        if place.is_dir() and not any(place.iterdir()):
-            return real == place
-    except (OSError, ValueError):  # no path at all, such as the address of a model
-        return False
-    lies_in = real == place or place in (*real.parents, *named.parents)
-    return lies_in or (place.exists() and real in place.parents)
+def first_names(names: Iterable[str]) -> str:
+    """Returns the first names of many as a list.
+
+    >>> first_names("bcad")
+    'a, b, c …'
+    """
+    first = sorted(names)
+    return ", ".join(first[:_NAMED]) + (" …" if len(first) > _NAMED else "")
+
+
+def warn_of_links(path: Path, names: Sequence[str]) -> None:
+    """Warns that links in a folder or an archive lead out of it and are not read, if any do."""
+    if names:
+        lead = "links lead out of it and are" if len(names) > 1 else "link leads out of it and is"
+        warnings.warn(
+            f"{path}: {len(names):,} {lead} left out: {first_names(names)}. Copy the file itself "
+            "to read it.",
+            LeftOutWarning,
+            stacklevel=2,
+        )
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yields a folder for temporary files; on an executor, it is where Spark has its own."""
+    disk = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    with tempfile.TemporaryDirectory(
+        prefix="rejoinder-",
+        dir=disk if disk and Path(disk).is_dir() else None,
+        ignore_cleanup_errors=True,  # somebody else may have removed it
+    ) as folder:
+        yield Path(folder)

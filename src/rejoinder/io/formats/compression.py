@@ -15,7 +15,7 @@ from rejoinder.errors import InputError, require
 from rejoinder.io.files.storage import lacks_memory, read_errors
 
 if TYPE_CHECKING:
-    from rejoinder.io.files.places import Place
+    from rejoinder.io.files.addresses import AnyPath
 
 
 _READ_BYTES = 1 << 16
@@ -140,7 +140,7 @@ def compression_of(head: bytes) -> str | None:
     return next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
 
 
-def compression(path: "Place") -> str | None:
+def compression(path: "AnyPath") -> str | None:
     """Returns `.zst`, `.bz2`, `.xz` or `.gz` by the content of a file, None for a plain file.
 
     Raises:
@@ -151,7 +151,7 @@ def compression(path: "Place") -> str | None:
 
 
 def decompressed(
-    path: "Place", on_read: Callable[[int], None] | None = None, zstd: Zstd | None = None
+    path: "AnyPath", on_read: Callable[[int], None] | None = None, zstd: Zstd | None = None
 ) -> Iterator[bytes]:
     """Yields the content of `path`, compressed or not, in pieces.
 
@@ -186,7 +186,7 @@ def decompressed(
             )
 
 
-def head_of(path: "Place", size: int) -> bytes:
+def head_of(path: "AnyPath", size: int) -> bytes:
     """Returns the first bytes of the content of `path`, as `decompressed` yields it."""
     pieces = decompressed(path)
     head = next(pieces, b"")
@@ -196,7 +196,7 @@ def head_of(path: "Place", size: int) -> bytes:
 
 
 def _pieces(
-    path: "Place", file: IO[bytes], size: int, on_read: Callable[[int], None] | None
+    path: "AnyPath", file: IO[bytes], size: int, on_read: Callable[[int], None] | None
 ) -> Iterator[bytes]:
     while True:
         with read_errors(path):

@@ -203,7 +203,7 @@ def _of_rows(
         text, key = int(columns.text) - 1, int(columns.id) - 1 if columns.id.isdigit() else None
         rows = chain([(number, header)], rows)
     else:
-        text, key = _places(header, name, columns)
+        text, key = _indices(header, name, columns)
     for number, row in rows:
         if len(row) <= max(text, key or 0):
             raise InputError(
@@ -213,7 +213,7 @@ def _of_rows(
         yield None if key is None else row[key], row[text]
 
 
-def _places(header: list[str], name: str, columns: TextColumns) -> tuple[int, int | None]:
+def _indices(header: list[str], name: str, columns: TextColumns) -> tuple[int, int | None]:
     """Returns the indices of the text and of the id, None without one."""
     wanted, key = columns.text or "text", columns.id or "id"
     missing = [each for each in (wanted, columns.id) if each and each not in header]
@@ -237,7 +237,7 @@ def _parquet(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterat
         frame = pl.read_parquet(content)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"{name} can't be read as Parquet: {str(error).splitlines()[0]}") from None
-    text, key = _places(frame.columns, name, columns)
+    text, key = _indices(frame.columns, name, columns)
     texts = frame.to_series(text)
     if texts.dtype not in (pl.String, pl.Categorical, pl.Enum) or texts.null_count():
         raise InputError(f"{name}: the column {texts.name!r} has other values than strings.")

@@ -62,7 +62,7 @@ from rejoinder.corpus.reading.readers import BLOCK_BYTES, Report, mapped_ahead, 
 from rejoinder.corpus.reading.strings import Hashes
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
-from rejoinder.io.files.places import Place, size_of
+from rejoinder.io.files.addresses import AnyPath, size_of
 from rejoinder.io.files.storage import return_freed_memory
 from rejoinder.io.formats.shown import parse_bytes
 
@@ -195,7 +195,9 @@ class LocalEngine(DuckDBEngine):
         most = int(self._parts_memory // LEAST_PER_THREAD)
         self._parts_threads = max(1, min(self.threads, most))
 
-    def extract(self, extraction: Extraction, folder: Place, progress: ExtractProgress) -> Outcome:
+    def extract(
+        self, extraction: Extraction, folder: AnyPath, progress: ExtractProgress
+    ) -> Outcome:
         """Extracts by parts, or by the query where comments can't be parted.
 
         Raises:
@@ -218,7 +220,7 @@ class LocalEngine(DuckDBEngine):
         return super().extract(extraction, folder, progress)
 
     def _by_parts(
-        self, extraction: Extraction, spill: Path, folder: Place, progress: ExtractProgress
+        self, extraction: Extraction, spill: Path, folder: AnyPath, progress: ExtractProgress
     ) -> Outcome:
         """Reads, joins and writes, with data that does not fit in `spill`.
 

@@ -37,8 +37,7 @@ from rejoinder.corpus.reading.strings import as_table
 from rejoinder.corpus.writer import COLUMNS, SHARD_ROWS, Written, write_shard
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
-from rejoinder.io.files.addresses import Address
-from rejoinder.io.files.places import Place, clear, size_of
+from rejoinder.io.files.addresses import Address, AnyPath, clear, size_of
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.io.spark_session import open_session, spark_errors, told_to_driver
 
@@ -110,7 +109,7 @@ class SparkEngine(QueryEngine):
             return _frame(self._sql(expression))
 
     def write(
-        self, pairs: ir.Table, limit: int | None, folder: Place, progress: ExtractProgress
+        self, pairs: ir.Table, limit: int | None, folder: AnyPath, progress: ExtractProgress
     ) -> Written:
         """Writes pairs to shards: Spark sorts and numbers them, and a task writes a shard."""
         from pyspark.sql import functions as f
@@ -162,7 +161,7 @@ class SparkEngine(QueryEngine):
         self._kept.append(table.persist())
         return table
 
-    def _write_shards(self, placed: "DataFrame", shards: int, folder: Place) -> list[Shard]:
+    def _write_shards(self, placed: "DataFrame", shards: int, folder: AnyPath) -> list[Shard]:
         if isinstance(folder, Address):
             clear(folder, MANIFEST)
         writer = shard_writer(folder)
@@ -219,7 +218,7 @@ def _frame(table: "DataFrame") -> pl.DataFrame:
     return pl.DataFrame(pl.from_arrow(table.toArrow()))
 
 
-def _report(files: Sequence[Place], told: Sequence[str]) -> Report:
+def _report(files: Sequence[AnyPath], told: Sequence[str]) -> Report:
     """Returns the counts that the executors told, in the order of the files."""
     report = Report()
     entries = {entry["number"]: entry for entry in map(json.loads, told)}
@@ -231,8 +230,8 @@ def _report(files: Sequence[Place], told: Sequence[str]) -> Report:
     return report
 
 
-def _check_written(folder: Place, shards: Sequence[Shard]) -> None:
-    entries: Iterable[Place] = folder.iterdir()
+def _check_written(folder: AnyPath, shards: Sequence[Shard]) -> None:
+    entries: Iterable[AnyPath] = folder.iterdir()
     sizes = {path.name: size_of(path) for path in entries}
     for shard in shards:
         if sizes.get(shard.file) != shard.bytes:
@@ -290,7 +289,7 @@ def _batches(comments: pa.RecordBatch) -> list[pa.RecordBatch]:
     return table.to_batches(max_chunksize=_BATCH_ROWS)  # type: ignore[no-any-return]
 
 
-def shard_writer(folder: Place) -> Callable[[pa.Table], pa.Table]:
+def shard_writer(folder: AnyPath) -> Callable[[pa.Table], pa.Table]:
     """Returns a function that writes the rows of one shard and returns its number and entry."""
 
     def write(rows: pa.Table) -> pa.Table:  # Spark reads the types
