@@ -26,7 +26,7 @@ import numpy as np
 from rejoinder.api.evaluation import load_encoder
 from rejoinder.encoders.layers import Tensors
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.runtimes import BATCH_SIZE
+from rejoinder.inference.outputs import BATCH_SIZE
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.protocols import Encodes, Prepares
 from rejoinder.text.features import WordFeatures

@@ -27,7 +27,7 @@ with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results_file import read_results
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
-    from rejoinder.index.string_table import StringTable
+    from rejoinder.index.mapped_files import StringTable
     from rejoinder.io.formats.compression import decompressed
     from rejoinder.io.formats.tables import separated_rows
     from rejoinder.training.config.loading import load_config

@@ -23,8 +23,8 @@ import numpy as np
 
 from rejoinder.index import lists
 from rejoinder.index.manifest import Probing
-from rejoinder.index.stored_rows import StoredRows
-from rejoinder.inference.search import nearest_rows
+from rejoinder.index.mapped_files import StoredRows
+from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.io.files.hashed import file_facts
 
 THREADS = 2

@@ -36,7 +36,7 @@ from rejoinder.conversations.collection import open_collection
 from rejoinder.conversations.replies import CHECK, FIT, HISTORY, PastReplies, past_replies
 from rejoinder.conversations.suggestions import FLOOR, NEIGHBOURS, SIMILARITY, Voted
 from rejoinder.corpus.writer import open_pairs
-from rejoinder.inference.search import nearest_rows
+from rejoinder.inference.neighbours import nearest_rows
 
 COVERAGES = (100, 50, 20, 10)
 WAYS: dict[str, dict[str, Any]] = {

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.conversations.duplicates import group_pairs
-from rejoinder.inference.near_pairs import (
+from rejoinder.conversations.duplicates import (
     DEFAULT_THRESHOLD,
     LEAST_THRESHOLD,
     MOST_THRESHOLD,
-    NearPairs,
     expected_at,
+    group_pairs,
     threshold_of_examples,
     threshold_of_rate,
 )
+from rejoinder.inference.near_pairs import NearPairs
 
 
 def pairs_of(rows, scores):

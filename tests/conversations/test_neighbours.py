@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rejoinder.conversations.clusters import nearest_others
+from rejoinder.inference.neighbours import nearest_others
 
 
 def rows_of(number, dim=24, seed=0):
@@ -27,7 +27,7 @@ def test_few_rows_are_all_compared():
 
 
 def test_cells_find_most_of_them(monkeypatch):
-    monkeypatch.setattr("rejoinder.conversations.clusters._COMPARED", 100)
+    monkeypatch.setattr("rejoinder.inference.neighbours._COMPARED", 100)
     rows = rows_of(5_000, 8)
     nearest, cosines = nearest_others(rows, 10)
     assert (cosines >= scanned(rows, 10)[:, :1] - 1e-6).mean() > 0.9
@@ -37,7 +37,7 @@ def test_cells_find_most_of_them(monkeypatch):
 
 @pytest.mark.parametrize("compared", [100, 10_000])
 def test_the_number_of_threads_changes_nothing(monkeypatch, compared):
-    monkeypatch.setattr("rejoinder.conversations.clusters._COMPARED", compared)
+    monkeypatch.setattr("rejoinder.inference.neighbours._COMPARED", compared)
     rows = rows_of(3_000)
     one, two = nearest_others(rows, 5), nearest_others(rows, 5, workers=2)
     assert all(mine.tobytes() == other.tobytes() for mine, other in zip(one, two, strict=True))

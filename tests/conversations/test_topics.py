@@ -111,7 +111,7 @@ def test_discs_do_not_overlap_and_hold_their_rows(made, found):
 
 
 def test_cells_give_the_topics_that_a_scan_gives(made, found, monkeypatch):
-    monkeypatch.setattr("rejoinder.conversations.clusters._COMPARED", 100)
-    monkeypatch.setattr("rejoinder.inference.near_pairs._CELL", 16)
+    monkeypatch.setattr("rejoinder.inference.neighbours._COMPARED", 100)
+    monkeypatch.setattr("rejoinder.inference.neighbours._CELL", 16)
     _, labels = find_topics(made[0], GROUPS, seed=3)
     assert (labels == found[1]).mean() > 0.95

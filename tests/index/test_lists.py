@@ -11,8 +11,8 @@ from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.index import lists
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
+from rejoinder.index.mapped_files import mapped, release
 from rejoinder.index.segment import EncodedTexts
-from rejoinder.index.string_table import mapped, release
 from rejoinder.io.files.claims import claim
 
 DIM = 16

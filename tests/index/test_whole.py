@@ -9,7 +9,7 @@ from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.index.where import conditions_of
 from rejoinder.index.whole import WholeIndex
-from rejoinder.inference.search import nearest_rows
+from rejoinder.inference.neighbours import nearest_rows
 
 DIM = 4
 EMPTY = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)

@@ -36,9 +36,9 @@ def all_pairs(rows, top_k, max_pairs):
 @pytest.mark.parametrize("block", [4, 512])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_pairs_are_the_best_of_all(encoder, monkeypatch, count, top_k, max_pairs, block, workers):
-    monkeypatch.setattr("rejoinder.inference.mining._BLOCK", block)
-    monkeypatch.setattr("rejoinder.inference.mining._BLOCK_SCORES", 50 * block)
-    monkeypatch.setattr("rejoinder.inference.mining._SAMPLE", 20)
+    monkeypatch.setattr("rejoinder.inference.near_pairs._BLOCK", block)
+    monkeypatch.setattr("rejoinder.inference.near_pairs._BLOCK_SCORES", 50 * block)
+    monkeypatch.setattr("rejoinder.inference.near_pairs._SAMPLE", 20)
     rows = unit(count, encoder.dim, count + top_k)
     monkeypatch.setattr(encoder, "_threads", workers)
     found = encoder.paraphrase_mining(rows, top_k=top_k, max_pairs=max_pairs)
@@ -68,8 +68,8 @@ def all_communities(rows, threshold, least):
 def test_communities_are_those_of_their_definition(
     encoder, monkeypatch, count, threshold, least, block
 ):
-    monkeypatch.setattr("rejoinder.inference.mining._BLOCK", block)
-    monkeypatch.setattr("rejoinder.inference.mining._BLOCK_SCORES", 50 * block)
+    monkeypatch.setattr("rejoinder.inference.near_pairs._BLOCK", block)
+    monkeypatch.setattr("rejoinder.inference.near_pairs._BLOCK_SCORES", 50 * block)
     rows = unit(count, encoder.dim, count)
     found = encoder.community_detection(rows, threshold=threshold, min_community_size=least)
     assert found == all_communities(rows, threshold, least)
@@ -88,7 +88,7 @@ def test_sentences_are_encoded(encoder):
 
 def test_equal_scores_are_chosen_by_index_in_any_number_of_threads(encoder, monkeypatch):
     rows = np.repeat(np.eye(12, encoder.dim, dtype=np.float32), 40, axis=0)
-    monkeypatch.setattr("rejoinder.inference.mining._BLOCK", 16)
+    monkeypatch.setattr("rejoinder.inference.near_pairs._BLOCK", 16)
     monkeypatch.setattr("rejoinder.inference.outputs._MIN_SLICE", 16)
     for threads in (1, 2, 4):
         monkeypatch.setattr(encoder, "_threads", threads)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rejoinder.inference import near_pairs as module
+from rejoinder.inference import neighbours
 from rejoinder.inference.near_pairs import near_pairs, survey
 
 
@@ -47,7 +48,7 @@ def test_few_rows_are_all_compared(count):
 def cells(monkeypatch):
     """Cells of 64 rows, also of few."""
     monkeypatch.setattr(module, "_COMPARED", 100)
-    monkeypatch.setattr(module, "_CELL", 64)
+    monkeypatch.setattr(neighbours, "_CELL", 64)
 
 
 @pytest.mark.parametrize("dim", [24, 96])

@@ -22,8 +22,8 @@ from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.runtimes import open_runtime
-from rejoinder.inference.search import NotFiniteError, nearest_rows
+from rejoinder.inference.neighbours import NotFiniteError, nearest_rows
+from rejoinder.inference.outputs import open_runtime
 from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.find import find_model
 from rejoinder.models.smaller import ExportOptions, smaller
@@ -379,8 +379,8 @@ def test_searching_in_pieces_changes_no_bit(count, asked, top_k, block, scores_h
     queries = corpus[draw.integers(0, count, asked)]
     rows, scores = nearest_rows(queries, corpus, top_k)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rejoinder.inference.search._BLOCK_SCORES", scores_held)
-        patch.setattr("rejoinder.inference.search._QUERY_BLOCK", block)
+        patch.setattr("rejoinder.inference.neighbours._BLOCK_SCORES", scores_held)
+        patch.setattr("rejoinder.inference.neighbours._QUERY_BLOCK", block)
         again_rows, again_scores = nearest_rows(queries, corpus, top_k)
     np.testing.assert_array_equal(rows, again_rows)
     np.testing.assert_array_equal(scores, again_scores)
@@ -397,7 +397,7 @@ def test_a_number_that_is_not_finite_is_refused_in_whatever_block_it_is(monkeypa
         assert len(row) == 2
     corpus[place, 5] = value
     for held in (3, 6, 1 << 22):
-        monkeypatch.setattr("rejoinder.inference.search._BLOCK_SCORES", held)
+        monkeypatch.setattr("rejoinder.inference.neighbours._BLOCK_SCORES", held)
         for absent in (None, np.arange(7) == 0):
             with pytest.raises(NotFiniteError, match="not finite"):
                 nearest_rows(queries, corpus, 2, absent=absent)

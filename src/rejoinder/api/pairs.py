@@ -29,7 +29,7 @@ from rejoinder.evaluation.tasks.base import ResponsePairs
 from rejoinder.evaluation.tasks.response import rank_responses, recall_of_all
 from rejoinder.evaluation.tasks.similarity import score_stsb
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.search import nearest_rows
+from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.io.files.hashed import md5_of
 from rejoinder.io.files.storage import scratch_folder
 from rejoinder.protocols import Encodes

@@ -199,7 +199,7 @@ def info(
     model_sha256: ModelSha256Option = None,
 ) -> None:
     """Show what a model is and what it was trained on."""
-    from rejoinder.inference.runtimes import computed_by
+    from rejoinder.inference.outputs import computed_by
     from rejoinder.models.card import licence_of, stated_in_card, terms_of, training_rows
     from rejoinder.models.folder import folder_bytes, read_model
 

@@ -25,7 +25,7 @@ from rejoinder.index.new_segments import GivenText, given_texts
 from rejoinder.index.where import Conditions, Where, conditions_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
-from rejoinder.inference.search import nearest_rows
+from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.inference.sentence_stream import EncodingProgress, Source, chunks
 from rejoinder.measures import Indices
 from rejoinder.models.find import DEFAULT

@@ -14,24 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.conversations.collection import Collection, Given, Model, open_collection
-from rejoinder.conversations.duplicates import Duplicates, check_threshold
+from rejoinder.conversations.duplicates import (
+    DEFAULT_THRESHOLD,
+    Duplicates,
+    Estimate,
+    check_threshold,
+    expected_at,
+    threshold_of_examples,
+    threshold_of_rate,
+)
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError, ModelError
 from rejoinder.index.where import Where
-from rejoinder.inference.near_pairs import (
-    DEFAULT_THRESHOLD,
-    LEAST,
-    Estimate,
-    NearPairs,
-    Survey,
-    expected_at,
-    near_pairs,
-    survey,
-    threshold_of_examples,
-    threshold_of_rate,
-)
+from rejoinder.inference.near_pairs import LEAST, NearPairs, Survey, near_pairs, survey
 from rejoinder.io.files.storage import default_workers
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
@@ -89,7 +86,7 @@ def dedupe(
         examples: Labelled pairs. The threshold with the highest F1 on them is taken.
         false_positives: Share of texts without a duplicate that may be dropped, above 0 and below
             1, by which a threshold from 0.85 to 0.97 is estimated
-            (`inference.near_pairs`). Default: 0.001, with a threshold of at most 0.9.
+            (`conversations.duplicates`). Default: 0.001, with a threshold of at most 0.9.
         floor: The least threshold that `rethreshold` of the result will take. Default: 0.1 below
             the threshold, or higher where there are more than 50 million such pairs.
         scorer: Scores the pairs from the floor on a second time, by their words one by one.

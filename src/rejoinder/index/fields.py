@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rejoinder.corpus.texts import KEYS
 from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.manifest import REMEDY
-from rejoinder.index.string_table import OFFSET, StringTable, StringWriter, mapped
+from rejoinder.index.mapped_files import OFFSET, StringTable, StringWriter, mapped
 from rejoinder.index.where import NAMED, Conditions
 from rejoinder.io.files.hashed import check_file
 
@@ -107,7 +107,7 @@ class Fields:
         return {key: known[key] for key in KEYS if known[key] not in (None, "")}
 
     def release(self) -> None:
-        """Removes the strings from the memory of this process (see `string_table.release`)."""
+        """Removes the strings from the memory of this process (see `mapped_files.release`)."""
         self._strings.release()
         self._links.release()
 

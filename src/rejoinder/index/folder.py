@@ -10,8 +10,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from rejoinder.errors import InputError
-from rejoinder.index.context import Place
+from rejoinder.index.hits import Place
 from rejoinder.index.manifest import FILE, Manifest, read_manifest
+from rejoinder.index.mapped_files import StringTable
 from rejoinder.index.new_segments import gets_lists, given_twice, in_groups, new_segment
 from rejoinder.index.reader import IndexReader
 from rejoinder.index.segment import (
@@ -22,7 +23,6 @@ from rejoinder.index.segment import (
     places_of,
 )
 from rejoinder.index.state import State, check_segments
-from rejoinder.index.string_table import StringTable
 from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.storage import storage_errors

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, require
 from rejoinder.index.manifest import REMEDY, Probing
-from rejoinder.index.stored_rows import StoredRows
-from rejoinder.inference.search import dots, nearest_rows
+from rejoinder.index.mapped_files import StoredRows
+from rejoinder.inference.neighbours import dots, nearest_rows
 from rejoinder.io.files.hashed import check_file
 from rejoinder.protocols import Embeddings
 

@@ -17,9 +17,8 @@ from rejoinder.errors import InputError
 from rejoinder.index import lists
 from rejoinder.index.fields import FieldsWriter
 from rejoinder.index.manifest import KEY, Manifest, SegmentFacts, keys_of
+from rejoinder.index.mapped_files import StoredRows, StringTable, StringWriter
 from rejoinder.index.segment import DTYPES, FILES, ROW_NUMBER, EncodedTexts
-from rejoinder.index.stored_rows import StoredRows
-from rejoinder.index.string_table import StringTable, StringWriter
 from rejoinder.index.words import WordsWriter
 from rejoinder.inference.inputs import refuse_unordered
 from rejoinder.io.files.atomic import new_folder

@@ -13,8 +13,7 @@ from typing import TypeVar, overload
 import numpy as np
 
 from rejoinder.errors import InputError, RejoinderError
-from rejoinder.index.context import Place
-from rejoinder.index.hits import IndexedText, IndexHit, unscored
+from rejoinder.index.hits import IndexedText, IndexHit, Place, unscored
 from rejoinder.index.manifest import FILE, Manifest
 from rejoinder.index.own_words import own_words
 from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts

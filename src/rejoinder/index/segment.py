@@ -18,12 +18,11 @@ from rejoinder.index import fields, lists, words
 from rejoinder.index.fields import About, Fields
 from rejoinder.index.lists import Lists
 from rejoinder.index.manifest import KEY, REMEDY, Manifest, SegmentFacts, keys_of
+from rejoinder.index.mapped_files import StoredRows, StringTable, mapped, release
 from rejoinder.index.matcher import Matcher
-from rejoinder.index.stored_rows import StoredRows
-from rejoinder.index.string_table import StringTable, mapped, release
 from rejoinder.index.where import Conditions
 from rejoinder.index.words import Words
-from rejoinder.inference.search import NotFiniteError, dots, nearest_rows
+from rejoinder.inference.neighbours import NotFiniteError, dots, nearest_rows
 from rejoinder.io.files.hashed import check_file, sha256_of
 from rejoinder.protocols import Embeddings
 

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import ConditionError, InputError
-from rejoinder.index.context import Place
 from rejoinder.index.fields import refuse_unmet
-from rejoinder.index.hits import Found, IndexHit, best_of, hits_of, placed
+from rejoinder.index.hits import Found, IndexHit, Place, best_of, hits_of, placed
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, keys_of, read_manifest
 from rejoinder.index.matcher import WordQueries
 from rejoinder.index.nearest import search_segments

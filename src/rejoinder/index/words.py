@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import KEY, REMEDY, keys_of
-from rejoinder.index.string_table import mapped
+from rejoinder.index.mapped_files import mapped
 from rejoinder.io.files.hashed import check_file
 from rejoinder.text.normalize import is_punctuation, tokens_of
 from rejoinder.text.tokens import located_tokens

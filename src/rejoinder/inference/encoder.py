@@ -19,9 +19,8 @@ from rejoinder.inference.inputs import (
     output_form,
     whole_number,
 )
-from rejoinder.inference.mining import Mining
-from rejoinder.inference.outputs import ModelOutputs, OnTooLong, checked_way
-from rejoinder.inference.runtimes import BATCH_SIZE
+from rejoinder.inference.outputs import BATCH_SIZE, ModelOutputs, OnTooLong, checked_way
+from rejoinder.inference.search import Comparisons
 from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.config import ENTAILMENT
 from rejoinder.models.find import Progress, find_model, shipped_model
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from rejoinder.scoring.scorer import PairScorer
 
 
-class SentenceEncoder(Mining):
+class SentenceEncoder(Comparisons):
     """Encodes sentences as vectors of length 1.
 
     `unknown` returns which sentences have no word of the vocabulary. They have the zero vector,

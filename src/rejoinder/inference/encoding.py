@@ -15,8 +15,7 @@ from rejoinder.errors import InputError
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import whole_number
-from rejoinder.inference.outputs import OnTooLong, checked_way
-from rejoinder.inference.runtimes import BATCH_SIZE
+from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import (
     EncodingProgress,
     bytes_of,

@@ -1,47 +1,34 @@
-"""Pairs of rows with a cosine of at least a floor, among millions of rows.
+"""Pairs and groups of rows that are near each other, among millions of rows.
 
-Up to 20,000 rows, all are compared. Of more, each is compared with the rows of its nearest cells.
-Cells are those of spherical k-means in the 128 directions in which the rows differ most; cosines
-are those of whole rows. A pair is missed where neither of its rows has the other's cell among its
-nearest. `Survey` tells how many are, by a sample of rows that are compared with all others.
-
-The cosine from which two texts mean the same: from labelled pairs, or from a rate of errors.
+`near_pairs` finds those with a cosine of at least a floor. Up to 20,000 rows, all are compared. Of
+more, each is compared with the rows of its nearest cells; a pair is missed where neither of its
+rows has the other's cell among its nearest. `Survey` tells how many are, by a sample of rows that
+are compared with all others. `nearest_pairs` and `communities` compare all rows.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
-from rejoinder.inference.outputs import each_batch
-from rejoinder.measures import Floats, Indices
+from rejoinder.inference.neighbours import Numbers, Progress, by_cell, probed_cells
+from rejoinder.inference.outputs import each_batch, with_bar
+from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
-
-if TYPE_CHECKING:
-    from statistics import NormalDist
-
-Numbers = NDArray[np.int32]
-Progress = Callable[[int, int], None]
-"""Called with the number of rows that were compared, and that of all."""
 
 _COMPARED = 20_000
 """Rows up to which all pairs are compared."""
-_CELL = 256
-"""Mean number of rows of a cell."""
 _PROBED = 4
 """Cells with whose rows a row is compared."""
-_DIRECTIONS = 128
-_SAMPLE, _ROUNDS = 32, 4
-"""Rows of the sample for each cell, and rounds of k-means."""
-_DIRECTED = 16_384
-"""Rows whose directions are taken."""
 _BLOCK = 1_024
 """Rows that are compared with others at a time."""
 _BLOCK_SCORES = 1 << 22
+_SAMPLE = 4_096
+"""Rows that tell how near the nearest ones must at least be."""
+LEAST = 0.5
+"""The least floor: cosines below are those of texts with little in common."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +100,6 @@ def _keys(pairs: NearPairs) -> Indices:
     return low.astype(np.int64) * pairs.rows + high
 
 
-LEAST = 0.5
-"""The least floor: cosines below are those of texts with little in common."""
-
-
 def survey(rows: Embeddings, most: int = 1_024) -> Survey:
     """Compares at most `most` rows, from all over (N, D) float32 unit rows, with all others."""
     places = np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64))
@@ -145,7 +128,7 @@ def near_pairs(
 
     The same rows give the same pairs, in the same order, whatever the number of `workers`.
     """
-    cells = _Cells(probed_cells(rows, workers))
+    cells = _Cells(probed_cells(rows, workers, _PROBED, _COMPARED))
     found: list[tuple[Numbers, Numbers, Array] | None] = [None] * len(cells.tasks)
     lock, done = Lock(), 0
 
@@ -211,14 +194,6 @@ class _Cells:
         return np.asarray(~both | (guests < others))
 
 
-def by_cell(probes: Numbers, cells: int) -> tuple[Numbers, Indices]:
-    """Returns the rows by their cells, and where those of each cell begin."""
-    flat = probes.ravel()
-    order = np.argsort(flat, kind="stable")
-    begins = np.searchsorted(flat[order], np.arange(cells + 1))
-    return (order // max(probes.shape[1], 1)).astype(np.int32), begins
-
-
 def places_from(products: Array, floor: np.float32 | Array) -> tuple[Indices, Indices, Array]:
     """Returns the lines, columns and values of products from a floor on, or a floor per line."""
     places = np.flatnonzero(products >= floor)
@@ -226,179 +201,161 @@ def places_from(products: Array, floor: np.float32 | Array) -> tuple[Indices, In
     return lines, columns, products.ravel()[places]
 
 
-def probed_cells(
-    rows: Embeddings, workers: int, probed: int = _PROBED, compared: int = _COMPARED
-) -> Numbers:
-    """Returns (N, P) int32: the `probed` cells that are nearest to each row, or all of fewer.
+def nearest_pairs(
+    rows: Embeddings, top_k: int, max_pairs: int, workers: int = 1, *, show: bool = False
+) -> list[list[float | int]]:
+    """Returns `[score, i, j]` of the `max_pairs` best pairs; see `Comparisons.paraphrase_mining`.
 
-    There is one cell of up to `compared` rows.
+    `rows` are (N, D) float32, unit or zero rows. `workers` is the number of threads.
     """
-    if len(rows) <= compared:
-        return np.zeros((len(rows), 1), np.int32)
-    count = 2 ** round(np.log2(len(rows) / _CELL))
-    places = np.linspace(0, len(rows) - 1, min(_SAMPLE * count, len(rows))).astype(np.int64)
-    low = _directed(rows, workers)
-    centroids = _centroids(low[places], count, workers)
-    return _nearest_cells(low, centroids, min(probed, count), workers)
-
-
-def _directed(rows: Embeddings, workers: int) -> Embeddings:
-    """Returns rows in the directions in which they differ most, (N, 128)."""
-    if rows.shape[1] <= _DIRECTIONS:
-        return rows
-    places = np.linspace(0, len(rows) - 1, min(_DIRECTED, len(rows))).astype(np.int64)
-    sample = rows[places]
-    basis = np.linalg.eigh(sample.T @ sample)[1][:, -_DIRECTIONS:]
-    low = np.empty((len(rows), _DIRECTIONS), np.float32)
+    best, count, lock = _BestPairs(len(rows), max_pairs), min(top_k, len(rows) - 1), Lock()
+    if count < 1:
+        return []
 
     def work(part: slice) -> None:
-        low[part] = rows[part] @ basis
+        found = _nearest_others(rows, part, count, best.least)
+        with lock:
+            best.add(*found)
 
-    each_batch(len(rows), 8_192, workers, work, show=False)
-    return low
-
-
-def _centroids(sample: Embeddings, count: int, workers: int) -> Embeddings:
-    """Returns (count, D) float32 unit rows around which the sample lies."""
-    centroids = _unit(sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)])
-    for _ in range(_ROUNDS):
-        cells = _nearest_cells(sample, centroids, 1, workers)[:, 0]
-        order = np.argsort(cells, kind="stable")
-        used, begins = np.unique(cells[order], return_index=True)
-        centroids[used] = _unit(np.add.reduceat(sample[order], begins, axis=0))
-    return centroids
+    each_batch(len(rows), _BLOCK, workers, work, show=show, what="comparing")
+    return best.scored(rows)
 
 
-def _unit(rows: Embeddings) -> Embeddings:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.maximum(lengths, np.float32(1e-12)), np.float32)
+def _nearest_others(
+    rows: Embeddings, part: slice, count: int, least: np.float32
+) -> tuple[Indices, Indices, Array]:
+    """Returns the `count` nearest other rows of each row of a part.
 
-
-def _nearest_cells(low: Embeddings, centroids: Embeddings, count: int, workers: int) -> Numbers:
-    found = np.empty((len(low), count), np.int32)
-
-    def work(part: slice) -> None:
-        products = low[part] @ centroids.T
-        lines = np.arange(len(products))
-        for place in range(count):
-            best = products.argmax(axis=1)
-            found[part, place] = best
-            products[lines, best] = -np.inf
-
-    each_batch(len(low), _BLOCK, workers, work, show=False)
-    return found
-
-
-Basis = Literal["given", "examples", "false positives", "default"]
-
-LEAST_THRESHOLD, MOST_THRESHOLD, DEFAULT_THRESHOLD = 0.85, 0.97, 0.9
-"""Least and largest threshold that a rate gives, and the one where none can be estimated.
-
-Of pairs from .85 on, 74 % of Quora's mean the same, 94 % of Twitter's and of medical questions,
-96 % of PARADE's; below, texts have a topic in common."""
-_QUANTILES = (0.1, 0.4)
-"""Quantiles of the nearest cosines by which those of texts without a duplicate are fitted: at most
-60 % of the texts may have one."""
-_CROWDED, _NEAR = 0.01, 0.95
-"""Where so many texts without a duplicate would have one as near as this, the fit is one of texts
-with duplicates."""
-_FEWEST_TEXTS = 100
-_FEWEST = 1_000
-"""Neighbouring pairs that are needed to say how near they are."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A threshold, and what may be expected of it."""
-
-    threshold: float
-    """Cosine from which texts mean the same."""
-    basis: Basis
-    """Where it comes from: `given`, `examples`, `false positives`, or `default`: there are few
-    texts, or most have a near one, so that chance can't be told apart."""
-    by_chance: float | None = None
-    """Estimated share of texts without a duplicate that have one by chance at the threshold."""
-    neighbours: float | None = None
-    """Share of messages that are as near to the message before them in the conversation."""
-    precision: float | None = None
-    """Share of the examples from the threshold on that mean the same."""
-    recall: float | None = None
-    """Share of the examples that mean the same which are from the threshold on."""
-    f1: float | None = None
-
-
-def threshold_of_examples(scores: Floats, alike: NDArray[np.bool_], least: float) -> Estimate:
-    """Returns the threshold with the highest F1 on labelled pairs, between two of their scores.
-
-    >>> alike = np.array([True, True, False])
-    >>> round(threshold_of_examples(np.array([0.9, 0.8, 0.6]), alike, 0.5).threshold, 4)
-    0.7
-
-    Args:
-        scores: (P,) cosines.
-        alike: (P,) bool: whether the texts of a pair mean the same; some do.
-        least: The least threshold.
+    They are pairs in three flat arrays: rows, their neighbours, and scores, all at least `least`.
     """
-    order = np.argsort(-scores, kind="stable")
-    ranked, right = scores[order], np.cumsum(alike[order])
-    below = np.maximum(np.append(ranked[1:], least), least)
-    f1 = np.where(ranked > below, 2 * right / (np.arange(len(order)) + 1 + right[-1]), 0)
-    best = int(f1.argmax())
-    threshold = round(float(ranked[best] + below[best]) / 2, 4) if f1[best] else least
-    chosen = scores >= threshold
-    precision, recall = (
-        int((chosen & alike).sum()) / max(int(x.sum()), 1) for x in (chosen, alike)
-    )
-    measured = (round(value, 4) for value in (precision, recall, float(f1[best])))
-    return Estimate(threshold, "examples", None, None, *measured)
+    block, low = rows[part], part.start
+    border = np.full(len(block), least, np.float32)
+    lines, others, scores = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+    step = _BLOCK_SCORES // _BLOCK
+    for start in range(0, len(rows), step):
+        products = block @ rows[start : start + step].T
+        own = np.arange(max(low, start), min(low + len(block), start + products.shape[1]))
+        products[own - low, own - start] = -np.inf
+        sample = products[:, :_SAMPLE]
+        if start == 0 and count < sample.shape[1]:
+            border = np.maximum(border, np.partition(sample, -count, axis=1)[:, -count])
+        line, other, score = places_from(products, border[:, None])
+        lines = np.concatenate([lines, line])
+        others = np.concatenate([others, other + start])
+        scores = np.concatenate([scores, score])
+        kept = _best_of_each(lines, scores, count, border)
+        lines, others, scores = lines[kept], others[kept], scores[kept]
+    return lines + low, others, scores
 
 
-def threshold_of_rate(
-    nearest: Array, neighbours: Array, rate: float, most: float = MOST_THRESHOLD
-) -> Estimate:
-    """Returns the least threshold at which a share of at most `rate` is taken for the same.
+def _best_of_each(lines: Indices, scores: Array, count: int, border: Array) -> Indices:
+    """Returns where the `count` best pairs of each line are, and raises its border to the last."""
+    order = np.argsort(lines, kind="stable")
+    ends = np.searchsorted(lines[order], np.arange(len(border)), side="right").tolist()
+    kept, begin = [], 0
+    for line, end in enumerate(ends):
+        places, begin = order[begin:end], end
+        if len(places) >= count:
+            best = _largest(scores[places], count)
+            places, border[line] = places[best], scores[places[best]].min()
+        kept.append(places)
+    return np.concatenate(kept)
 
-    Both of texts without a duplicate, by chance, and of messages and those before them.
 
-    The cosine of a text without a duplicate with its nearest other text is taken to be normal. Its
-    mean and deviation follow from the lower part of the nearest cosines (an empirical null, Efron
-    2004), because the upper part are texts with a duplicate.
+def _largest(scores: Array, count: int) -> Indices:
+    """Returns where the `count` largest scores are, in order of place; of equal ones the first.
 
-    Args:
-        nearest: (S,) cosines of sampled texts with their nearest others.
-        neighbours: (M,) cosines of messages with those before them; few do not count.
-        rate: Above 0, below 1.
-        most: The largest threshold.
+    >>> _largest(np.array([2, 1, 3, 2, 2], np.float32), 3).tolist()
+    [0, 2, 3]
     """
-    wanted = [LEAST_THRESHOLD]
-    if len(neighbours) >= _FEWEST:
-        wanted.append(float(np.quantile(neighbours, 1 - rate)))
-    if is_crowded(nearest):
-        basis: Basis = "default"
-        wanted.append(DEFAULT_THRESHOLD)
-    else:
-        basis = "false positives"
-        wanted.append(_null(nearest).inv_cdf(1 - rate))
-    return expected_at(round(min(max(wanted), most), 4), basis, nearest, neighbours)
+    least = np.partition(scores, -count)[-count]
+    chosen = scores > least
+    equal = np.flatnonzero(scores == least)
+    chosen[equal[: count - np.count_nonzero(chosen)]] = True
+    return np.flatnonzero(chosen)
 
 
-def expected_at(threshold: float, basis: Basis, nearest: Array, neighbours: Array) -> Estimate:
-    """Returns what may be expected of a threshold; see `threshold_of_rate`."""
-    chance = None if is_crowded(nearest) else round(1 - _null(nearest).cdf(threshold), 6)
-    known = len(neighbours) >= _FEWEST
-    near = round(float((neighbours >= threshold).mean()), 6) if known else None
-    return Estimate(threshold, basis, chance, near)
+class _BestPairs:
+    """The best pairs found so far. Memory holds three times as many as are wanted."""
+
+    def __init__(self, rows: int, wanted: int) -> None:
+        self._rows, self._wanted = rows, wanted
+        self._keys = np.empty(0, np.int64)
+        self._scores = np.empty(0, np.float32)
+        self.least = np.float32(-np.inf)
+        """Pairs with a lower score are not among the best."""
+
+    def add(self, first: Indices, second: Indices, scores: Array) -> None:
+        """Adds pairs; a pair may be added twice, once from each side."""
+        keys = np.minimum(first, second) * self._rows + np.maximum(first, second)
+        self._keys = np.concatenate([self._keys, keys])
+        self._scores = np.concatenate([self._scores, scores])
+        if len(self._keys) > 3 * self._wanted:
+            self._keep_best()
+
+    def _keep_best(self) -> None:
+        self._keys, places = np.unique(self._keys, return_index=True)
+        self._scores = self._scores[places]
+        if len(self._keys) > self._wanted:
+            best = _largest(self._scores, self._wanted)
+            self._keys, self._scores = self._keys[best], self._scores[best]
+            self.least = self._scores.min()
+
+    def scored(self, rows: Embeddings) -> list[list[float | int]]:
+        """Returns `[score, i, j]` of the best pairs, in order.
+
+        A matrix product can round a pair differently depending on its position, so the scores are
+        computed again, pair by pair: equal pairs have equal scores.
+        """
+        self._keep_best()
+        first, second = np.divmod(self._keys, max(self._rows, 1))
+        scores = np.empty(len(first), np.float32)
+        for low in range(0, len(first), _BLOCK):
+            part = slice(low, low + _BLOCK)
+            scores[part] = np.einsum("nd,nd->n", rows[first[part]], rows[second[part]])
+        order = np.lexsort((self._keys, -scores))
+        columns = (scores[order].tolist(), first[order].tolist(), second[order].tolist())
+        return [[score, i, j] for score, i, j in zip(*columns, strict=True)]
 
 
-def is_crowded(nearest: Array) -> bool:
-    """Returns whether texts without a duplicate can't be told apart: they are few."""
-    return len(nearest) < _FEWEST_TEXTS or _null(nearest).inv_cdf(1 - _CROWDED) > _NEAR
+def communities(
+    rows: Embeddings, threshold: np.float32, least: int, *, show: bool = False
+) -> list[list[int]]:
+    """Returns the indices of each community; see `Comparisons.community_detection`.
+
+    `rows` are (N, D) float32, unit or zero rows.
+    """
+    sizes = _neighbours(rows, threshold, show=show)
+    centres = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes >= least)]
+    used = np.zeros(len(rows), np.bool_)
+    found: list[list[int]] = []
+    step = max(_BLOCK_SCORES // max(len(rows), 1), 1)
+    while len(centres := centres[~used[centres]]):
+        block, centres = centres[:step], centres[step:]
+        for centre, scores in zip(block.tolist(), rows[block] @ rows.T, strict=True):
+            if used[centre]:
+                continue
+            members = np.flatnonzero((scores >= threshold) & ~used)
+            if len(members) < least:
+                continue
+            members = members[np.argsort(-scores[members], kind="stable")]
+            found.append([centre, *members[members != centre].tolist()])
+            used[found[-1]] = True
+    return sorted(found, key=len, reverse=True)
 
 
-def _null(nearest: Array) -> "NormalDist":
-    from statistics import NormalDist  # loads decimals and fractions
-
-    low, high = np.quantile(nearest.astype(np.float64), _QUANTILES).tolist()
-    unit = [NormalDist().inv_cdf(share) for share in _QUANTILES]
-    deviation = (high - low) / (unit[1] - unit[0])
-    return NormalDist(high - deviation * unit[1], max(deviation, 1e-6))
+def _neighbours(rows: Embeddings, threshold: np.float32, *, show: bool) -> Indices:
+    """Returns (N,) how many rows have a product of at least `threshold` with each row."""
+    counts = np.zeros(len(rows), np.int64)
+    starts = range(0, len(rows), _BLOCK)
+    step = _BLOCK_SCORES // _BLOCK
+    for low in with_bar(starts, "comparing", len(starts), show=show):
+        block = rows[low : low + _BLOCK]
+        for start in range(low, len(rows), step):
+            near = block @ rows[start : start + step].T >= threshold
+            counts[low : low + len(block)] += near.sum(axis=1, dtype=np.uint16)
+            # the same pairs seen from the other side, without those inside the block
+            after = max(low + len(block), start)
+            others = near[:, after - start :].sum(axis=0, dtype=np.uint16)
+            counts[after : after + len(others)] += others
+    return counts

@@ -19,8 +19,7 @@ from rejoinder.inference.engines.base import (
     read_record,
     record_of,
 )
-from rejoinder.inference.outputs import OnTooLong, checked_way
-from rejoinder.inference.runtimes import BATCH_SIZE
+from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder, write_text
 from rejoinder.io.files.claims import claim_output, swap_in

@@ -1,14 +1,12 @@
-"""Similarity, ranking, and exact nearest-neighbour search in blocks of bounded memory.
+"""Similarity, ranking, search and mining: what a `SentenceEncoder` does with embeddings.
 
-The embedding of a message together with the turns before it.
-
-The sum of the message's embedding and those of the turns, each weighed less the farther back it is.
-The numbers were chosen on dev threads of six corpora (docs/measurements/context.md).
+`rank` reads a message together with the turns before it: the sum of the message's embedding and
+those of the turns, each weighed less the farther back it is. The numbers were chosen on dev threads
+of six corpora (docs/measurements/context.md).
 """
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -22,25 +20,18 @@ from rejoinder.inference.inputs import (
     as_texts,
     as_unit_rows,
     first_indices,
+    flag,
     whole_number,
 )
+from rejoinder.inference.near_pairs import communities, nearest_pairs
+from rejoinder.inference.neighbours import dots, nearest_rows
 from rejoinder.inference.outputs import ModelOutputs
-from rejoinder.measures import Indices, angular_similarity
+from rejoinder.io.files.storage import default_workers
+from rejoinder.measures import angular_similarity
 from rejoinder.protocols import Embeddings
 
 Measure = Literal["cosine", "angular"]
 """A similarity: the cosine, from -1 to 1, or -arccos of it, from -pi to 0."""
-
-_QUERY_BLOCK = 256
-"""Queries per block. With `_BLOCK_SCORES` it bounds the memory used."""
-_BLOCK_SCORES = 1 << 22
-"""Scores held in memory at a time."""
-_MARGIN = np.float32(1e-5)
-"""More than the rounding error of a float32 matrix product of unit rows."""
-
-
-class NotFiniteError(InputError):
-    """A score is not finite: queries or rows hold NaN, infinities or huge numbers."""
 
 
 @dataclass(frozen=True)
@@ -74,117 +65,14 @@ def measured(measure: Measure) -> Callable[[NDArray[np.floating]], Array]:
     return convert
 
 
-def nearest_rows(
-    queries: Array, corpus: Array, top_k: int, *, absent: NDArray[np.bool_] | None = None
-) -> tuple[Indices, Array]:
-    """Finds for each query the `top_k` rows of `corpus` with the highest dot product.
-
-    Equal scores are ordered by index, the lower first. A matrix product can round a row
-    differently depending on its position in the matrix, so it only selects candidates. Their
-    scores are then computed row by row. Equal rows therefore have equal scores, and no result
-    depends on the other queries.
-
-    Args:
-        queries: (Q, D) float32, unit or zero rows.
-        corpus: (N, D) float32 or float16, unit or zero rows.
-        top_k: Number of rows per query, at least 1.
-        absent: (N,) bool, rows that are not found.
-
-    Returns:
-        (Q, K) int64 row indices and (Q, K) float32 scores, best first. K is `top_k`, or the number
-        of rows that can be found if these are fewer.
-
-    Raises:
-        InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
-        NotFiniteError: a score is not finite.
-    """
-    top_k = whole_number("top_k", top_k)
-    if queries.shape[1:] != corpus.shape[1:]:
-        raise InputError(
-            f"queries of shape {queries.shape} and a corpus of shape {corpus.shape} differ in "
-            "dimension."
-        )
-    present = len(corpus) - (0 if absent is None else int(absent.sum()))
-    count = min(top_k, present)
-    best = [_Best(query, count) for query in queries] if count else []
-    # where most rows are absent, the others are copied
-    rows = np.flatnonzero(~absent) if absent is not None and 2 * present < len(corpus) else None
-    with np.errstate(over="ignore", invalid="ignore"):  # such scores are refused
-        for start in range(0, len(queries), _QUERY_BLOCK):
-            query_block = queries[start : start + _QUERY_BLOCK]
-            step = max(_BLOCK_SCORES // len(query_block), 1)
-            for low in range(0, len(corpus) if rows is None else present, step):
-                part = slice(low, low + step)
-                given = corpus[part] if rows is None else corpus.take(rows[part], axis=0)
-                block = np.asarray(given, np.float32)
-                products = query_block @ block.T
-                # the sum is finite only if every score is, and needs no array of truth values
-                if not math.isfinite(products.sum()):
-                    raise NotFiniteError(
-                        "the queries or the rows to search hold a number that is not finite."
-                    )
-                if absent is not None and rows is None:
-                    products[:, absent[part]] = -np.inf
-                for query_best, scores in zip(best[start:], products, strict=False):
-                    query_best.add(scores, block, low)
-    if not best:
-        return np.empty((len(queries), count), np.int64), np.empty(
-            (len(queries), count), np.float32
-        )
-    indices = np.stack([each.indices for each in best])
-    scores = np.stack([each.scores for each in best])
-    return indices if rows is None else rows[indices], scores
-
-
-def dots(rows: Array, vector: Array) -> Array:
-    """Returns the (N,) float32 dot products of `rows` (N, D) with `vector` (D,).
-
-    Each product is the same whatever the other rows are, which a matrix product does not ensure.
-
-    >>> dots(np.eye(2, dtype=np.float32), np.array([3, 4], np.float32)).tolist()
-    [3.0, 4.0]
-    """
-    return np.asarray(np.einsum("ij,j->i", rows, vector))  # a sixth of the time of a sum
-
-
-@dataclass(slots=True)
-class _Best:
-    """The best rows found so far for one query."""
-
-    query: Array
-    count: int
-    indices: Indices = field(default_factory=lambda: np.empty(0, np.int64))
-    scores: Array = field(default_factory=lambda: np.empty(0, np.float32))
-
-    def add(self, scores: Array, block: Array, low: int) -> None:
-        """Adds rows of a block (B, D) of the corpus, which begins at the row `low`.
-
-        `scores` (B,) come from a matrix product.
-        """
-        candidates = self._candidates(scores)
-        indices = np.concatenate([self.indices, candidates + low])
-        exact = np.concatenate([self.scores, dots(block.take(candidates, axis=0), self.query)])
-        order = np.lexsort((indices, -exact))[: self.count]
-        self.indices, self.scores = indices[order], exact[order]
-
-    def _candidates(self, scores: Array) -> Indices:
-        """Returns indices of rows that can be among the best, allowing for rounding."""
-        # absent rows have -inf, less than the least number
-        least = self.scores[-1] if len(self.scores) == self.count else np.finfo(np.float32).min
-        indices = np.flatnonzero(scores >= least - _MARGIN)
-        if len(indices) > 4 * self.count:
-            rough = scores[indices]
-            border = np.partition(rough, -self.count)[-self.count]
-            indices = indices[rough >= border - 2 * _MARGIN]
-        return indices
-
-
 class Comparisons:
-    """Similarity, search and ranking on the outputs of a model."""
+    """Similarity, search, ranking and mining on the outputs of a model."""
 
     dim: int
     """Dimension D of the embeddings."""
     _outputs: ModelOutputs
+    _threads: int | None
+    """Number of CPU cores; None means all that the process may use."""
 
     def similarity(
         self,
@@ -308,6 +196,72 @@ class Comparisons:
             ]
             for hits in zip(indices.tolist(), scores.tolist(), strict=True)
         ]
+
+    def paraphrase_mining(
+        self,
+        sentences: Sentences | Embeddings,
+        *,
+        top_k: int = 100,
+        max_pairs: int = 500_000,
+        show_progress_bar: bool = False,
+    ) -> list[list[float | int]]:
+        """Finds the pairs of sentences with the highest cosine.
+
+        They are the pairs of `sentence_transformers.util.paraphrase_mining`. All sentences are
+        compared. Memory is bounded by the embeddings and the pairs.
+
+        Args:
+            sentences: N sentences, or their embeddings.
+            top_k: A pair counts if one of its sentences is among the `top_k` nearest of the other.
+            max_pairs: Number of pairs that are returned, the best ones.
+            show_progress_bar: Whether to draw a progress bar on standard error.
+
+        Returns:
+            `[score, i, j]` of each pair: the cosine and two indices, i < j. The best come first,
+            those with equal scores by index.
+
+        Raises:
+            InputError: an argument is not valid, or embeddings are not finite or of another
+                dimension.
+        """
+        top_k, most = whole_number("top_k", top_k), whole_number("max_pairs", max_pairs)
+        show = flag("show_progress_bar", show_progress_bar)
+        cores = self._threads or default_workers()
+        return nearest_pairs(self._vectors(sentences), top_k, most, cores, show=show)
+
+    def community_detection(
+        self,
+        sentences: Sentences | Embeddings,
+        *,
+        threshold: float = 0.75,
+        min_community_size: int = 10,
+        show_progress_bar: bool = False,
+    ) -> list[list[int]]:
+        """Finds groups of sentences around a central one, which each is similar to.
+
+        They are those of `sentence_transformers.util.community_detection`. No sentence is in two of
+        them. Memory is bounded by the embeddings.
+
+        Args:
+            sentences: N sentences, or their embeddings.
+            threshold: The least cosine with the central sentence, from -1 to 1.
+            min_community_size: The least number of sentences of a community, at least 1.
+            show_progress_bar: Whether to draw a progress bar on standard error.
+
+        Returns:
+            The indices of each community, the largest first. In each, the central sentence comes
+            first, then the others by falling cosine with it.
+
+        Raises:
+            InputError: an argument is not valid, or embeddings are not finite or of another
+                dimension.
+        """
+        least = whole_number("min_community_size", min_community_size)
+        show = flag("show_progress_bar", show_progress_bar)
+        number = isinstance(threshold, int | float | np.floating)
+        if isinstance(threshold, bool) or not number or not -1 <= threshold <= 1:
+            raise InputError(f"threshold must be a cosine, from -1 to 1; got {threshold!r}.")
+        return communities(self._vectors(sentences), np.float32(threshold), least, show=show)
 
     def _vectors(self, values: Sentences | Embeddings) -> Embeddings:
         """Returns the embeddings of sentences, or given embeddings scaled to length 1."""

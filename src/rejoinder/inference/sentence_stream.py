@@ -12,8 +12,7 @@ from rejoinder.corpus.texts import Entry, entries_of
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import refuse_unordered
-from rejoinder.inference.outputs import OnTooLong
-from rejoinder.inference.runtimes import BATCH_SIZE
+from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong
 from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
 

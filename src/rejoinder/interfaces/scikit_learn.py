@@ -8,7 +8,7 @@ import numpy as np
 
 from rejoinder.errors import InputError, require
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.runtimes import BATCH_SIZE
+from rejoinder.inference.outputs import BATCH_SIZE
 from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings
 

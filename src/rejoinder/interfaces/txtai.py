@@ -11,7 +11,7 @@ from rejoinder.index.indexing import Index, rows_of
 from rejoinder.index.state import Mode
 from rejoinder.index.where import Where
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.search import nearest_rows
+from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.interfaces.opening import index_of, retrieve
 from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings

@@ -25,7 +25,8 @@ from rejoinder.index.own_words import in_own_words
 from rejoinder.index.words import matches
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
-from rejoinder.inference.search import Hit, nearest_rows
+from rejoinder.inference.neighbours import nearest_rows
+from rejoinder.inference.search import Hit
 from rejoinder.inference.why import Explanation, can_explain, explain, word_shares
 from rejoinder.models.card import training_rows
 from rejoinder.models.config import RESPONSES

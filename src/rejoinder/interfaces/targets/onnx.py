@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rejoinder.errors import InputError, require
-from rejoinder.inference.runtimes import TorchRuntime
+from rejoinder.inference.outputs import TorchRuntime
 from rejoinder.interfaces.targets import FOLDER, Target
 from rejoinder.models.folder import ModelContents, write_model
 

@@ -1,6 +1,12 @@
-"""Strings in two files, mapped into memory: their bytes, and where each begins."""
+"""Strings and embeddings of a segment in files that are mapped into memory.
+
+Strings are in two files: their bytes, and where each begins. Embeddings can also be read row by
+row.
+"""
 
 import mmap
+import os
+import weakref
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +18,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import REMEDY
 from rejoinder.io.files.storage import lacks_memory
+from rejoinder.protocols import Embeddings
 
 OFFSET = np.dtype("<i8")
 _PIECE = 65_536
@@ -122,3 +129,48 @@ def release(array: NDArray[Any]) -> None:
     mapping = getattr(array.base, "_mmap", None)
     if mapping is not None:
         mapping.madvise(mmap.MADV_DONTNEED)
+
+
+class StoredRows:
+    """(N, D) embeddings in a file."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], shape: tuple[int, int]) -> None:
+        """Maps the file.
+
+        Raises:
+            InputError: it is missing or of another size.
+        """
+        self.path = path
+        self.mapped: Embeddings = mapped(path, dtype, shape)
+        self._handle: int | None = None
+
+    def read(self, rows: NDArray[np.int64]) -> Embeddings:
+        """Returns the (N, D) embeddings of rows, read one by one from the file.
+
+        They leave nothing of the file in the memory of this process. Reading the mapped file would
+        map up to 2 MB around each row.
+
+        Raises:
+            InputError: the file has become shorter.
+        """
+        if self._handle is None:
+            self._handle = os.open(self.path, os.O_RDONLY)
+            weakref.finalize(self, os.close, self._handle)
+        size = self.mapped.strides[0]
+        found = np.empty((len(rows), self.mapped.shape[1]), self.mapped.dtype)
+        into, read = found.view(np.uint8).reshape(-1).data, 0
+        for at, row in enumerate(rows.tolist()):
+            read += os.preadv(self._handle, [into[at * size : (at + 1) * size]], row * size)
+        if read != found.nbytes:
+            raise InputError(f"{self.path} has lost its end. {REMEDY}")
+        return found
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Embeddings]]:
+        """Yields so many rows at a time, after the number of the first; then it releases them."""
+        for first in range(0, len(self.mapped), rows):
+            yield first, self.mapped[first : first + rows]
+            self.release()
+
+    def release(self) -> None:
+        """Removes what was read of the mapped file from the memory of this process."""
+        release(self.mapped)
