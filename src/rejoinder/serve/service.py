@@ -458,7 +458,7 @@ def _whys(model: ModelContents, query: str, texts: list[str]) -> list[Why]:
 
 @dataclass(frozen=True)
 class Explored:
-    """Answers of the routes of `serve.routes.corpus`; None where something was not looked for."""
+    """Answers of the routes of `serve.routes.own`; None where something was not looked for."""
 
     name: str | None
     """What is explored, as the page calls it."""

@@ -1,6 +1,6 @@
-"""The server's routes: one module per interface, each with a router in `ROUTERS`."""
+"""The server's routes: one module per interface, with its routers in `ROUTERS`."""
 
-from rejoinder.serve.routes import corpus, openai, own, tei
+from rejoinder.serve.routes import openai, own, tei
 
-ROUTERS = (tei.router, openai.router, own.router, corpus.router)
+ROUTERS = (tei.router, openai.router, own.router, own.index_router)
 """In the order of the OpenAPI."""
