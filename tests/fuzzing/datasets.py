@@ -36,7 +36,7 @@ from rejoinder.datasets.leaks.search import read_rows
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
 from rejoinder.datasets.sts import SUBSETS, TRACKS, read_sts_2017, read_sts_year, read_stsb
 from rejoinder.errors import RejoinderError
-from rejoinder.io.formats.bounded import Limits
+from rejoinder.io.formats.compression import Limits
 
 Files = Mapping[str, bytes]
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.files.storage import read_errors
-from rejoinder.io.formats.bounded import OPENERS, read_packed
+from rejoinder.io.formats.compression import OPENERS, read_packed
 
 T = TypeVar("T", bound=Sized)
 

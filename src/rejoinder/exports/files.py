@@ -25,21 +25,19 @@ from rejoinder.io.files.storage import (
     storage_errors,
     warn_of_links,
 )
-from rejoinder.io.formats.bounded import (
+from rejoinder.io.formats.compression import (
     ARCHIVE_DAMAGES,
     OPENERS,
+    Frames,
     Limits,
     Meter,
     Metered,
-    damage_errors,
-    tar_of,
-)
-from rejoinder.io.formats.compression import (
-    Frames,
     compression,
     compression_of,
+    damage_errors,
     decompressed,
     head_of,
+    tar_of,
 )
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 

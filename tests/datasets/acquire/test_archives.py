@@ -18,7 +18,7 @@ import zstandard
 from rejoinder.datasets.acquire.archives import unpack
 from rejoinder.datasets.files import read_bytes
 from rejoinder.errors import InputError
-from rejoinder.io.formats.bounded import Limits, read_packed
+from rejoinder.io.formats.compression import Limits, read_packed
 
 PACKERS = {
     "": bytes,

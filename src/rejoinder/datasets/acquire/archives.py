@@ -28,7 +28,7 @@ from rejoinder.datasets.files import content_of
 from rejoinder.datasets.sentence_pairs import SICK_COLUMNS
 from rejoinder.errors import InputError
 from rejoinder.io.files.storage import read_errors, storage_errors
-from rejoinder.io.formats.bounded import (
+from rejoinder.io.formats.compression import (
     ARCHIVE_DAMAGES,
     LIMITS,
     OPENERS,
@@ -36,10 +36,10 @@ from rejoinder.io.formats.bounded import (
     Meter,
     Metered,
     Reader,
+    compression_of,
     damage_errors,
     tar_of,
 )
-from rejoinder.io.formats.compression import compression_of
 from rejoinder.io.formats.tables import below_header
 
 _PIECE_BYTES = 1 << 20

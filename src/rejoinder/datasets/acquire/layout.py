@@ -18,7 +18,7 @@ from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.io.files.atomic import new_file
 from rejoinder.io.files.claims import claim, part_of, refuse_inputs
 from rejoinder.io.files.storage import creation_errors, read_errors
-from rejoinder.io.formats.bounded import OPENERS
+from rejoinder.io.formats.compression import OPENERS
 
 LOCK = "adding"
 """Commands that write a folder of data sets claim this name in it."""

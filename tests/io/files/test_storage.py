@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.errors import InputError, StorageError
+from rejoinder.errors import InputError, LeftOutWarning, StorageError
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import new_file, new_folder, unfinished_folder, write_text
 from rejoinder.io.files.claims import refuse_inputs, refuse_occupied
-from rejoinder.io.files.storage import resolved
+from rejoinder.io.files.storage import inside, resolved, scratch_folder, storage_errors
 
 
 @pytest.mark.parametrize("target", ["full", "absent"])
@@ -95,3 +95,34 @@ def test_inputs_are_not_replaced(tmp_path):
     ]
     for out, read in kept:
         refuse_inputs(out, [read])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is full")
+def test_a_full_disk_is_one_sentence_with_the_free_space(tmp_path):
+    out = tmp_path / "new" / "out"
+    with (
+        pytest.raises(StorageError, match=r"out can't be written: no space .* MB free\)\."),
+        storage_errors(out),
+        Path("/dev/full").open("wb", buffering=0) as device,
+    ):
+        device.write(b"a")
+
+
+def test_links_that_lead_out_of_a_folder_are_left_out(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "own").write_text("own")
+    (folder / "within").symlink_to(folder / "own")
+    (tmp_path / "other").write_text("other")
+    (folder / "out").symlink_to(tmp_path / "other")
+    with pytest.warns(LeftOutWarning, match="1 link leads out of it and is left out: out"):
+        kept = inside(sorted(folder.iterdir()), folder)
+    assert [path.name for path in kept] == ["own", "within"]
+
+
+def test_a_scratch_folder_is_where_spark_has_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/other")
+    with scratch_folder() as folder:
+        assert folder.parent == tmp_path
+        (folder / "a").write_text("a")
+    assert not folder.exists()
