@@ -194,7 +194,7 @@ def _print(
 ) -> Mapping[str, int]:
     """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
     from rejoinder.cli.progress import encoding_bar
-    from rejoinder.inference.sentence_stream import encoded_chunks
+    from rejoinder.inference.sentence_stream import Source, encoded_chunks
     from rejoinder.io.formats.embedding_files import exact, json_lines
 
     counts: Counter[str] = Counter()
@@ -202,12 +202,11 @@ def _print(
 
     def counted(chunk: "EncodedChunk") -> "EncodedChunk":
         counts.update(n=len(chunk.texts), unknown=chunk.unknown, too_long=chunk.too_long)
-        show(counts["n"], 0, None)
         return chunk
 
     with encoding_bar() as show:
-        show(0, 0, None)
-        chunks = map(counted, encoded_chunks(encoder, entries, **settings))
+        source = Source(entries, None, iter)
+        chunks = map(counted, encoded_chunks(encoder, source, show, **settings))
         if form == "json":
             print_lines(line for c in chunks for line in json_lines(c.texts, c.embeddings, c.known))
         elif form == "tsv":

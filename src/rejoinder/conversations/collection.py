@@ -26,7 +26,7 @@ from rejoinder.index.where import Conditions, Where, conditions_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
-from rejoinder.inference.sentence_stream import EncodingProgress, Source, chunks
+from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.measures import Indices
 from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings
@@ -159,7 +159,8 @@ def open_collection(
     else:
         pairs = path is not None and (path / PAIRS).is_file()
         given = Source(messages_of_pairs(path) if path and pairs else source, columns, given_texts)
-        made = _encoded(given, str(path or ""), loaded_encoder(encoder, threads), wanted, progress)
+        given = given.only(lambda one: wanted(one.text, one.about))
+        made = _encoded(given, str(path or ""), loaded_encoder(encoder, threads), progress)
     if not made.texts:
         asked = [f"{key}={value}" for key, value in (where or {}).items()]
         asked += ["a question mark"] if questions else []
@@ -203,28 +204,26 @@ _COLUMNS = ("input_id", "response_id", "input", "response", "thread_id", "source
 
 
 def _encoded(
-    given: Source,
-    name: str,
-    encoder: SentenceEncoder,
-    wanted: Wanted,
-    progress: EncodingProgress,
+    given: Source, name: str, encoder: SentenceEncoder, progress: EncodingProgress
 ) -> Collection:
-    """Encodes each different text once, a chunk at a time."""
+    """Encodes each different text once."""
     kept: list[Entry] = []
-    places: dict[str, int] = {}
+    rows: dict[str, int] = {}
     firsts: list[int] = []
     parts: list[Embeddings] = []
-    progress(0, 0, given.size)
-    for chunk in chunks(one for one in given if wanted(one.text, one.about)):
+
+    def encode(chunk: list[Entry], before: int) -> Embeddings:
         cores = [_core(one) for one in chunk]
-        first = [places.setdefault(core, len(kept) + at) for at, core in enumerate(cores)]
-        new = [at for at, place in enumerate(first) if place == len(kept) + at]
+        first = [rows.setdefault(core, before + at) for at, core in enumerate(cores)]
+        firsts.extend(first)
+        new = [at for at, row in enumerate(first) if row == before + at]
         part = np.zeros((len(chunk), encoder.dim), np.float32)
         part[new] = encoder.encode([cores[at] for at in new])
+        return part
+
+    for chunk, part in given.encoded(encode, progress):
         parts.append(part)
         kept += chunk
-        firsts += first
-        progress(len(kept), given.read, given.size)
     embeddings = joined(parts, encoder.dim)
     again = np.flatnonzero(np.array(firsts, np.int64) != np.arange(len(firsts)))
     embeddings[again] = embeddings[np.array(firsts, np.int64)[again]]

@@ -1,7 +1,6 @@
 """`Index`: an index with the model that encodes its texts and queries."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +17,6 @@ from rejoinder.index.own_words import in_own_words
 from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.index.state import Mode, check_mode
 from rejoinder.index.where import Where
-from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import Sentences, as_texts
 from rejoinder.inference.outputs import OnTooLong
@@ -239,15 +237,14 @@ class Index(TextIndex):
 def _encoded(
     encoder: Encodes, dim: int, source: Source, progress: EncodingProgress, *, response: bool
 ) -> Iterator[EncodedTexts]:
-    """Yields texts with ids and embeddings, `sentence_stream.CHUNK` at a time."""
-    items, done = iter(source), 0
-    progress(0, 0, source.size)
-    while chunk := list(islice(items, sentence_stream.CHUNK)):
+    """Yields texts with ids and embeddings, as a stream."""
+
+    def encode(chunk: list[Entry], _before: int) -> Embeddings:
+        return rows_of(encoder, [one.encoded for one in chunk], dim, response=response)
+
+    for chunk, rows in source.encoded(encode, progress):
         names, contents, about, _ = (list(column) for column in zip(*chunk, strict=True))
-        rows = rows_of(encoder, [one.encoded for one in chunk], dim, response=response)
         yield EncodedTexts(names, contents, rows, about)
-        done += len(chunk)
-        progress(done, source.read, source.size)
 
 
 def rows_of(

@@ -111,21 +111,19 @@ def encode_file(
         before = None if saved is None else _facts(saved)
         n, unknown, too_long = (before.n, before.unknown, before.too_long) if before else (0, 0, 0)
         digest, resumed, last = Sha256(), n, -math.inf
-        progress(n, 0, source.size)
-        lines = iter(source)
         with growing(path, form.parts, saved, header_bytes=form.header_bytes) as parts:
             if before is None:
                 form.begin(parts.files, encoder.dim)
             else:
-                _skip(lines, before, digest, source.name)
+                _skip(iter(source), before, digest, source.name)
             for chunk in encoded_chunks(
                 encoder,
-                lines,
+                source,
+                progress,
                 response=response,
                 batch_size=batch_size,
                 on_too_long=way,
-                name=source.name,
-                first=resumed,
+                done=resumed,
             ):
                 form.append(parts.files, chunk.texts, chunk.embeddings, chunk.known)
                 digest.add(bytes_of(chunk.texts))
@@ -136,7 +134,6 @@ def encode_file(
                 if time.monotonic() - last > _SAVE_SECONDS:
                     parts.save()
                     last = time.monotonic()
-                progress(n, source.read, source.size)
             parts.save()
             parts.close()
             publish(form.finish(parts.folder, n, encoder.dim), path)

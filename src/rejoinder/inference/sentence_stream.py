@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rejoinder.corpus.texts import Entry, entries_of
 from rejoinder.errors import InputError
@@ -20,6 +20,7 @@ CHUNK = 8_192
 """Number of sentences that are encoded at a time. Memory holds as many, and a killed process loses
 at most as many, however slow the model is."""
 
+T = TypeVar("T")
 EncodingProgress = Callable[[int, int, int | None], None]
 """Called before the first chunk and after each one, with the number of sentences that are done
 (including those of an interrupted run), the number of bytes read, and the bytes of the whole file,
@@ -40,34 +41,36 @@ class EncodedChunk:
 
 def encoded_chunks(
     encoder: SentenceEncoder,
-    entries: Iterable[Entry],
+    source: "Source",
+    progress: EncodingProgress,
     *,
     response: bool = False,
     batch_size: int = BATCH_SIZE,
     on_too_long: OnTooLong | None = None,
-    name: str = "",
-    first: int = 0,
+    done: int = 0,
 ) -> Iterator[EncodedChunk]:
-    """Yields sentences and their embeddings, `CHUNK` at a time, as a stream.
+    """Yields the sentences of a source and their embeddings, as a stream.
 
-    `name` and `first`, the number of lines before these, are for error messages.
+    `done` is the number of sentences before these.
 
     Raises:
-        InputError: a text is too long, and `on_too_long` is `error`; or what `entries` raises.
+        InputError: a text is too long, and `on_too_long` is `error`; or what `source` raises.
         ModelError: see `encode_file`.
     """
-    for chunk in chunks(iter(entries)):
-        texts = [entry.text for entry in chunk]
+
+    def encode(chunk: list[Entry], before: int) -> EncodedChunk:
         embeddings, long = encoder.encoded(
             [entry.encoded for entry in chunk],
             batch_size,
             on_too_long,
             response=response,
-            place=partial(_line, name, first),
+            place=partial(_line, source.name, before),
         )
+        texts, known = [entry.text for entry in chunk], [entry.known for entry in chunk]
         unknown = int((~embeddings.any(axis=1)).sum())
-        yield EncodedChunk(texts, [entry.known for entry in chunk], embeddings, unknown, long)
-        first += len(chunk)
+        return EncodedChunk(texts, known, embeddings, unknown, long)
+
+    return (made for _, made in source.encoded(encode, progress, done))
 
 
 def _line(name: str, first: int, index: int) -> str:
@@ -105,6 +108,28 @@ class Source:
 
     def __iter__(self) -> Iterator[Entry]:
         return self._entries
+
+    def only(self, wanted: Callable[[Entry], bool]) -> "Source":
+        """Leaves out the texts that are not `wanted`."""
+        self._entries = filter(wanted, self._entries)
+        return self
+
+    def encoded(
+        self,
+        encode: Callable[[list[Entry], int], T],
+        progress: EncodingProgress,
+        done: int = 0,
+    ) -> Iterator[tuple[list[Entry], T]]:
+        """Yields the texts, `CHUNK` at a time, with what `encode` makes of them.
+
+        All commands encode in this loop. `encode` also gets the number of texts before these, of
+        which there are `done` before the first.
+        """
+        progress(done, 0, self.size)
+        for chunk in chunks(self._entries):
+            yield chunk, encode(chunk, done)
+            done += len(chunk)
+            progress(done, self.read, self.size)
 
     def _count_read(self, count: int) -> None:
         self.read += count
