@@ -1,21 +1,20 @@
 """`PastReplies`: the messages of a collection whose replies are known, and which are held out.
 
-What suggestions need of the messages of an index, kept in a file in its folder.
+Where exports do not say what a message answers, it is the one before it, as in extraction.
 
-The file has which message each reply answers, and how suggestions did on held-out threads. It is
-used as long as `index.json`, which has the hashes of all texts and of the model, is the same.
-
-Replies where exports do not say what a message answers: the one before it, as in extraction.
+Those of an index are kept in a file in its folder: which message each reply answers, and how
+suggestions did on held-out threads. The file is used as long as `index.json`, which has the hashes
+of all texts and of the model, is the same.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +26,8 @@ from rejoinder.conversations.suggestions import Confidence, Replies, Tried, deni
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.errors import InputError, RejoinderError
-from rejoinder.index.fields import About
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.manifest import FILE as INDEX
-from rejoinder.index.where import Conditions
 from rejoinder.index.whole import WholeIndex
 from rejoinder.index.words import words_of
 from rejoinder.inference.encoder import SentenceEncoder
@@ -86,41 +83,28 @@ _LEAST_PAIRS = 50
 """Held-out pairs of each split of a folder of pairs; with fewer, threads are drawn anew."""
 
 
-class Messages(Protocol):
-    """What suggestions need of N messages; a `Collection` has it."""
+class IndexedMessages(WholeIndex):
+    """The messages of an index, and its model, which is opened when it is first used."""
 
-    @property
-    def name(self) -> str:
-        """The path; empty for messages that a program gave."""
+    def __init__(self, opened: TextIndex, encoder: Model, threads: int | None) -> None:
+        super().__init__(opened)
+        self.name = str(opened.folder)
+        """The path."""
+        self._opened, self._encoder, self._threads = opened, encoder, threads
 
-    @property
-    def ids(self) -> Sequence[str]:
-        """The id of each message."""
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """The messages."""
-
-    @property
-    def about(self) -> Sequence[About]:
-        """What is known about each."""
-
-    @property
+    @cached_property
     def encoder(self) -> SentenceEncoder:
-        """The model of the embeddings."""
+        """The model of the embeddings.
 
-    def __len__(self) -> int: ...
+        Raises:
+            InputError: another model was given, or the index does not say where its model is.
+            ModelError: it can't be loaded.
+        """
+        return encoder_of(self._opened, self._encoder, self._threads)
 
-    def rows(self, places: Indices) -> Embeddings:
-        """Returns the (K, D) float32 embeddings of the messages at (K,) places."""
 
-    def nearest(
-        self, queries: Embeddings, most: int, wanted: NDArray[np.bool_]
-    ) -> Iterator[tuple[Indices, Embeddings]]:
-        """Yields for each query the nearest of the `wanted` messages, and the cosines."""
-
-    def meeting(self, conditions: Conditions) -> NDArray[np.bool_]:
-        """Returns (N,) bool: which messages meet conditions."""
+Messages = Collection | IndexedMessages
+"""Messages whose replies are suggested."""
 
 
 @dataclass(frozen=True)
@@ -341,26 +325,6 @@ _FORMAT_VERSION = 1
 """Also counts changes of what suggestions are tried by."""
 
 
-class _Messages(WholeIndex):
-    """The messages of an index, and its model, which is opened when it is first used."""
-
-    def __init__(self, opened: TextIndex, encoder: Model, threads: int | None) -> None:
-        super().__init__(opened)
-        self.name = str(opened.folder)
-        """The path."""
-        self._opened, self._encoder, self._threads = opened, encoder, threads
-
-    @cached_property
-    def encoder(self) -> SentenceEncoder:
-        """The model of the embeddings.
-
-        Raises:
-            InputError: another model was given, or the index does not say where its model is.
-            ModelError: it can't be loaded.
-        """
-        return encoder_of(self._opened, self._encoder, self._threads)
-
-
 def keep(index: Path, past: PastReplies, tried: Tried | None) -> None:
     """Writes the past of an index, unless its folder can't be written.
 
@@ -401,7 +365,9 @@ def read_kept(
             tried = Tried(confidence, facts["fitted_on"], *(found[name] for name in _TRIED))
     except UNREADABLE:
         return None
-    return PastReplies(_Messages(TextIndex(index), encoder, threads), asked, replied, parts), tried
+    return PastReplies(
+        IndexedMessages(TextIndex(index), encoder, threads), asked, replied, parts
+    ), tried
 
 
 def _stamp(index: Path, tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
