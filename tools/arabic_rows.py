@@ -25,9 +25,9 @@ from rejoinder.encoders.layers import dequantized, quantize_rows, scales_name
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.smaller import letter_counts
 from rejoinder.text.features import WordFeatures
-from rejoinder.text.letters import is_arabic
 from rejoinder.text.normalize import tokens_of
 from rejoinder.text.ragged import offsets_of
+from rejoinder.text.vocabulary import is_arabic
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.data.examples import GroupText
 from rejoinder.training.data.preparation import Data

@@ -14,7 +14,7 @@ from rejoinder.corpus.reading.strings import as_table
 from rejoinder.corpus.writer import Pairs, write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.text.letters import mix64
+from rejoinder.text.vocabulary import mix64
 
 
 def sample_threads(pairs: Pairs, share: float, out: Path, *, overwrite: bool = False) -> Manifest:

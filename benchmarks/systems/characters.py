@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from rejoinder.encoders.layers import Array
 from rejoinder.scoring.batch import PairBatch, share
 from rejoinder.scoring.families import Family
-from rejoinder.text.letters import GOLDEN_GAMMA, mix64
 from rejoinder.text.normalize import normalize_text
+from rejoinder.text.vocabulary import GOLDEN_GAMMA, mix64
 
 _LENGTHS = (2, 3, 4, 5)
 _MOST = 500

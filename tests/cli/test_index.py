@@ -163,7 +163,7 @@ def test_a_large_index_is_searched_approximately_or_exactly(call, tmp_path, monk
         assert status == 0
         assert len(out.splitlines()) == 4
     assert call("search", "a", "--corpus", "apples.txt", "--exact")[0] == 2
-    monkeypatch.setattr("rejoinder.index.new_segments.find_spec", lambda _name: None)
+    monkeypatch.setattr("rejoinder.index.folder.find_spec", lambda _name: None)
     status, _, err = call("index", "apples.txt", "--out", "slow")
     assert "faiss is not installed" in err
     assert not (tmp_path / "slow/000001/lists.faiss").exists()

@@ -16,7 +16,7 @@ from fuzzing.json_lines import json_lines
 from fuzzing.texts import text
 from rejoinder.corpus.texts import entries_of
 from rejoinder.errors import RejoinderError
-from rejoinder.index.new_segments import given_texts
+from rejoinder.inference.sentence_stream import given_texts
 
 _PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,

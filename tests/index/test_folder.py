@@ -155,7 +155,7 @@ def test_a_change_that_fails_changes_nothing(tmp_path, monkeypatch, place):
         if place == "write":
             patched.setattr(Manifest, "write", full)
         else:
-            patched.setattr(f"rejoinder.index.new_segments.{place}", full)
+            patched.setattr(f"rejoinder.index.folder.{place}", full)
         with pytest.raises(StorageError, match="space"):
             index.add_encoded([encoded({"new": "four"})])
     again = TextIndex(index.folder)

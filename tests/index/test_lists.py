@@ -179,7 +179,7 @@ def test_what_was_read_of_a_file_is_released(tmp_path):
 def test_without_faiss_an_index_is_exact_or_says_what_to_install(made, tmp_path, monkeypatch):
     index = made(tmp_path / "with", rows_of(LEAST))
     monkeypatch.setitem(sys.modules, "faiss", None)
-    monkeypatch.setattr("rejoinder.index.new_segments.find_spec", lambda _name: None)
+    monkeypatch.setattr("rejoinder.index.folder.find_spec", lambda _name: None)
     monkeypatch.setattr("rejoinder.errors.find_spec", lambda _name: None)
     rows = encoded(rows_of(LEAST))
     assert create_index(tmp_path / "without", Manifest(MODEL, DIM), [rows]).is_exact

@@ -5,8 +5,7 @@ import numpy as np
 from rejoinder.models import smaller
 from rejoinder.models.smaller import fit_letters, letter_counts, turned, with_letter_rows
 from rejoinder.text.features import WordFeatures
-from rejoinder.text.letters import letter_buckets
-from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.text.vocabulary import Vocabulary, letter_buckets
 
 STEMS = ("kitap", "okul", "deniz", "masa", "yol", "araba")
 ENDINGS = ("", "lar", "da", "dan", "lari")

@@ -13,7 +13,7 @@ from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.config import read_config
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
-from rejoinder.text.letters import word_buckets
+from rejoinder.text.vocabulary import word_buckets
 from runs import same_files
 from tiny_models import WORDS, bilstm_model, dan_model, head_table, transformer_model
 

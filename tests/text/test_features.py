@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from rejoinder.errors import InputError, ModelError
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures, load_features
-from rejoinder.text.letters import bigram_buckets, word_buckets
 from rejoinder.text.ragged import Ragged, concatenate
-from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.text.vocabulary import Vocabulary, bigram_buckets, word_buckets
 
 WORDS = Vocabulary(("the", "cat", "sat", "on", "mat", "."))
 texts = st.lists(st.text(alphabet="the cat sat on mat.x ", max_size=40), max_size=12)

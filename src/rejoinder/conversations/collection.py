@@ -21,12 +21,11 @@ from rejoinder.index.fields import About
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import place_of_model, refuse_other_model
 from rejoinder.index.manifest import FILE as INDEX
-from rejoinder.index.new_segments import GivenText, given_texts
 from rejoinder.index.where import Conditions, Where, conditions_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
-from rejoinder.inference.sentence_stream import EncodingProgress, Source
+from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source, given_texts
 from rejoinder.measures import Indices
 from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings

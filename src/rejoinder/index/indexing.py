@@ -12,15 +12,14 @@ from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, TextIndex, create_index
 from rejoinder.index.hits import IndexHit
 from rejoinder.index.manifest import WEIGHT, IndexModel, Manifest
-from rejoinder.index.new_segments import GivenText, given_texts
-from rejoinder.index.own_words import in_own_words
 from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.index.state import Mode, check_mode
 from rejoinder.index.where import Where
+from rejoinder.index.words import in_own_words
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import Sentences, as_texts
 from rejoinder.inference.outputs import OnTooLong
-from rejoinder.inference.sentence_stream import EncodingProgress, Source
+from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source, given_texts
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.protocols import Describes, Embeddings, Encodes, EncodesResponses, Prepares
 

@@ -15,10 +15,10 @@ import numpy as np
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.hits import IndexedText, IndexHit, Place, unscored
 from rejoinder.index.manifest import FILE, Manifest
-from rejoinder.index.own_words import own_words
 from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts
 from rejoinder.index.state import DEPTH, Mode, State, check_mode, check_segments, fuse, opened
 from rejoinder.index.where import Where
+from rejoinder.index.words import own_words
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
 from rejoinder.io.files.claims import stamp_of
 from rejoinder.protocols import Embeddings

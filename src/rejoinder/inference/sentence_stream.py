@@ -1,5 +1,6 @@
 """Reads sentences as a stream, and encodes them a chunk at a time."""
 
+import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import refuse_unordered
 from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong
+from rejoinder.io.formats.text_lines import replace_surrogates
 from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
 
@@ -160,6 +162,38 @@ def given_sentences(sentences: Iterable[Any]) -> Iterator[Entry]:
                 f"sentence {index} is a {type(text).__name__}; sentences must be strings."
             )
         yield Entry(None, text)
+
+
+GivenText = str | tuple[str, str]
+"""A text, or an id and a text."""
+
+
+def given_texts(given: Iterable[GivenText | Entry]) -> Iterator[Entry]:
+    """Yields ids and texts of strings, or of tuples of an id and a string; entries as they are.
+
+    Raises:
+        InputError: an item is neither; the message gives its index.
+    """
+    refuse_unordered(given)
+    for index, item in enumerate(given):
+        if isinstance(item, Entry):
+            yield item
+            continue
+        if isinstance(item, str):
+            yield Entry(None, replace_surrogates(item))
+            continue
+        pair = item
+        if not (
+            isinstance(pair, tuple)
+            and len(pair) == 2
+            and isinstance(pair[0], str | None)
+            and isinstance(pair[1], str)
+        ):
+            raise InputError(
+                f"text {index} is {reprlib.repr(item)}; give a string, or an id and a string."
+            )
+        name, text = pair
+        yield Entry(name and replace_surrogates(name), replace_surrogates(text))
 
 
 def chunks(entries: Iterator[Entry]) -> Iterator[list[Entry]]:

@@ -17,8 +17,7 @@ from rejoinder.errors import InputError, ModelError, require
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents
 from rejoinder.text.features import Spellings, WordFeatures
-from rejoinder.text.letters import letter_buckets
-from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.text.vocabulary import Vocabulary, letter_buckets
 
 DTYPES = ("float32", "float16", "int8")
 _LARGEST_HALF = float(np.finfo(np.float16).max)

@@ -21,8 +21,7 @@ from rejoinder.corpus.texts import Entry
 from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.hits import IndexHit
-from rejoinder.index.own_words import in_own_words
-from rejoinder.index.words import matches
+from rejoinder.index.words import in_own_words, matches
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
 from rejoinder.io.formats.text_lines import Count, decoded
-from rejoinder.text.letters import bigram_buckets, with_letters
 from rejoinder.text.normalize import (
     FOLDED,
     RULES,
@@ -27,7 +26,7 @@ from rejoinder.text.normalize import (
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.readings import Mark, Readings
 from rejoinder.text.subwords import SubwordFeatures
-from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.text.vocabulary import Vocabulary, bigram_buckets, with_letters
 from rejoinder.text.words import UnknownWords, WordIds
 
 _LETTERS = ("letter_buckets", "arabic_letter_buckets")

@@ -28,10 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load
 
-from rejoinder.text.letters import GOLDEN_GAMMA, mix64
 from rejoinder.text.normalize import DIGIT, LETTER, classes, find_tokens, normalize_cased
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.text.vocabulary import GOLDEN_GAMMA, Vocabulary, mix64
 
 _LEAST, _MOST = 4, 24
 """Characters of words that are looked up or found: shorter ones are like too many others."""

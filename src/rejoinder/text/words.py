@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.kernels import kernel
-from rejoinder.text.letters import word_buckets
 from rejoinder.text.normalize import (
     classes,
     find_tokens,
@@ -22,7 +21,7 @@ from rejoinder.text.normalize import (
 )
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.readings import Marks, Readings, Spelling, marks_of
-from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.text.vocabulary import Vocabulary, word_buckets
 
 _KEPT = 100_000
 """Number of words whose ids are kept."""

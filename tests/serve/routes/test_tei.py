@@ -12,7 +12,7 @@ from rejoinder.models.folder import read_model
 from rejoinder.scoring.files import shipped_scorer
 from rejoinder.scoring.opened import Scorer
 from rejoinder.serve.app import create_app
-from rejoinder.text.letters import letter_sequences
+from rejoinder.text.vocabulary import letter_sequences
 from serving import running, running_app
 from tiny_models import bilstm_model
 

@@ -14,7 +14,7 @@ from safetensors.numpy import load
 
 from rejoinder.errors import InputError, nearest
 from rejoinder.text.columns import normalize
-from rejoinder.text.letters import GOLDEN_GAMMA, mix64
+from rejoinder.text.vocabulary import GOLDEN_GAMMA, mix64
 
 Hashes = NDArray[np.uint64]
 Indices = NDArray[np.int64]

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from rejoinder.errors import ModelError
 from rejoinder.text.features import WordFeatures, load_features
-from rejoinder.text.letters import letter_sequences
 from rejoinder.text.normalize import tokens_of
 from rejoinder.text.tokens import read_tokens
-from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.text.vocabulary import Vocabulary, letter_sequences
 
 BUCKETS = 50
 WORDS = ("how", "are", "?")
