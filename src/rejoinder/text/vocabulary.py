@@ -1,6 +1,6 @@
 """The words that a model knows, and the ids of those that it does not know.
 
-Known words are saved as a word per line. Unknown words, and bigrams of known ones, have hash buckets
+Known words are saved as a word per line. Unknown words, and bigrams of known ones, have buckets
 by CRC-32 and splitmix64. Models (text rules 1) and the shipped lists of leaks depend on them: they
 must never change.
 
