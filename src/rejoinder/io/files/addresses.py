@@ -11,6 +11,7 @@ last, and then the marker goes.
 import io
 import json
 import re
+import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -78,11 +79,11 @@ class Address:
         """
         if self.kind is not None:
             return self
-        with store_errors(self, self.store):
+        with store_errors(self):
             filesystem, path = self._opened()
             found = self._as(filesystem.get_file_info(path))
             if found.kind == "missing":
-                store = filesystem.get_file_info(connected(self._connection())[1] or "/")
+                store = filesystem.get_file_info(self._connected()[1] or "/")
                 if store.type.name == "NotFound":
                     raise OSError(NO_BUCKET)
         return found
@@ -103,7 +104,7 @@ class Address:
         """Returns the files and folders in a folder, as they are found; of a missing one, none."""
         from pyarrow.fs import FileSelector
 
-        with store_errors(self, self.store):
+        with store_errors(self):
             filesystem, path = self._opened()
             selector = FileSelector(path, allow_not_found=True)
             infos = filesystem.get_file_info(selector)
@@ -127,7 +128,7 @@ class Address:
 
     def open(self, _mode: Literal["rb"] = "rb", /) -> io.BufferedReader:
         """Opens a file, see `Path.open`. Its content is fetched while it is read."""
-        with store_errors(self, self.store):
+        with store_errors(self):
             filesystem, path = self._opened()
             file = filesystem.open_input_file(path)
         return io.BufferedReader(_Reader(self, file), _FIRST_BYTES)
@@ -139,7 +140,7 @@ class Address:
             StorageError: it can't be written.
         """
         spare = replace(self, key=f"{self.key}.{uuid.uuid4().hex}.part")
-        with store_errors(self, self.store, writing=True):
+        with store_errors(self, writing=True):
             filesystem, path = self._opened()
             write_whole(filesystem, path, spare._opened()[1], content)
 
@@ -149,7 +150,7 @@ class Address:
         Raises:
             StorageError: it can't be removed.
         """
-        with store_errors(self, self.store, writing=True):
+        with store_errors(self, writing=True):
             filesystem, path = self._opened()
             kind = self.looked_up().kind
             if kind == "folder":
@@ -162,13 +163,13 @@ class Address:
         same_store = (self.scheme, self.store) == (folder.scheme, folder.store)
         return same_store and self.key.startswith(f"{folder.key}/".lstrip("/"))
 
-    def _connection(self) -> str:
+    def _connected(self) -> tuple[Any, str]:
         settings = f"?{self.query}" if self.query else ""
-        return f"{self.scheme}://{self.store}{settings}"
+        return connected(f"{self.scheme}://{self.store}{settings}")
 
     def _opened(self) -> tuple[Any, str]:
         """Returns the file system of `pyarrow.fs`, and the path in it."""
-        filesystem, root = connected(self._connection())
+        filesystem, root = self._connected()
         return filesystem, f"{root}/{self.key}" if self.key else root or "/"
 
     def _as(self, info: Any) -> "Address":
@@ -191,7 +192,7 @@ class _Reader(io.RawIOBase):
     def readinto(self, target: Any, /) -> int:
         """Fills `target` as far as there is something, and returns the number of bytes."""
         if not self._block:
-            with store_errors(self._address, self._address.store):
+            with store_errors(self._address):
                 self._block = memoryview(self._file.read(self._request))
             self._request = _BLOCK_BYTES
         count = min(len(target), len(self._block))
@@ -206,15 +207,8 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
-SCHEMES = {
-    "s3": "s3",
-    "s3a": "s3",  # Hadoop's name of it
-    "gs": "gs",
-    "abfs": "abfs",
-    "abfss": "abfss",
-    "hdfs": "hdfs",
-}
-"""Schemes of addresses, and what pyarrow calls them."""
+SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "hdfs")
+"""Schemes of addresses. `s3a` is Hadoop's name of `s3`."""
 _WHOLE_AT_ONCE = ("s3", "gcs", "abfs")
 """File systems whose files appear when their last byte is there."""
 _DENIED = re.compile(
@@ -262,7 +256,7 @@ def _write(filesystem: Any, path: str, content: bytes) -> None:
 
 
 @contextmanager
-def store_errors(address: object, store: str, *, writing: bool = False) -> Iterator[None]:
+def store_errors(address: Address, *, writing: bool = False) -> Iterator[None]:
     """Turns errors of a store within the block into one sentence about `address`.
 
     Raises:
@@ -279,7 +273,7 @@ def store_errors(address: object, store: str, *, writing: bool = False) -> Itera
         raise
     except (OSError, ArrowException) as error:
         missing = isinstance(error, FileNotFoundError)
-        cause = "there is no such file" if missing else _cause(str(error), store)
+        cause = "there is no such file" if missing else _cause(str(error), address.store)
         if writing:
             raise StorageError(f"{address} can't be written: {cause}.") from None
         raise InputError(f"{address} can't be read: {cause}.") from None
@@ -352,7 +346,7 @@ def any_path(text: str | Path) -> AnyPath:
         )
     if not store and scheme != "hdfs":
         raise InputError(f"{text} names no bucket; write {scheme}://BUCKET/KEY.")
-    return Address(SCHEMES[scheme], store, key.strip("/"), query)
+    return Address("s3" if scheme == "s3a" else scheme, store, key.strip("/"), query)
 
 
 def size_of(path: AnyPath) -> int:
@@ -379,8 +373,7 @@ def local_copy(path: AnyPath) -> Iterator[Path]:
     with scratch_folder() as folder, path.open() as source:
         copy = folder / "copy"
         with copy.open("wb") as target:
-            while block := source.read(_COPY_BYTES):
-                target.write(block)
+            shutil.copyfileobj(source, target, _COPY_BYTES)
         yield copy
 
 
