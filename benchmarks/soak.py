@@ -1,6 +1,6 @@
 """Memory of training, encoding and serving over half an hour, all three at the same time.
 
-    python benchmarks/soak.py --pairs pairs/ --minutes 30 --cores 0.4 --out docs/assets
+    python benchmarks/soak.py --pairs pairs/ --minutes 30 --cores 0.4 --out notebook/assets
 
 Each is the command line's own process. Encoding reads texts from a pipe, serving answers four
 clients, a request in ten of which is malformed; no text comes twice. Together they get as much

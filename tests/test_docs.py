@@ -10,6 +10,7 @@ from rejoinder.cli.main import app
 from rejoinder.training.config.loading import shipped_names
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "notebook").rglob("*.md")]
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -34,7 +35,7 @@ def test_the_commands_of_the_readme_exist():
 
 
 def test_every_page_that_is_linked_exists():
-    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+    for page in (*ROOT.glob("*.md"), *PAGES):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
             assert (page.parent / link).exists(), f"{page.name} links {link}"
 
@@ -51,7 +52,7 @@ def test_the_page_on_training_names_every_shipped_config():
 
 
 def test_lists_follow_a_blank_line_or_the_site_shows_them_as_plain_text():
-    for page in (ROOT / "docs").rglob("*.md"):
+    for page in PAGES:
         text = re.sub(r"^```.*?^```$", "```", page.read_text("utf-8"), flags=re.DOTALL | re.M)
         for before, item in re.findall(r"^(.+)\n((?:- |\d+\. ).*)$", text, re.MULTILINE):
             continued = before.startswith(("- ", "  ", "#")) or re.match(r"\d+\. ", before)

@@ -12,8 +12,8 @@ ELSEWHERE = {
     "tools/classifier.py": "of the original SentEval",
     "tools/ranking.py": "of the original SentEval",
 }
-GONE = ("docs/decisions/", "docs/measurements/", "CHANGELOG.md")
-"""Pages that say what was, too."""
+GONE = ("CHANGELOG.md",)
+"""Says what was, too, as the pages of notebook/ do."""
 FILE = re.compile(r"(?<![\w/.:-])((?:\w+/)+\w+\.(?:py|c|h|js))\b")
 
 

@@ -101,7 +101,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--evaluations", type=int, default=8, help="during a run")
     parser.add_argument("--to", type=float, default=600e6, help="pairs to extrapolate to")
     parser.add_argument("--threads", type=int, help="default: all cores")
-    parser.add_argument("--assets", type=Path, default=Path("docs/assets"), help="folder to write")
+    parser.add_argument(
+        "--assets", type=Path, default=Path("notebook/assets"), help="folder to write"
+    )
     return parser.parse_args()
 
 

@@ -3,7 +3,7 @@
     python benchmarks/systems --data DATA [--vectors words.bin] [--systems bit,hcti] [--test]
 
 Prints a row for each, and appends it to `--out`. Dev decides; `--test` looks at test, too. What
-each system is, and what differs from its paper: docs/reproduction/leaderboard.md.
+each system is, and what differs from its paper: notebook/reproduction/leaderboard.md.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Budgets of a reproduction: its data, steps and points of a curve, and the configs of its runs.
 
 Sizes and tasks are the paper's. Its optimiser and 40 million steps would take weeks here. So the
-optimiser and learning rates are the best of `results.md` and `recipes.md` (docs/measurements), with
+optimiser and learning rates are the best of `results.md` and `recipes.md` (notebook), with
 buckets for unknown words and rows weighted by rank. The paper's mixture of 95 to 5 gives inference
 2 million steps; of the few hundred here it would get 10 for a point of figure 8. So inference has
 half of the steps, on smaller batches, in all budgets but `full`.

@@ -16,7 +16,7 @@ ROWS_OF_BOOST, FEATURES_OF_BOOST = 0.5, 0.3
 OFFSET_PENALTY, LINEAR_PENALTY = 10.0, 0.06
 """The second one times the sum of the weights."""
 RANDOM_SHARE, BOOSTED_SHARE, LINEAR_SHARE = 0.35, 0.25, 0.4
-"""All chosen with sources of STS held out, see `docs/measurements/scorer.md`."""
+"""All chosen with sources of STS held out, see `notebook/scorer.md`."""
 _LEAST_SPREAD = 1e-3
 
 

@@ -1,7 +1,8 @@
 """Topics among rows: communities of the graph of nearest neighbours, joined to wider topics.
 
 Leiden (Traag et al. 2019) finds the communities. They agree with labels more than the clusters of
-k-means, HDBSCAN and their like do, and change less with the rows (`docs/decisions/libraries.md`).
+k-means, HDBSCAN and their like do, and change less with the rows
+(`notebook/decisions/libraries.md`).
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ _NEIGHBOURS = 15
 _DIMENSIONS = 128
 """Principal components by which neighbours are searched: as good as all, and four times as fast."""
 _RESOLUTION = 4.0
-"""Best on intents of customers (CLINC150, Banking77); see `docs/measurements/explore.md`."""
+"""Best on intents of customers (CLINC150, Banking77); see `notebook/explore.md`."""
 _LEAST_JOINED = 8
 """Topics from which on there are wider ones."""
 _TRIES = 10

@@ -53,7 +53,7 @@ _LEAST_HELD_OUT = 40
 """Held-out messages without which nothing is fitted."""
 LEAST = 0.3
 """Confidence of a good answer. A true reply is one of several good ones, so that more are usable
-(docs/measurements/explore.md)."""
+(notebook/explore.md)."""
 
 
 class Suggestions:

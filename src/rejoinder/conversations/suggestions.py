@@ -8,7 +8,7 @@ low shares. Its score is share * sqrt(number of those). Replies that say the sam
 one suggestion.
 
 Constants were chosen on dev threads of four corpora, where adding BM25 of the messages, or the
-response score of the reply, found no more (docs/measurements/explore.md).
+response score of the reply, found no more (notebook/explore.md).
 
 Records of suggested replies, and of how far they can be trusted.
 """

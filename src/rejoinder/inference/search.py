@@ -2,7 +2,7 @@
 
 `rank` reads a message together with the turns before it: the sum of the message's embedding and
 those of the turns, each weighed less the farther back it is. The numbers were chosen on dev threads
-of six corpora (docs/measurements/context.md).
+of six corpora (notebook/context.md).
 """
 
 from collections.abc import Callable

@@ -42,7 +42,7 @@ _Natural = Annotated[int, Meta(ge=1)]
 
 @dataclass(frozen=True)
 class FitSettings:
-    """Settings of the fit of W. The defaults were chosen on STS-B dev (docs/results.md)."""
+    """Settings of the fit of W. The defaults were chosen on STS-B dev (notebook/results.md)."""
 
     learning_rate: _Above = 3e-4
     """Learning rate of Adam for W. With large ones W learns the training pairs by heart."""

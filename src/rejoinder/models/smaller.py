@@ -303,7 +303,7 @@ _RARE = 0.25
 _LENGTH = 0.85
 """How long the sum of an unknown word's letters is, where a rare word's row is 1. The regression
 alone makes it half as long, and an unknown word, often a name, would then count less than any
-other; chosen on STS-B dev, SemRel and news (docs/measurements/languages.md)."""
+other; chosen on STS-B dev, SemRel and news (notebook/languages.md)."""
 
 Rows = NDArray[np.float32]
 

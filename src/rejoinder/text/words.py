@@ -1,6 +1,6 @@
 """Ids of the words of sentences: a kernel in C (`text/_words.c`), or the same in Python.
 
-The kernel encodes sentences in 60 % of the time; `docs/decisions/kernels.md` has the figures.
+The kernel encodes sentences in 60 % of the time; `notebook/decisions/kernels.md` has the figures.
 """
 
 from collections.abc import Callable, Sequence

@@ -182,7 +182,7 @@ def spin_briefly() -> bool:
     """Lets idle threads of GNU's OpenMP spin for microseconds, then sleep, if torch is yet to load.
 
     Spinning ones take time from working ones where other work keeps the cores busy
-    (docs/measurements/reliability.md). The library reads the variable when torch is imported.
+    (notebook/reliability.md). The library reads the variable when torch is imported.
 
     Returns:
         Whether it is so, or the environment says what they do.

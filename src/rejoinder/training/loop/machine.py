@@ -56,7 +56,7 @@ def multiplies_in_bfloat16(device: torch.device) -> bool:
 
     Without instructions for them torch emulates such products, at less than half the speed. AMD's
     AVX-512 gives them twice the speed of float32; Intel's, without AMX, a third
-    (docs/measurements/scaling.md).
+    (notebook/scaling.md).
     """
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))

@@ -39,7 +39,7 @@ def pair_features(premises: "Tensor", hypotheses: "Tensor") -> "Tensor":
 
     Yang et al. 2018, figure 3. Most entries are about 1. The products stay small, about
     1 / sqrt(D): scaled up to the size of the others, they are memorised
-    (docs/measurements/recipes.md).
+    (notebook/recipes.md).
     """
     import torch
 
