@@ -7,7 +7,7 @@ What reading a safetensors file may raise: the library has no base class of its 
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +20,11 @@ from rejoinder.protocols import Embeddings
 
 _BLOCK_BYTES = 64 << 20
 """Bytes of the embeddings in a row group of Parquet."""
+
+Known = Sequence[Mapping[str, Any]]
+"""What is known about texts, in JSON values."""
+Contents = tuple[Iterable[bytes | memoryview], ...]
+"""Pieces of bytes for each part."""
 
 exact = "{:.9g}".format
 """Returns a number with nine digits, which identify a float32."""
@@ -52,12 +57,18 @@ class EmbeddingFormat:
         files: Sequence[IO[bytes]],
         texts: Sequence[str],
         embeddings: Embeddings,
-        known: Sequence[Mapping[str, Any]] = (),
+        known: Known = (),
     ) -> None:
-        """Appends texts and their embeddings, (N, dim) float32.
+        """Appends texts and their embeddings, (N, dim) float32, to the `files` of the parts.
 
         `known` has what is known about each text, in JSON values; empty: nothing about any.
         """
+        contents = self.contents(texts, embeddings, known or [{}] * len(texts))
+        for file, content in zip(files, contents, strict=True):
+            file.writelines(content)
+
+    def contents(self, texts: Sequence[str], embeddings: Embeddings, known: Known) -> Contents:
+        """Returns what is appended to each part; `known` as in `append`, one for each text."""
         raise NotImplementedError
 
     def finish(self, folder: Path, count: int, dim: int) -> Path:
@@ -80,16 +91,10 @@ class Npy(EmbeddingFormat):
         """Writes the header of an array of no rows, which has the length of any other's."""
         files[0].write(_header(0, dim))
 
-    def append(
-        self,
-        files: Sequence[IO[bytes]],
-        texts: Sequence[str],
-        embeddings: Embeddings,
-        known: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
-        """Appends the rows; an array holds no texts."""
+    def contents(self, texts: Sequence[str], embeddings: Embeddings, known: Known) -> Contents:
+        """Returns the rows; an array holds no texts."""
         del texts, known
-        files[0].write(_bytes_of(embeddings))
+        return ([_bytes_of(embeddings)],)
 
     def finish(self, folder: Path, count: int, dim: int) -> Path:
         """Writes the number of rows into the header."""
@@ -115,9 +120,7 @@ def _header(count: int, dim: int) -> bytes:
     return buffer.getvalue()
 
 
-def json_lines(
-    texts: Sequence[str], embeddings: Embeddings, known: Sequence[Mapping[str, Any]] = ()
-) -> Iterator[str]:
+def json_lines(texts: Sequence[str], embeddings: Embeddings, known: Known = ()) -> Iterator[str]:
     """Yields an object for each text, without a line end; `known` as in `append`."""
     for text, row, about in zip(texts, embeddings, known or [{}] * len(texts), strict=True):
         numbers = ", ".join(map(exact, row.tolist()))
@@ -133,15 +136,9 @@ class JsonLines(EmbeddingFormat):
 
     parts = ("embeddings.jsonl",)
 
-    def append(
-        self,
-        files: Sequence[IO[bytes]],
-        texts: Sequence[str],
-        embeddings: Embeddings,
-        known: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
-        """Appends a line for each text."""
-        files[0].writelines(f"{line}\n".encode() for line in json_lines(texts, embeddings, known))
+    def contents(self, texts: Sequence[str], embeddings: Embeddings, known: Known) -> Contents:
+        """Returns a line for each text."""
+        return ((f"{line}\n".encode() for line in json_lines(texts, embeddings, known)),)
 
 
 class Parquet(EmbeddingFormat):
@@ -159,19 +156,11 @@ class Parquet(EmbeddingFormat):
         """Checks that pyarrow is installed."""
         require("parquet", "pyarrow")
 
-    def append(
-        self,
-        files: Sequence[IO[bytes]],
-        texts: Sequence[str],
-        embeddings: Embeddings,
-        known: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
-        """Appends texts as lines of JSON, because they may hold line ends, and numbers as bytes."""
-        lines, numbers = files
-        facts = [json.dumps(one, ensure_ascii=False) if one else None for one in known]
-        pairs = zip(texts, facts or [None] * len(texts), strict=True)
-        lines.writelines(f"{json.dumps(pair)}\n".encode() for pair in pairs)
-        numbers.write(_bytes_of(embeddings))
+    def contents(self, texts: Sequence[str], embeddings: Embeddings, known: Known) -> Contents:
+        """Returns texts as lines of JSON, because they may hold line ends, and numbers as bytes."""
+        facts = (json.dumps(one, ensure_ascii=False) if one else None for one in known)
+        lines = (f"{json.dumps(pair)}\n".encode() for pair in zip(texts, facts, strict=True))
+        return lines, [_bytes_of(embeddings)]
 
     def finish(self, folder: Path, count: int, dim: int) -> Path:
         """Writes the file, a row group at a time."""
