@@ -1,4 +1,7 @@
-"""Dedupe finds what means the same, says why, and changes its threshold without new work."""
+"""Dedupe finds what means the same, says why, and changes its threshold without new work.
+
+Numbers and unknown words tell texts apart that embeddings don't.
+"""
 
 import json
 
@@ -11,8 +14,10 @@ from safetensors.numpy import load_file, save_file
 import rejoinder
 from rejoinder import Duplicates, Index, dedupe
 from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.dedupe import differing, marks_of
 from rejoinder.conversations.duplicates import FILE
 from rejoinder.errors import InputError
+from rejoinder.inference.near_pairs import NearPairs
 from runs import same_files
 
 QUESTIONS = [
@@ -186,3 +191,46 @@ def test_one_text_is_kept():
     assert (found.selected, found.groups, found.duplicate_ratio) == (["Hello"], [], 0)
     assert np.isfinite(found.threshold)
     assert rejoinder.Duplicates is Duplicates
+
+
+TEXTS = [
+    "Error 404",
+    "error 404!",
+    "Error 500",
+    "An error",
+    "Error 404 on Windows 10",
+    "zyx",
+    "qwv",
+]
+
+
+def differ(one, other, marks):
+    pair = NearPairs(len(marks), np.array([one]), np.array([other]), np.ones(1, np.float32))
+    return bool(differing(pair, marks)[0])
+
+
+def test_texts_differ_if_each_has_a_number_that_the_other_lacks():
+    marks = marks_of(TEXTS)
+    assert not differ(0, 1, marks)
+    assert differ(0, 2, marks)
+    assert not differ(0, 3, marks)
+    assert not differ(0, 4, marks)
+    assert differ(2, 4, marks)
+
+
+def test_unknown_words_tell_apart():
+    def unknown(words):
+        return np.array([word in ("zyx", "qwv") for word in words])
+
+    assert not differ(5, 6, marks_of(TEXTS))
+    assert differ(5, 6, marks_of(TEXTS, unknown))
+    assert not differ(3, 6, marks_of(TEXTS, unknown))
+
+
+def test_a_long_text_has_none():
+    assert marks_of(["In 1999 " + "it was " * 9]) == [frozenset()]
+
+
+def test_no_words_have_no_marks():
+    assert marks_of([], np.array) == []
+    assert marks_of(["?!", ""]) == [frozenset(), frozenset()]

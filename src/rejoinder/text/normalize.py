@@ -12,7 +12,7 @@ capital I is two letters in Turkish. Folded, the spellings of a word share a row
 Classes of the code points of Unicode 14.0, on which the text rules are defined.
 
 A class is written as runs: the distance from the last run, and the length of this one, both in
-base 36. `tests/text/test_tokens.py` compares the runs with the tables of Python 3.11, which are
+base 36. `tests/text/test_normalize.py` compares the runs with the tables of Python 3.11, which are
 those of Unicode 14.0. Classes are part of the model format (text rules 1): they must never change.
 """
 

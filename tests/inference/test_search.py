@@ -1,10 +1,15 @@
-"""Pairs and communities: against all pairs compared one by one, in any blocks."""
+"""Pairs and communities: against all pairs compared one by one, in any blocks.
+
+Ranking responses to a message with the turns before it.
+"""
 
 import numpy as np
 import pytest
 
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.search import DECAY, TURNS, WEIGHT, with_turns
+from tiny_models import dan_model
 
 TEXTS = ["How old are you?", "What is your age?", "Where do you live?", "How old are you?", ""]
 
@@ -139,3 +144,52 @@ def test_progress_is_drawn_on_standard_error(encoder, capsys):
     drawn = capsys.readouterr()
     assert drawn.out == ""
     assert drawn.err.count("comparing") >= 2
+
+
+REPLIES = ["you", "cat", "hello you", "dog"]
+
+
+@pytest.fixture(scope="module")
+def ranker():
+    return SentenceEncoder(dan_model())
+
+
+def test_a_turn_weighs_less_than_the_message_and_more_than_earlier_ones():
+    rows = np.eye(4, dtype=np.float32)
+    [found] = with_turns(rows)
+    assert np.allclose(found / found[3], [WEIGHT * DECAY**2, WEIGHT * DECAY, WEIGHT, 1])
+    assert np.isclose(np.linalg.norm(found), 1)
+    assert with_turns(np.zeros((2, 3), np.float32)).tolist() == [[0, 0, 0]]
+
+
+def test_rank_reads_the_turns(ranker):
+    plain = ranker.rank("hello", REPLIES)
+    assert ranker.rank("hello", REPLIES, context=[]) == plain
+    turns = ["cat", "dog"]
+    hits = ranker.rank("hello", REPLIES, context=turns)
+    query = with_turns(ranker.encode([*turns, "hello"]))[0]
+    scores = ranker.encode_response(REPLIES) @ query
+    assert [hit.index for hit in hits] == np.argsort(-scores, kind="stable").tolist()
+    assert np.allclose([hit.score for hit in hits], np.sort(scores)[::-1], atol=1e-6)
+    assert ranker.rank("hello", REPLIES, context="cat") == ranker.rank(
+        "hello", REPLIES, context=["cat"]
+    )
+    assert ranker.rank("hello", REPLIES, context=turns[::-1]) != hits
+
+
+def test_turns_far_back_are_not_read(ranker):
+    turns = ["you", *["cat"] * TURNS]
+    assert ranker.rank("hello", REPLIES, context=turns) == ranker.rank(
+        "hello", REPLIES, context=turns[1:]
+    )
+
+
+def test_a_message_without_known_words_is_ranked_by_its_turns(ranker):
+    unknown = ranker.rank("zzzqqq", REPLIES)
+    assert {hit.score for hit in unknown} == {0}
+    assert ranker.rank("zzzqqq", REPLIES, context=["cat"])[0].score > 0
+
+
+def test_turns_that_are_not_strings_are_refused(ranker):
+    with pytest.raises(InputError, match="None"):
+        ranker.rank("hello", REPLIES, context=["cat", None])
