@@ -59,22 +59,15 @@ def find_model(model: object, sha256: str | None = None, progress: Progress | No
     try:
         shipped = shipped_model(path.name)
     except ModelError:
-        if _exists(path):
+        if os.path.exists(path):  # noqa: PTH110 -- no error for a name that is too long
             return path
         raise
-    if _exists(path / FILE):
+    if os.path.exists(path / FILE):  # noqa: PTH110 -- nor for a folder that can't be read
         raise ModelError(
             f"{path.name!r} is an installed model, and a model folder here, too. The folder is "
             f"given as ./{path.name}, the installed model as {shipped}."
         )
     return shipped
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # such as a name that is too long
-        return False
 
 
 DEFAULT = "rejoinder-base"

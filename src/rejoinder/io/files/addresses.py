@@ -391,11 +391,22 @@ def refuse_occupied(folder: Address, *, overwrite: bool = False) -> None:
     """
     if not folder.key:
         raise InputError(f"{folder} is a whole bucket; name a folder in it, such as {folder}pairs.")
-    if folder.looked_up().kind == "file":
-        raise InputError(f"{folder} is a file; a folder is written there. Name another folder.")
-    if not overwrite and not _is_ours(folder):
+    is_file = folder.is_file()
+    occupied = not is_file and not overwrite and not _is_ours(folder)
+    refuse_content(folder, is_file=is_file, occupied=occupied)
+
+
+def refuse_content(path: AnyPath, *, is_file: bool, occupied: bool) -> None:
+    """Refuses a folder that is written where a file is, or where there are other files.
+
+    Raises:
+        InputError: either is so.
+    """
+    if is_file:
+        raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
+    if occupied:
         raise InputError(
-            f"{folder} exists and is not empty; name another folder, or replace it with "
+            f"{path} exists and is not empty; name another folder, or replace it with "
             "`overwrite=True`."
         )
 

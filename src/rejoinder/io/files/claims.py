@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rejoinder.errors import BusyError, InputError, RejoinderError
-from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.addresses import Address, AnyPath, refuse_content
 from rejoinder.io.files.storage import (
     creation_errors,
     is_device,
@@ -238,13 +238,7 @@ def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
     with creation_errors(path):
         is_file = path.is_file()
         occupied = path.is_dir() and not overwrite and any(path.iterdir())
-    if is_file:
-        raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
-    if occupied:
-        raise InputError(
-            f"{path} exists and is not empty; name another folder, or replace it with "
-            "`overwrite=True`."
-        )
+    refuse_content(path, is_file=is_file, occupied=occupied)
     real, here = resolved(path), Path(os.path.realpath("."))
     if real == here or real in here.parents:
         raise InputError(
@@ -252,7 +246,7 @@ def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
         )
 
 
-def refuse_inputs(out: Path | Address, inputs: Iterable[object]) -> None:
+def refuse_inputs(out: AnyPath, inputs: Iterable[object]) -> None:
     """Refuses an output that would replace what the same command reads, by whatever links.
 
     Inputs that are neither paths nor addresses, such as names of models, are passed over.
