@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from rejoinder.errors import InputError, ModelError
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures, load_features
-from rejoinder.text.ragged import Ragged, concatenate
 from rejoinder.text.vocabulary import Vocabulary, bigram_buckets, word_buckets
 
 WORDS = Vocabulary(("the", "cat", "sat", "on", "mat", "."))
@@ -147,14 +146,3 @@ def test_foreign_rules_and_kinds_are_refused(tmp_path):
         load_features(tmp_path, {"kind": "letters", "rules": 1})
     with pytest.raises(ModelError, match=r"vocabulary\.txt"):
         load_features(tmp_path, WordFeatures(WORDS, 0).config())
-
-
-@given(st.lists(st.lists(st.integers(0, 9), max_size=5), min_size=1, max_size=8), st.data())
-def test_ragged_take_and_concatenate(lists, data):
-    flat = np.array([item for row in lists for item in row], np.int32)
-    batch = Ragged(flat, np.cumsum([0, *map(len, lists)]))
-    rows = data.draw(st.lists(st.integers(0, len(lists) - 1), max_size=9))
-    taken = batch.take(np.array(rows, np.int64))
-    assert [taken[i].tolist() for i in range(len(rows))] == [lists[row] for row in rows]
-    both = concatenate(batch, taken)
-    assert [both[i].tolist() for i in range(len(both))] == lists + [lists[row] for row in rows]

@@ -1,0 +1,100 @@
+"""Search by meaning, by words and by both: modes, and the fusion of two lists."""
+
+import numpy as np
+import pytest
+
+from rejoinder import Index
+from rejoinder.errors import InputError
+from rejoinder.index import segment, state
+from rejoinder.index.folder import TextIndex, create_index
+from rejoinder.index.manifest import IndexModel, Manifest
+from rejoinder.index.segment import EncodedTexts
+
+DIM = 2
+
+
+ABOUT = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)
+
+
+def part(texts):
+    """EncodedTexts of a dict of texts by id."""
+    rows = np.tile(np.array([1, 0], np.float32), (len(texts), 1))
+    return EncodedTexts(list(texts), list(texts.values()), rows)
+
+
+def made(folder, *parts):
+    index = create_index(folder / "index", ABOUT, map(part, parts))
+    return TextIndex(index.folder)
+
+
+def test_a_search_by_meaning_reads_no_words(tmp_path, monkeypatch):
+    index = made(tmp_path, {"a": "one"})
+    monkeypatch.delattr(segment.Segment, "matcher")
+    assert index.nearest(np.array([[1, 0]], np.float32))[0][0].id == "a"
+
+
+MEANING, FOUND = np.arange(5), np.array([3, 1 << 32])
+
+
+def test_fusion_adds_shares_of_places():
+    found = state.fuse(MEANING, FOUND, 0.25, 10)
+    scores = dict(zip(found.places.tolist(), found.scores.tolist(), strict=True))
+    assert scores[3] == pytest.approx(0.25 / 64 + 0.75 / 61)
+    assert scores[1 << 32] == pytest.approx(0.75 / 62)
+    assert found.places.tolist() == [3, 1 << 32, 0, 1, 2, 4]
+    assert state.fuse(MEANING, FOUND, 0.25, 1).places.tolist() == [3]
+    assert not len(state.fuse(MEANING[:0], FOUND[:0], 0.25, 10).places)
+
+
+@pytest.mark.parametrize(("weight", "kept"), [(1, MEANING), (0, FOUND)])
+def test_a_weight_of_all_gives_one_list(weight, kept):
+    found = state.fuse(MEANING, FOUND, weight, 10)
+    assert found.places.tolist() == kept.tolist()
+
+
+TEXTS = ["How old are you?", "What is your age?", "I lost my XK-47 key.", "Where do you live?"]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return Index.create(tmp_path_factory.mktemp("modes") / "index", TEXTS, "rejoinder-small")
+
+
+def test_modes_compare_meanings_words_or_both(index):
+    queries = ["Tell me your age!", "XK"]
+    semantic, words, both = (
+        [[hit.id for hit in hits] for hits in index.search(queries, mode=mode)]
+        for mode in ("semantic", "words", "hybrid")
+    )
+    assert index.search(queries) == index.search(queries, mode="semantic")
+    assert words == [["2"], ["3"]]
+    assert all(len(hits) == 4 for hits in semantic + both)
+    assert both[0][0] == "2"
+    assert both[1][0] == "3"
+    weighted = index.search(queries, mode="hybrid", weight=1.0)
+    assert [[hit.id for hit in hits] for hits in weighted] == semantic
+    weighted = index.search(queries, mode="hybrid", weight=0)
+    assert [[hit.id for hit in hits] for hits in weighted] == words
+    assert len(index.search("age", 1, mode="hybrid")[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"mode": "bm25"}, "semantic, words, hybrid.*'bm25'"),
+        ({"mode": "hybrid", "weight": 1.1}, "0 to 1.*1.1"),
+        ({"mode": "hybrid", "weight": float("nan")}, "0 to 1.*nan"),
+        ({"mode": "words", "top_k": 0}, "top_k"),
+        ({"mode": "hybrid", "top_k": 1.5}, "top_k"),
+    ],
+)
+def test_wrong_settings_are_refused(index, settings, said):
+    with pytest.raises(InputError, match=said):
+        index.search("a", **settings)
+
+
+def test_other_values_than_texts_are_refused(index):
+    for mode in ("words", "hybrid"):
+        with pytest.raises(InputError, match="strings"):
+            index.search(["a", 3], mode=mode)
+    assert index.search("\ud83d age", mode="words")[0][0].id == "2"

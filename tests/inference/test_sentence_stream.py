@@ -1,0 +1,75 @@
+"""The loop that encodes: chunks in order, with how far it is."""
+
+import pytest
+
+from rejoinder.corpus.texts import Entry
+from rejoinder.errors import InputError
+from rejoinder.inference import sentence_stream
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.sentence_stream import (
+    Source,
+    encoded_chunks,
+    given_sentences,
+    given_texts,
+    sentences_of,
+)
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch):
+    monkeypatch.setattr(sentence_stream, "CHUNK", 3)
+
+
+def test_chunks_come_in_order_with_the_number_before_them():
+    told, seen = [], []
+    source = sentences_of([f"text {n}" for n in range(7)])
+
+    def encode(chunk, before):
+        seen.append(before)
+        return len(chunk)
+
+    found = list(source.encoded(encode, lambda *done: told.append(done), 10))
+    assert [[entry.text for entry in chunk] for chunk, _ in found] == [
+        ["text 0", "text 1", "text 2"], ["text 3", "text 4", "text 5"], ["text 6"],
+    ]  # fmt: skip
+    assert [made for _, made in found] == [3, 3, 1]
+    assert seen == [10, 13, 16]
+    assert told == [(10, 0, None), (13, 0, None), (16, 0, None), (17, 0, None)]
+
+
+def test_texts_that_are_not_wanted_are_not_encoded():
+    source = Source(["a", "b", "c"], None, given_texts).only(lambda entry: entry.text != "b")
+    [(chunk, made)] = source.encoded(lambda chunk, _: len(chunk), lambda *_: None)
+    assert [entry.text for entry in chunk] == ["a", "c"]
+    assert made == 2
+
+
+def test_a_file_tells_how_much_of_it_was_read(tmp_path):
+    path, told = tmp_path / "texts.txt", []
+    path.write_text("one\ntwo\nthree\nfour\n")
+    list(sentences_of(path).encoded(lambda *_: None, lambda *done: told.append(done)))
+    assert told[0] == (0, 0, 19)
+    assert told[-1] == (4, 19, 19)
+
+
+def test_rows_and_unknown_sentences_are_those_of_the_encoder():
+    encoder = SentenceEncoder("rejoinder-small", threads=1)
+    texts = ["How are you?", "\u4f60", "Fine.", ""]
+    chunks = list(encoded_chunks(encoder, sentences_of(texts), lambda *_: None))
+    assert [chunk.texts for chunk in chunks] == [texts[:3], texts[3:]]
+    assert sum(chunk.unknown for chunk in chunks) == int((~encoder.encode(texts).any(axis=1)).sum())
+
+
+def test_what_is_not_a_text_is_named_by_its_index():
+    with pytest.raises(InputError, match="sentence 1 is a int"):
+        list(given_sentences(["a", 3]))
+    with pytest.raises(InputError, match="text 1 is 3"):
+        list(given_texts(["a", 3]))
+    assert list(given_texts(["a", ("x", "b"), Entry("y", "c")])) == [
+        Entry(None, "a"), Entry("x", "b"), Entry("y", "c"),
+    ]  # fmt: skip
+
+
+def test_columns_are_for_a_file():
+    with pytest.raises(InputError, match="columns"):
+        sentences_of(["a"], "text=a")
