@@ -57,3 +57,20 @@ def test_lists_follow_a_blank_line_or_the_site_shows_them_as_plain_text():
         for before, item in re.findall(r"^(.+)\n((?:- |\d+\. ).*)$", text, re.MULTILINE):
             continued = before.startswith(("- ", "  ", "#")) or re.match(r"\d+\. ", before)
             assert continued, f"{page.name}: a blank line is missing before: {item[:60]}"
+
+
+def test_pages_of_the_notebook_begin_with_their_answer():
+    for page in (ROOT / "notebook").glob("*.md"):
+        heading, answer, *_ = page.read_text("utf-8").split("\n\n")
+        lines = answer.splitlines()
+        assert re.fullmatch(r"# .+", heading), f"{page.name} begins with a heading"
+        assert answer[0].isalnum() or answer[0] in "*`", f"{page.name} answers in a sentence first"
+        assert len(lines) <= 3, f"{page.name}: the answer has at most three lines"
+        assert max(map(len, lines)) <= 160, f"{page.name}: a line of the answer is too long"
+
+
+def test_pages_that_grew_too_long_stay_short():
+    for name in ("recipes.md", "scaling.md"):
+        words = (ROOT / "notebook" / name).read_text("utf-8").split()
+        assert len(words) <= 2_500, f"{name}: put what failed in one line of its last table"
+    assert len((ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()) <= 60
