@@ -14,7 +14,7 @@ THIRD   ?=
 JOBS    ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo models test test-slow test-integration quick check audit lock sbom docs format clean
+.PHONY: help install demo models test test-slow test-integration quick check check-kernels audit lock sbom docs format clean
 
 help:
 	@echo 'make demo [DATA=dump]   install into $(VENV), then extract, train, evaluate and encode'
@@ -24,6 +24,7 @@ help:
 	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
 	@echo 'make quick              English, format and lint, in seconds: before each commit'
 	@echo 'make check              the same, types, import contracts, known vulnerabilities'
+	@echo 'make check-kernels      test the kernels in C under the sanitizers of GCC'
 	@echo 'make lock               write requirements.lock: constraints.txt with hashes'
 	@echo 'make sbom               write build/sbom.json, the bill of materials (CycloneDX)'
 	@echo 'make docs               build the documentation site into site/'
@@ -65,6 +66,9 @@ check: quick
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@$(MAKE) --no-print-directory audit
+
+check-kernels: install
+	$(BIN)/python tools/check_kernels.py
 
 $(TOOLS)/.installed:
 	$(PYTHON) -m venv $(TOOLS)

@@ -1,6 +1,6 @@
 /* What makes kernels fast where the compiler can, and nothing elsewhere. */
 /* On Linux the loader picks the version for this processor. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 #define FASTEST __attribute__((target_clones("avx512f", "avx2,fma", "default")))
 #else
 #define FASTEST

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "fast.h"
+#include "module.h"
+#include "offsets.h"
 
-enum { RANGE = 8192, BLOCK = 64, WORDS = 128, SHARE = 63, MORE = 3 };
+enum { RANGE = 8192, BLOCK = 64, WORDS = 128, WHOLE = 63, MORE = 3 };
 /* Words are looked up if they add at most this share of the least of the best scores: for more, too
    many texts would be left. */
 static const double LOOKED_UP = 0.1;
@@ -23,7 +25,7 @@ typedef struct {
     const float *slack; /* of each text: count / (count + slack) is its share */
     const int64_t *offsets;
     const uint8_t *absent; /* of each text: 1 if it is not found; NULL: all are */
-    const uint8_t *bytes;   /* of each word's texts: SHARE * the share, rounded up, and above it the count, at most MORE */
+    const uint8_t *bytes;   /* of each word's texts: WHOLE * the share, rounded up, and above it the count, at most MORE */
     const uint8_t *columns; /* the same of each frequent word, for all texts */
     int64_t pairs, texts, count_bytes;
 } Segment;
@@ -97,11 +99,11 @@ static int64_t gallop(const uint32_t *rows, int64_t at, int64_t end, uint32_t ro
 static void add_word(const Segment *segment, int64_t at, int64_t stop, uint16_t weight, uint32_t first, uint32_t size,
                      uint16_t *restrict bounds) {
     for (uint32_t text; at < stop && (text = segment->rows[at] - first) < size; at++)
-        bounds[text] = (uint16_t)(bounds[text] + (segment->bytes[at] & SHARE) * weight);
+        bounds[text] = (uint16_t)(bounds[text] + (segment->bytes[at] & WHOLE) * weight);
 }
 
 FASTEST static void add_column(const uint8_t *restrict column, uint16_t weight, uint16_t *restrict bounds, int64_t size) {
-    for (int64_t at = 0; at < size; at++) bounds[at] = (uint16_t)(bounds[at] + (column[at] & SHARE) * weight);
+    for (int64_t at = 0; at < size; at++) bounds[at] = (uint16_t)(bounds[at] + (column[at] & WHOLE) * weight);
 }
 
 FASTEST static uint16_t most_of(const uint16_t *bounds) {
@@ -116,11 +118,11 @@ static float score_of(const Segment *segment, const Query *query, uint32_t row, 
     for (int64_t word = 0; word < query->count; word++) {
         if (score < least - query->rests[word]) return 0;
         int64_t slot = query->slots[word], stop = segment->offsets[query->words[word] + 1], *at = query->places + word;
-        float count = slot < 0 ? MORE : (float)(segment->columns[slot * segment->texts + row] / (SHARE + 1));
+        float count = slot < 0 ? MORE : (float)(segment->columns[slot * segment->texts + row] / (WHOLE + 1));
         if (count == MORE) {
             *at = gallop(segment->rows, *at, stop, row);
             if (*at == stop || segment->rows[*at] != row) continue;
-            count = (float)(segment->bytes[*at] / (SHARE + 1));
+            count = (float)(segment->bytes[*at] / (WHOLE + 1));
             if (count == MORE) count = count_of(segment, *at);
         }
         if (count) score += (float)query->weights[word] * (count / (count + segment->slack[row]));
@@ -145,7 +147,7 @@ static void search_range(const Segment *segment, const Query *query, uint32_t fi
     double rest = done < query->count ? query->rests[done] : 0;
     for (uint32_t block = 0; block < size; block += BLOCK) {
         double least = least_of(best) * (1 - 1e-5); /* less the rounding error of a score */
-        double needed = (least - rest) * SHARE * query->scale;
+        double needed = (least - rest) * WHOLE * query->scale;
         uint16_t limit = needed < 1 ? rest == 0 : needed < UINT16_MAX ? (uint16_t)needed : UINT16_MAX;
         if (most_of(bounds + block) < limit) continue;
         for (uint32_t at = block; at < block + BLOCK && at < size; at++) {
@@ -187,9 +189,9 @@ static int search_all(const Segment *segment, const Queries *all) {
             int64_t begin = all->begins[number], count = all->begins[number + 1] - begin;
             double weights = 0, most = count < WORDS ? (double)count : WORDS;
             for (int64_t word = begin; word < begin + most; word++) weights += all->weights[word];
-            /* each weight is rounded up, and the sum of all times SHARE is below 2^16 */
+            /* each weight is rounded up, and the sum of all times WHOLE is below 2^16 */
             Query query = {all->words + begin, all->slots + begin, all->weights + begin, all->rests + begin,
-                           count, (UINT16_MAX / SHARE - most) / weights, places + begin};
+                           count, (UINT16_MAX / WHOLE - most) / weights, places + begin};
             if (count) search_range(segment, &query, (uint32_t)first, (uint32_t)size, bounds, best + number);
         }
     }
@@ -206,9 +208,7 @@ static int search_all(const Segment *segment, const Queries *all) {
 }
 
 static int belong_together(const Segment *segment, int64_t known, int64_t columns, const Queries *all, int64_t words) {
-    if (all->begins[0] != 0 || all->begins[all->queries] != words) return 0;
-    for (int64_t query = 0; query < all->queries; query++)
-        if (all->begins[query] > all->begins[query + 1]) return 0;
+    if (!are_offsets(all->begins, all->queries, words)) return 0;
     for (int64_t at = 0; at < words; at++) {
         int64_t word = all->words[at];
         if (word < 0 || word >= known || all->slots[at] < -1 || all->slots[at] >= columns) return 0;
@@ -247,10 +247,7 @@ static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
     PyBuffer_Release(&offsets), PyBuffer_Release(&bytes), PyBuffer_Release(&columns), PyBuffer_Release(&slots), PyBuffer_Release(&words), PyBuffer_Release(&begins), PyBuffer_Release(&weights);
     PyBuffer_Release(&rests), PyBuffer_Release(&out_rows), PyBuffer_Release(&out_scores), PyBuffer_Release(&out_sizes);
     if (!enough) return PyErr_NoMemory();
-    if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "best: arrays of these sizes do not belong together");
-        return NULL;
-    }
+    if (!fits) return refused("best");
     Py_RETURN_NONE;
 }
 
@@ -260,8 +257,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_matches", "The best texts of a segment by BM25.", -1, methods, NULL, NULL, NULL, NULL,
-};
-
-PyMODINIT_FUNC PyInit__matches(void) { return PyModule_Create(&module); }
+MODULE(_matches, "The best texts of a segment by BM25.")

@@ -31,7 +31,7 @@ _SLICE = 64
 _FREQUENT = 16
 """A word of at least one in so many texts is frequent: in a million messages 36 words are, which
 have seven of eight of the texts that the words of a query have. A column takes a byte a text."""
-_SHARE, _MORE = 63, 3
+_WHOLE, _MORE = 63, 3
 """The bound of a share of 1, and the greatest count that stands above it in a byte."""
 
 Scores = NDArray[np.float32]
@@ -185,7 +185,7 @@ class Matcher:
         rows, added = self._scores(shares, word, 1.0)
         stretch = self._words.stretch(word)
         counts = np.minimum(self._words.counts[stretch], _MORE)
-        shares.bytes[stretch] = np.ceil(_SHARE * added) + (_SHARE + 1) * counts
+        shares.bytes[stretch] = np.ceil(_WHOLE * added) + (_WHOLE + 1) * counts
         if slot >= 0:
             column = np.zeros(shares.columns.shape[1], np.uint8)
             column[rows] = shares.bytes[stretch]

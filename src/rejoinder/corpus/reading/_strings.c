@@ -4,10 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+
 #include "fast.h"
+#include "module.h"
 
 /* Columns of strings as Arrow lays them out, and their strings by column and row. */
 typedef struct {
@@ -243,61 +242,19 @@ done:
 
 enum { WIDE = 1, UNCLEAN = 2 };
 
-#if defined(__SSE2__)
-/* Returns 16 bytes of a text of which `size` are left, with zeros after its end. */
-static __m128i bytes_of(const uint8_t *text, size_t size, const uint8_t *readable) {
-    static const uint8_t masks[32] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                      255, 255, 255, 255, 255, 255, 255, 255};
-    if (size >= 16) return _mm_loadu_si128((const __m128i *)text);
-    if (readable - text >= 16)
-        return _mm_and_si128(_mm_loadu_si128((const __m128i *)text),
-                             _mm_loadu_si128((const __m128i *)(masks + 16 - size)));
-    uint8_t rest[16] = {0};
-    memcpy(rest, text, size);
-    return _mm_loadu_si128((const __m128i *)rest);
-}
-
-static uint8_t ascii_facts(const uint8_t *text, size_t size, const uint8_t *readable, int32_t *letters) {
-    __m128i count = _mm_setzero_si128(), odd = count, wide = count;
-    unsigned before = 1, doubled = 0, spaces = 0;
-    for (size_t index = 0; index < size; index += 16) {
-        __m128i bytes = bytes_of(text + index, size - index, readable);
-        __m128i from_a = _mm_sub_epi8(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
-        __m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
-        count = _mm_add_epi64(count, _mm_sad_epu8(_mm_and_si128(letter, _mm_set1_epi8(1)), _mm_setzero_si128()));
-        __m128i from_tab = _mm_sub_epi8(bytes, _mm_set1_epi8('\t'));
-        odd = _mm_or_si128(odd, _mm_cmpeq_epi8(_mm_min_epu8(from_tab, _mm_set1_epi8(4)), from_tab));
-        odd = _mm_or_si128(odd, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('&')));
-        wide = _mm_or_si128(wide, bytes);
-        spaces = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')));
-        doubled |= spaces & (spaces << 1 | before);
-        before = spaces >> 15;
-    }
-    *letters = _mm_cvtsi128_si32(count) + _mm_cvtsi128_si32(_mm_srli_si128(count, 8));
-    int last_is_space = size && text[size - 1] == ' ';
-    return (uint8_t)((_mm_movemask_epi8(wide) ? WIDE : 0) |
-                     (doubled || last_is_space || _mm_movemask_epi8(odd) ? UNCLEAN : 0));
-}
-#else
-static uint8_t ascii_facts(const uint8_t *text, size_t size, const uint8_t *readable, int32_t *letters) {
-    (void)readable;
+FASTEST static uint8_t ascii_facts(const uint8_t *restrict text, size_t size, int32_t *letters) {
     int32_t count = 0;
-    uint8_t wide = 0, unclean = 0, before = ' ';
+    uint8_t wide = 0, unclean = size && (text[0] == ' ' || text[size - 1] == ' ');
     for (size_t index = 0; index < size; index++) {
         uint8_t c = text[index];
         count += (uint8_t)((c | 0x20) - 'a') < 26;
         wide |= c;
+        unclean |= (c == '&') | ((uint8_t)(c - '\t') < 5);
     }
-    for (size_t index = 0; index < size; index++) {
-        uint8_t c = text[index];
-        unclean |= (c == '&') | ((uint8_t)(c - '\t') < 5) | ((c == ' ') & (before == ' '));
-        before = c;
-    }
-    unclean |= size && before == ' ';
+    for (size_t index = 1; index < size; index++) unclean |= (text[index] == ' ') & (text[index - 1] == ' ');
     *letters = count;
     return (uint8_t)((wide >> 7 ? WIDE : 0) | (unclean ? UNCLEAN : 0));
 }
-#endif
 
 /* Counts the letters of a text of UTF-8 by a table with a bit for each character. */
 static int32_t wide_letters(const uint8_t *text, size_t size, const uint8_t *table) {
@@ -317,9 +274,8 @@ static int32_t wide_letters(const uint8_t *text, size_t size, const uint8_t *tab
 
 /* Counts the letters of a text, and finds whether it has characters beyond ASCII (WIDE) and may have
    what cleaning changes (UNCLEAN): an ampersand, or white space other than single spaces within. */
-static uint8_t facts(const uint8_t *text, size_t size, const uint8_t *readable, const uint8_t *table,
-                     int32_t *letters) {
-    uint8_t found = ascii_facts(text, size, readable, letters);
+static uint8_t facts(const uint8_t *text, size_t size, const uint8_t *table, int32_t *letters) {
+    uint8_t found = ascii_facts(text, size, letters);
     if (!(found & WIDE)) return found;
     *letters = wide_letters(text, size, table);
     /* U+0085, U+00A0, U+1680, U+2000 to U+205F, U+3000 and their neighbours */
@@ -350,14 +306,13 @@ static PyObject *text_facts(PyObject *self, PyObject *arguments) {
     else if ((letters = PyBytes_FromStringAndSize(NULL, rows * 4)))
         kinds = PyBytes_FromStringAndSize(NULL, rows);
     if (kinds) {
-        const uint8_t *content = texts.content.buf, *readable = content + texts.content.len;
+        const uint8_t *content = texts.content.buf;
         const int64_t *ends = texts.ends.buf;
         int32_t *counts = (int32_t *)PyBytes_AsString(letters);
         uint8_t *flags = (uint8_t *)PyBytes_AsString(kinds);
         Py_BEGIN_ALLOW_THREADS
         for (Py_ssize_t row = 0; row < rows; row++)
-            flags[row] = facts(content + ends[row], (size_t)(ends[row + 1] - ends[row]), readable, table.buf,
-                               counts + row);
+            flags[row] = facts(content + ends[row], (size_t)(ends[row + 1] - ends[row]), table.buf, counts + row);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&texts.content);
@@ -379,9 +334,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_strings", "Strings gathered, hashed and sorted, facts about texts.", -1, methods,
-    NULL, NULL, NULL, NULL,
-};
-
-PyMODINIT_FUNC PyInit__strings(void) { return PyModule_Create(&module); }
+MODULE(_strings, "Strings gathered, hashed and sorted, facts about texts.")

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "fast.h"
+#include "module.h"
+#include "offsets.h"
 #include "vectors.h"
 
 enum { AHEAD = 6 }; /* rows fetched before they are needed; memory is slower than the sums */
@@ -92,13 +94,11 @@ static int scale_all(const float *rows, float *out, int64_t count, int64_t width
     return 1;
 }
 
-static int64_t rows_fault(const Work *work, int64_t ids, int64_t rows) {
-    if (work->offsets[0] != 0 || work->offsets[work->sentences] != ids) return 1;
-    for (int64_t at = 0; at < work->sentences; at++)
-        if (work->offsets[at] > work->offsets[at + 1]) return 1;
+static int fits(const Work *work, int64_t ids, int64_t rows) {
+    if (!are_offsets(work->offsets, work->sentences, ids)) return 0;
     for (int64_t at = 0; at < ids; at++)
-        if (work->ids[at] < 0 || work->ids[at] >= rows) return 1;
-    return 0;
+        if (work->ids[at] < 0 || work->ids[at] >= rows) return 0;
+    return 1;
 }
 
 static PyObject *sums(PyObject *Py_UNUSED(module), PyObject *arguments) {
@@ -114,19 +114,16 @@ static PyObject *sums(PyObject *Py_UNUSED(module), PyObject *arguments) {
     int64_t rows = size && is_width(width) ? table.len / (width * size) : 0;
     Work work = {table.buf, scales.buf, ids.buf, offsets.buf, out.buf, sentences, width, width * size,
                  power};
-    int fits = size && is_width(width) && sentences >= 0 && out.len == sentences * width * 4 &&
-               (kind != 'b' || scales.len == rows * 4) && !rows_fault(&work, ids.len / 4, rows);
-    if (fits) {
+    int right = size && is_width(width) && sentences >= 0 && out.len == sentences * width * 4 &&
+                (kind != 'b' || scales.len == rows * 4) && fits(&work, ids.len / 4, rows);
+    if (right) {
         Py_BEGIN_ALLOW_THREADS
         sum_all(&work, (char)kind);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&table), PyBuffer_Release(&scales), PyBuffer_Release(&ids);
     PyBuffer_Release(&offsets), PyBuffer_Release(&out);
-    if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "sums: arrays of these sizes, or ids, do not belong together");
-        return NULL;
-    }
+    if (!right) return refused("sums");
     Py_RETURN_NONE;
 }
 
@@ -135,17 +132,14 @@ static PyObject *unit_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Py_ssize_t width;
     int finite = 1;
     if (!PyArg_ParseTuple(arguments, "ny*w*:unit_rows", &width, &rows, &out)) return NULL;
-    int fits = is_width(width) && rows.len == out.len && rows.len % (width * 4) == 0;
-    if (fits) {
+    int right = is_width(width) && rows.len == out.len && rows.len % (width * 4) == 0;
+    if (right) {
         Py_BEGIN_ALLOW_THREADS
         finite = scale_all(rows.buf, out.buf, rows.len / (width * 4), width);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&rows), PyBuffer_Release(&out);
-    if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "unit_rows: arrays of these sizes do not belong together");
-        return NULL;
-    }
+    if (!right) return refused("unit_rows");
     return PyBool_FromLong(finite);
 }
 
@@ -155,8 +149,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_sums", "Sums of rows of a table, and rows of length 1.", -1, methods, NULL, NULL, NULL, NULL,
-};
-
-PyMODINIT_FUNC PyInit__sums(void) { return PyModule_Create(&module); }
+MODULE(_sums, "Sums of rows of a table, and rows of length 1.")

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "fast.h"
+#include "module.h"
+#include "offsets.h"
 #include "shares.h"
 #include "vectors.h"
 
@@ -75,9 +77,7 @@ static void move_share(void *data, int64_t first, int64_t last) {
 
 /* Whether all that is named lies within the arrays. */
 static int fits(const Sums *work, int64_t values, int64_t places) {
-    if (work->offsets[0] != 0 || work->offsets[work->sums] != places) return 0;
-    for (int64_t at = 0; at < work->sums; at++)
-        if (work->offsets[at] > work->offsets[at + 1]) return 0;
+    if (!are_offsets(work->offsets, work->sums, places)) return 0;
     for (int64_t at = 0; at < places; at++)
         if (work->places[at] < 0 || work->places[at] >= values) return 0;
     return 1;
@@ -93,10 +93,7 @@ static PyObject *done(Sums *work, Py_buffer *arrays, void (*one)(void *, int64_t
         Py_END_ALLOW_THREADS
     }
     for (int at = 0; at < 3; at++) PyBuffer_Release(arrays + at);
-    if (!right) {
-        PyErr_SetString(PyExc_ValueError, "rows: arrays of these sizes, or ids, do not belong together");
-        return NULL;
-    }
+    if (!right) return refused("rows");
     Py_RETURN_NONE;
 }
 
@@ -150,8 +147,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_rows", "Sums over rows of a table, and updates of its rows.", -1, methods, NULL, NULL, NULL, NULL,
-};
-
-PyMODINIT_FUNC PyInit__rows(void) { return PyModule_Create(&module); }
+MODULE(_rows, "Sums over rows of a table, and updates of its rows.")

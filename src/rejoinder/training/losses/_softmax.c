@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fast.h"
+#include "module.h"
 #include "shares.h"
 #include "vectors.h"
 
@@ -180,7 +181,7 @@ static PyObject *softmax(PyObject *Py_UNUSED(module), PyObject *arguments) {
     PyBuffer_Release(&cosines), PyBuffer_Release(&sums), PyBuffer_Release(&gradients);
     PyBuffer_Release(&losses), PyBuffer_Release(&alongs), PyBuffer_Release(&correct);
     PyBuffer_Release(&row_factors), PyBuffer_Release(&column_factors), PyBuffer_Release(&room);
-    if (!right) return PyErr_SetString(PyExc_ValueError, "softmax: arrays of these sizes do not belong together"), NULL;
+    if (!right) return refused("softmax");
     Py_RETURN_NONE;
 }
 
@@ -243,7 +244,7 @@ static PyObject *log_sums(PyObject *Py_UNUSED(module), PyObject *arguments) {
     }
     PyBuffer_Release(&cosines), PyBuffer_Release(&sums);
     PyBuffer_Release(&row_factors), PyBuffer_Release(&column_factors);
-    if (!right) return PyErr_SetString(PyExc_ValueError, "log_sums: arrays of these sizes do not belong together"), NULL;
+    if (!right) return refused("log_sums");
     Py_RETURN_NONE;
 }
 
@@ -256,8 +257,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_softmax", "Softmax of the scores of a batch.", -1, methods, NULL, NULL, NULL, NULL,
-};
-
-PyMODINIT_FUNC PyInit__softmax(void) { return PyModule_Create(&module); }
+MODULE(_softmax, "Softmax of the scores of a batch.")
