@@ -1,4 +1,7 @@
-"""The contract of readers of exports: each is tested with its made-up and its real exports."""
+"""The contract of readers of exports: each is tested with its made-up and its real exports.
+
+It covers every module that `FORMATS` names. Modules that need more have a file of their own.
+"""
 
 import copy
 import json

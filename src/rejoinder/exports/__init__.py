@@ -36,9 +36,9 @@ FORMATS: Registry[ExportFormat] = Registry(
         "freshdesk": "rejoinder.exports.tickets:FRESHDESK",
         "intercom": "rejoinder.exports.tickets:INTERCOM",
         "jira": "rejoinder.exports.jira:JIRA",
-        "redmine": "rejoinder.exports.redmine:REDMINE",
-        "gitlab": "rejoinder.exports.gitlab:GITLAB",
-        "bugzilla": "rejoinder.exports.bugzilla:BUGZILLA",
+        "redmine": "rejoinder.exports.issues:REDMINE",
+        "gitlab": "rejoinder.exports.issues:GITLAB",
+        "bugzilla": "rejoinder.exports.issues:BUGZILLA",
     },
 )
 """Every format: its name, and its record."""

@@ -5,7 +5,6 @@ from glob import glob
 from pathlib import Path
 from typing import Literal
 
-from rejoinder.corpus.reading.parquet import MAGIC
 from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import MARKER, Address, AnyPath, any_path, for_each
 from rejoinder.io.files.storage import inside, read_errors
@@ -13,6 +12,7 @@ from rejoinder.io.formats.compression import compression, decompressed
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 from rejoinder.io.formats.texts import table_columns
 
+_PARQUET = b"PAR1"
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 """The suffixes of tables, and what usually separates their columns."""
 _JSON = (".jsonl", ".ndjson")
@@ -56,7 +56,7 @@ def format_of(path: AnyPath) -> Format:
     if compression(path) is None:
         with path.open("rb") as file:  # it is readable: `compression` has opened it
             head = file.read(8)
-        if head.startswith(MAGIC):
+        if head.startswith(_PARQUET):
             return "parquet"
         if head.startswith(b"PK\x03\x04") and ".parquet" not in _suffixes(path):
             raise InputError(f"{path} is a zip archive; unpack it and name the files in it.")

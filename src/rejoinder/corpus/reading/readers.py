@@ -1,12 +1,12 @@
 """Reads comments from files of all formats into one table, a bounded piece at a time.
 
-Comments from blocks of JSON lines: lenient, and the same for every line.
+JSON lines come in blocks: leniently, and the same for every line. A kernel in C reads plain lines,
+which are nearly all, and Python's `json` reads the others, one by one. Bytes that are not UTF-8,
+halves of surrogate pairs, control characters in strings, NaN and large numbers never cost a
+comment.
 
-A kernel in C reads plain lines, which are nearly all, and Python's `json` reads the others, one by
-one. Bytes that are not UTF-8, halves of surrogate pairs, control characters in strings, NaN and
-large numbers never cost a comment.
-
-Comments from CSV and TSV files, quoted or not.
+Tables are CSV and TSV, quoted or not. Typed columns of Parquet become the same text as in JSON
+lines.
 """
 
 import json
@@ -15,20 +15,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from rejoinder.corpus.options import Columns, ExtractOptions
 from rejoinder.corpus.reading.comments import Parsed, as_comments, number_text, without_missing
 from rejoinder.corpus.reading.files import format_of, separator_of
-from rejoinder.corpus.reading.parquet import parquet_columns, parquet_pieces
 from rejoinder.corpus.reading.strings import array_of, as_table, take_rows
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
-from rejoinder.io.files.addresses import AnyPath, for_each, size_of
+from rejoinder.io.files.addresses import AnyPath, for_each, local_copy, size_of
 from rejoinder.io.formats.compression import Zstd, decompressed, line_blocks
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK, separated_rows, shortened
 from rejoinder.io.formats.text_lines import replace_surrogates
@@ -379,3 +380,78 @@ def detect_separator(path: AnyPath, usual: str, columns: Columns) -> str:
 def _header(first: list[str], columns: Columns) -> list[str]:
     """Returns the names of the columns: the first row, or the numbers from 1."""
     return [str(number) for number in range(1, len(first) + 1)] if columns.are_numbers else first
+
+
+_PARQUET_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What Polars raises for files that it can't read. Its code panics at some damage."""
+
+
+def parquet_pieces(
+    path: AnyPath, columns: Columns, on_read: Callable[[int], None]
+) -> Iterator[Callable[[], Parsed]]:
+    """Yields functions that parse the rows of a file, about 65,536 rows at a time.
+
+    A row with null in a needed column is malformed. `on_read` is called with the approximate
+    number of bytes that a piece takes in the file.
+    """
+    with local_copy(path) as file:
+        try:
+            yield from _parquet_pieces(file, path, columns, on_read)
+        except _PARQUET_ERRORS as error:
+            raise InputError(
+                f"{path} is damaged or not a Parquet file: {_first_line(error)}."
+            ) from None
+
+
+def parquet_columns(path: AnyPath) -> list[str]:
+    """Returns the names of the columns; none where the file is damaged, which reading it says."""
+    with local_copy(path) as file:
+        try:
+            return list(pl.read_parquet_schema(file))
+        except _PARQUET_ERRORS:
+            return []
+
+
+def _parquet_pieces(
+    file: Path, path: AnyPath, columns: Columns, on_read: Callable[[int], None]
+) -> Iterator[Callable[[], Parsed]]:
+    scan = pl.scan_parquet(file, glob=False)
+    schema = scan.collect_schema()
+    columns.check(schema.names(), str(path))
+    wanted = [name for name in columns.wanted if name in schema]
+    for name in wanted:
+        if schema[name].is_nested():
+            raise InputError(
+                f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
+                "expected. Name another column with `columns`."
+            )
+    rows = scan.select(pl.len()).collect().item()
+    size = file.stat().st_size
+    row = 1
+    for frame in scan.select(wanted).collect_batches(chunk_size=_BLOCK_ROWS, maintain_order=True):
+        numbers = np.arange(row, row + len(frame))
+        yield partial(_parsed_frame, frame, numbers, columns.needed, path)
+        row += len(frame)
+        on_read(size * len(frame) // max(rows, 1))
+
+
+def _parsed_frame(
+    frame: pl.DataFrame, numbers: NDArray[np.int64], needed: tuple[str, ...], path: AnyPath
+) -> Parsed:
+    try:
+        text = frame.select(_text_of_column(column) for column in frame)
+    except _PARQUET_ERRORS as error:
+        raise InputError(
+            f"{path} rows {numbers[0]} to {numbers[-1]}: {_first_line(error)}."
+        ) from None
+    return without_missing(as_table(text), numbers, needed, path.name)
+
+
+def _text_of_column(values: pl.Series) -> pl.Series:
+    if values.dtype.is_float():
+        return pl.Series(values.name, map(number_text, values), dtype=pl.String)
+    return values.cast(pl.String)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).split("\n")[0].rstrip(".")

@@ -34,28 +34,26 @@ from rejoinder.corpus.engines.local.join import (
     in_pieces,
     join,
 )
-from rejoinder.corpus.engines.local.rows import (
+from rejoinder.corpus.engines.local.store import (
+    BITS,
     ELSEWHERE,
     GONE,
     KEPT,
+    LASTING,
     NO_HASHES,
+    SCHEMA,
     STRINGS,
     Block,
+    CarriedComments,
     Classifier,
     CrossingError,
     Rows,
     RowsInParts,
-    among,
-    concatenated,
-)
-from rejoinder.corpus.engines.local.store import (
-    BITS,
-    LASTING,
-    SCHEMA,
-    CarriedComments,
     Store,
+    among,
     arrow_file,
     carried_batches,
+    concatenated,
 )
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.reading.readers import BLOCK_BYTES, Report, mapped_ahead, read_comments

@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rejoinder.corpus.engines.local.rows import (
+from rejoinder.corpus.engines.local.store import (
     ELSEWHERE,
     GONE,
     KEPT,
@@ -26,8 +26,8 @@ from rejoinder.corpus.engines.local.rows import (
     Blocks,
     CrossingError,
     Rows,
+    arrow_file,
 )
-from rejoinder.corpus.engines.local.store import arrow_file
 from rejoinder.corpus.reading.strings import Hashes, Strings, as_arrow, as_strings, gather
 
 _BATCH_ROWS = 256

@@ -1,0 +1,416 @@
+"""Issues with their comments: GitLab, Redmine and Bugzilla.
+
+GitLab has issues and merge requests with notes, in a project's export or of its interface; Redmine
+issues with journals, of its interface; Bugzilla bugs with comments, as XML of the page of a bug or
+JSON of its interface.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from xml.etree import ElementTree
+
+from rejoinder.exports.base import ExportFormat, Item, Message, by_time
+from rejoinder.exports.files import Files
+from rejoinder.exports.markup import markdown_text
+from rejoinder.exports.rows import (
+    FAULTS,
+    Shape,
+    documents,
+    first_shapes,
+    id_of,
+    id_text,
+    json_members,
+    list_of,
+    no_message,
+    path_of,
+    rows,
+    seconds,
+    shape,
+    xml_files,
+    xml_items,
+)
+
+_SUBJECTS = ("", "item", "issues.item", "merge_requests.item")
+_SUBJECT = tuple({"iid", "title", "description", author} for author in ("author", "author_id"))
+_NOTES = ("", "item")
+_NOTE = ({"noteable_type", "noteable_id", "body"},)
+_DISCUSSION = ({"individual_note", "notes"},)
+_ON_LINES = "DiffNote"
+_WEB = re.compile(r"https?://[^/]+/(.+?)(?:/-)?/(?:issues|work_items|merge_requests)/\d+")
+_BOT = re.compile(r"(?:project|group)_\d+_bot|[-_]bot\Z", re.IGNORECASE)
+
+
+@dataclass
+class _Known:
+    """What one row says about others."""
+
+    sources: dict[str, str] = field(default_factory=dict)
+    """The project by issue or merge request."""
+    people: dict[str, str] = field(default_factory=dict)
+    """Names by id: exports have those of the authors of notes only."""
+
+    def note(self, row: Any) -> None:
+        """Remembers the name of an author."""
+        author = row.get("author") if isinstance(row, dict) else None
+        if isinstance(author, dict) and author.get("name") and row.get("author_id"):
+            self.people[id_text(row["author_id"])] = str(author["name"])
+
+    def author(self, row: Mapping[str, Any]) -> str:
+        """Returns the name of an author, or the id."""
+        author, key = row.get("author") or {}, id_text(row.get("author_id"))
+        return str(author.get("name") or author.get("username") or self.people.get(key, key))
+
+
+def _recognises(files: Files) -> bool:
+    return any(
+        _subjects(keys)
+        or path_of(keys, _NOTES, *_NOTE) is not None
+        or path_of(keys, _NOTES, *_DISCUSSION) is not None
+        for keys in first_shapes(files, "issues")
+    )
+
+
+def _subjects(keys: Shape) -> list[str]:
+    """Returns where issues and merge requests of a file are; one of an older export has both."""
+    return [path for path in _SUBJECTS if path_of(keys, [path], *_SUBJECT) is not None]
+
+
+def _read(files: Files) -> Iterator[Item]:
+    yield from by_time(_items(files))  # its interface gives the newest notes first
+
+
+def _items(files: Files) -> Iterator[Item]:
+    known = _Known()
+    for name in documents(files):
+        for place in _subjects(shape(files, name)):
+            for number, row in rows(files, name, place):
+                yield from _subject(files, name, number, row, known)
+    for name in documents(files):
+        keys = shape(files, name)
+        if (path := path_of(keys, _NOTES, *_DISCUSSION)) is not None:
+            for number, row in rows(files, name, path):
+                notes = row.get("notes") if isinstance(row, dict) else None
+                if isinstance(notes, list):
+                    yield from _notes(name, number, notes, None, known)
+                else:
+                    yield no_message(name, number, "GitLab")
+        elif (path := path_of(keys, _NOTES, *_NOTE)) is not None:
+            for number, row in rows(files, name, path):
+                yield from _notes(name, number, [row], None, known)
+
+
+def _subject(files: Files, name: str, number: int, row: Any, known: _Known) -> Iterator[Item]:
+    try:
+        kind = "MergeRequest" if "source_branch" in row else "Issue"
+        thread = f"{kind}/{id_of(row) if 'id' in row else id_of(row, 'iid')}"
+        address = row.get("web_url")
+        of_web = _WEB.match(address or "")
+        source = of_web[1] if of_web else files.path.name.partition(".")[0]
+        known.sources[thread] = source
+        notes = list_of(row.get("notes"))
+        for one in (row, *notes):
+            known.note(one)
+        title = str(row["title"] or "").strip()
+        yield Message(
+            id=thread,
+            thread=thread,
+            author=known.author(row),
+            time=seconds(row.get("created_at")),
+            text="\n".join(filter(None, (title, _text(row.get("description"))))),
+            source=source,
+            link=address,
+            is_bot=_is_bot(row),
+            is_private=bool(row.get("confidential")),
+        )
+    except FAULTS as error:
+        yield no_message(name, number, "GitLab", error)
+        return
+    yield from _notes(name, number, notes, thread, known, is_private=bool(row.get("confidential")))
+
+
+def _notes(
+    name: str,
+    number: int,
+    notes: list[Any],
+    thread: str | None,
+    known: _Known,
+    *,
+    is_private: bool = False,
+) -> Iterator[Item]:
+    """Yields the notes of an issue, or of a discussion: all but its first answer that.
+
+    A discussion of lines is a thread apart.
+    """
+    first_of: dict[str, str] = {}
+    for position, row in enumerate(notes):
+        try:
+            of = thread or f"{row['noteable_type']}/{id_of(row, 'noteable_id')}"
+            note = f"{of}/{id_of(row) if 'id' in row else position}"
+            discussion = str(row.get("discussion_id") or (note if thread else of))
+            first = first_of.setdefault(discussion, note)
+            yield Message(
+                id=note,
+                parent=None if first == note else first,
+                thread=first if row.get("type") == _ON_LINES else of,
+                author=known.author(row),
+                time=seconds(row.get("created_at")),
+                text=_text(row["note"] if "note" in row else row["body"]),
+                source=known.sources.get(of, "gitlab"),
+                is_bot=_is_bot(row),
+                is_system=bool(row.get("system")),
+                is_private=is_private
+                or bool(row.get("internal", row.get("confidential")) or False),
+            )
+        except FAULTS as error:
+            yield no_message(name, number, "GitLab", error)
+
+
+def _is_bot(row: Mapping[str, Any]) -> bool:
+    return _BOT.search(str((row.get("author") or {}).get("username") or "")) is not None
+
+
+def _text(text: str | None) -> str:
+    return markdown_text(text or "", html=True)
+
+
+GITLAB = ExportFormat(
+    "gitlab",
+    "GitLab (export of a project; issues and notes, JSON of its interface)",
+    "https://docs.gitlab.com/user/project/settings/import_export/",
+    _recognises,
+    _read,
+    knows_replies=False,
+)
+
+
+_PATHS = ("issues.item", "issue", "item.issue", "item", "")
+_ISSUE = ({"id", "tracker", "subject"}, {"id", "tracker", "journals"})
+_QUOTED = re.compile(r"\A[^\n]{1,100}#note-(\d{1,4})\)?:?\s*\n(?=>)")
+"""Matches "Ann wrote in #note-3:" in any language, before the lines that it quotes."""
+
+
+def _is_redmine(files: Files) -> bool:
+    return any(path_of(keys, _PATHS, *_ISSUE) is not None for keys in first_shapes(files, "issue"))
+
+
+def _read_redmine(files: Files) -> Iterator[Item]:
+    for name in documents(files):
+        path = path_of(shape(files, name), _PATHS, *_ISSUE)
+        for number, row in rows(files, name, path) if path is not None else ():
+            yield from _issue(name, number, row)
+
+
+def _issue(name: str, number: int, row: Any) -> Iterator[Item]:
+    try:
+        issue, project = id_of(row), row.get("project") or {}
+        source = str(project.get("name") or project.get("id") or "redmine")
+        journals = list_of(row.get("journals"))
+        subject = str(row.get("subject") or "").strip()
+        yield Message(
+            id=issue,
+            thread=issue,
+            author=_name_of(row.get("author")),
+            time=seconds(row.get("created_on")),
+            text="\n".join(filter(None, (subject, _redmine_text(row.get("description"))))),
+            source=source,
+            is_private=bool(row.get("is_private")),
+        )
+    except FAULTS as error:
+        yield no_message(name, number, "Redmine", error)
+        return
+    ids: list[str] = []
+    for journal in journals:
+        try:
+            notes = journal.get("notes") or ""
+            quoted = _QUOTED.match(notes)
+            position = int(quoted[1]) if quoted else 0
+            ids.append(f"{issue}/{id_of(journal)}")
+            yield Message(
+                id=ids[-1],
+                parent=ids[position - 1] if 0 < position < len(ids) else None,
+                thread=issue,
+                author=_name_of(journal.get("user")),
+                time=seconds(journal.get("created_on")),
+                text=_redmine_text(_QUOTED.sub("", notes)),
+                source=source,
+                is_system=not notes,
+                is_private=bool(journal.get("private_notes") or row.get("is_private")),
+            )
+        except FAULTS as error:
+            yield no_message(name, number, "Redmine", error)
+
+
+def _name_of(user: Any) -> str:
+    user = user or {}
+    return str(user.get("name") or user.get("id") or "")
+
+
+def _redmine_text(text: str | None) -> str:
+    return markdown_text((text or "").replace("\r\n", "\n"), html=True)
+
+
+REDMINE = ExportFormat(
+    "redmine",
+    "Redmine (issues with journals, JSON of its interface)",
+    "https://www.redmine.org/projects/redmine/wiki/Rest_Issues",
+    _is_redmine,
+    _read_redmine,
+    knows_replies=False,
+)
+
+
+_BUGS = ("bugs.item", "item", "")
+_BUG = {"id", "summary", "product", "creator"}
+_COMMENT = {"bug_id", "creator", "text", "is_private"}
+_ANSWERS = re.compile(r"^\(In reply to (?:.{1,100} from )?comment #(\d{1,6})\)\s*", re.MULTILINE)
+_UNREAD = re.compile(r"^>.*\n?|^Created attachment \d+(?: \[details\])?\s*\n?", re.MULTILINE)
+_BY_BUGZILLA = re.compile(r"\A\*\*\* .* \*\*\*\Z")
+_ZONES = {"PST": "-08:00", "PDT": "-07:00", "EST": "-05:00", "EDT": "-04:00"} | {
+    "CET": "+01:00",
+    "CEST": "+02:00",
+    "GMT": "+00:00",
+}
+"""Names of zones, as versions before 4 write them."""
+_BUGZILLA_BOT = re.compile(r"bot@|@bots\.")
+
+
+@dataclass
+class _Bug:
+    """What is known of a bug, apart from its comments."""
+
+    summary: str
+    product: str
+    creator: str = ""
+    time: float | None = None
+    has_comments: bool = False
+
+
+def _is_bugzilla(files: Files) -> bool:
+    return bool(xml_files(files, b"<bugzilla")) or any(
+        path_of(keys, _BUGS, _BUG) is not None or _has_comments(keys)
+        for keys in first_shapes(files, "bug")
+    )
+
+
+def _has_comments(keys: Shape) -> bool:
+    """Whether a document has lists of comments by the number of their bug."""
+    return any(
+        re.fullmatch(r"bugs\.\d+\.comments\.item", path) and found >= _COMMENT
+        for path, found in keys.items()
+    )
+
+
+def _read_bugzilla(files: Files) -> Iterator[Item]:
+    bugs: dict[str, _Bug] = {}
+    for name in documents(files):
+        if (path := path_of(shape(files, name), _BUGS, _BUG)) is not None:
+            yield from _known(files, name, path, bugs)
+    for name in xml_files(files, b"<bugzilla"):
+        yield from _page(files, name)
+    for name in documents(files):
+        keys = shape(files, name)
+        if any(re.match(r"bugs\.\d+\Z", path) for path in keys):
+            with files.open(name) as file:
+                found = enumerate(json_members(file, "bugs", files.where(name)), 1)
+                for number, (bug, value) in found:
+                    yield from _of_bug(name, number, bug, value, bugs)
+    for bug, known in bugs.items():
+        if not known.has_comments:
+            yield Message(
+                id=bug,
+                thread=bug,
+                author=known.creator,
+                time=known.time,
+                text=known.summary,
+                source=known.product,
+            )
+
+
+def _known(files: Files, name: str, path: str, bugs: dict[str, _Bug]) -> Iterator[Item]:
+    for number, row in rows(files, name, path):
+        try:
+            creator = (row.get("creator_detail") or {}).get("real_name") or row.get("creator")
+            bugs[id_of(row)] = _Bug(
+                str(row["summary"] or ""),
+                str(row["product"]),
+                str(creator or ""),
+                seconds(row.get("creation_time")),
+            )
+        except FAULTS as error:
+            yield no_message(name, number, "Bugzilla", error)
+
+
+def _of_bug(
+    name: str, number: int, bug: str, value: Any, bugs: Mapping[str, _Bug]
+) -> Iterator[Item]:
+    known = bugs.get(bug, _Bug("", "bugzilla"))
+    try:
+        comments = list_of(value["comments"])
+    except FAULTS as error:
+        yield no_message(name, number, "Bugzilla", error)
+        return
+    known.has_comments = bool(comments)
+    yield from _comments(name, number, bug, known, comments)
+
+
+def _page(files: Files, name: str) -> Iterator[Item]:
+    for number, bug in xml_items(files, name, "bug"):
+        known = _Bug(bug.findtext("short_desc") or "", bug.findtext("product") or "bugzilla")
+        comments = [_as_json(comment) for comment in bug.iter("long_desc")]
+        if key := (bug.findtext("bug_id") or "").strip():
+            yield from _comments(name, number, key, known, comments)
+        else:
+            yield no_message(name, number, "Bugzilla")
+
+
+def _zone(name: re.Match[str]) -> str:
+    return _ZONES.get(name[0], name[0])
+
+
+def _as_json(comment: ElementTree.Element) -> dict[str, Any]:
+    who = comment.find("who")
+    named = None if who is None else who.get("name") or who.text
+    return {
+        "id": comment.findtext("commentid"),
+        "creator": named or "",
+        "time": re.sub(r"[A-Z]{3,4}\Z", _zone, (comment.findtext("bug_when") or "").strip()),
+        "text": comment.findtext("thetext") or "",
+        "is_private": comment.get("isprivate") == "1",
+    }
+
+
+def _comments(name: str, number: int, bug: str, known: _Bug, comments: list[Any]) -> Iterator[Item]:
+    ids: list[str] = []
+    for position, row in enumerate(comments):
+        try:
+            ids.append(f"{bug}/{id_of(row) if row.get('id') is not None else position}")
+            text, author = row["text"].replace("\r\n", "\n"), str(row.get("creator") or "")
+            answers = _ANSWERS.search(text)
+            answered = int(answers[1]) if answers else position
+            text = _UNREAD.sub("", _ANSWERS.sub("", text)).strip()
+            yield Message(
+                id=ids[-1],
+                parent=ids[answered] if answered < len(ids) - 1 else None,
+                thread=bug,
+                author=author,
+                time=seconds(row.get("time") or row.get("creation_time")),
+                text=f"{known.summary}\n{text}".strip() if position == 0 else text,
+                source=known.product,
+                is_bot=_BUGZILLA_BOT.search(author) is not None,
+                is_system=_BY_BUGZILLA.match(text) is not None,
+                is_private=bool(row.get("is_private")),
+            )
+        except FAULTS as error:
+            yield no_message(name, number, "Bugzilla", error)
+
+
+BUGZILLA = ExportFormat(
+    "bugzilla",
+    "Bugzilla (bugs with comments, XML or JSON)",
+    "https://bugzilla.readthedocs.io/en/latest/api/core/v1/comment.html",
+    _is_bugzilla,
+    _read_bugzilla,
+    knows_replies=False,
+)
