@@ -1,6 +1,6 @@
 """The contract of readers of exports: each is tested with its made-up and its real exports.
 
-It covers every module that `FORMATS` names. Modules that need more have a file of their own.
+It covers every module that `FORMATS` names. What one needs beyond it is in a separate file.
 """
 
 import copy
