@@ -28,9 +28,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rejoinder.corpus.writer import Pairs, open_pairs
+from rejoinder.encoders.settings import TransformerConfig
 from rejoinder.encoders.transformer import module
 from rejoinder.encoders.transformer import module as transformer
-from rejoinder.encoders.transformer.config import TransformerConfig
 from rejoinder.text.subwords import SubwordFeatures, learn_subwords
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.config.settings import RunConfig
@@ -43,8 +43,7 @@ from rejoinder.training.loop.machine import (
     own_torch_state,
     pick_device,
 )
-from rejoinder.training.loop.model import TrainableModel
-from rejoinder.training.loop.optimizers import Optimizers
+from rejoinder.training.loop.model import Optimizers, TrainableModel
 from rejoinder.training.objectives.responses import ResponsesTask
 
 SAMPLE_BLOCKS = 8

@@ -16,9 +16,9 @@ from rejoinder.io.files.hashed import sealed
 from rejoinder.training.config.loading import load_config, parse_config
 from rejoinder.training.data.preparation import Data
 from rejoinder.training.loop import checkpoint
+from rejoinder.training.loop.checkpoint import read_start
 from rejoinder.training.loop.loop import Limits
 from rejoinder.training.loop.run import begin, go_on
-from rejoinder.training.loop.start import read_start
 from runs import Listener
 
 Files = Mapping[str, bytes | None]

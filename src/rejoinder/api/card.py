@@ -154,9 +154,9 @@ def _machine(folder: Path, run: Path | None, config: dict[str, Any]) -> tuple[st
         run = folder.absolute().parent
         if not (run / "manifest.json").is_file() or not (run / "config.toml").is_file():
             return "", None
-    from rejoinder.training.loop import checkpoint, start
+    from rejoinder.training.loop import checkpoint
 
-    manifest = start.read_manifest(run)
+    manifest = checkpoint.read_manifest(run)
     training = config.get("training") or {}
     if manifest.pairs_sha256 != training.get("pairs_sha256"):
         raise TrainingError(f"{run} was trained on other pairs than {folder}. {_REMEDY}")

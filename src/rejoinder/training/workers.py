@@ -32,7 +32,7 @@ from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import WHOLE, Part
 from rejoinder.training.loop.machine import worker_device
-from rejoinder.training.loop.optimizers import Optimizers
+from rejoinder.training.loop.model import Optimizers
 
 _TIMEOUT = datetime.timedelta(hours=6)
 """How long a worker waits for the others, as while worker 0 evaluates. The end of a process shows

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.encoders.bilstm.config import BilstmConfig
 from rejoinder.encoders.bilstm.module import BilstmEncoder
+from rejoinder.encoders.settings import BilstmConfig
 from rejoinder.errors import ConfigError
 from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged

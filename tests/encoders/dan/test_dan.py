@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.encoders.dan.config import DanConfig
 from rejoinder.encoders.dan.module import DanEncoder
 from rejoinder.encoders.nn.sparse import index_bags
+from rejoinder.encoders.settings import DanConfig
 from rejoinder.errors import ConfigError
 from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged

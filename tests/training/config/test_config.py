@@ -14,12 +14,10 @@ from typer.testing import CliRunner
 
 from config_reference import page
 from rejoinder.cli.main import app
-from rejoinder.encoders.dan.config import Combiner
 from rejoinder.encoders.dan.kind import COMBINERS
 from rejoinder.encoders.layers import _ACTIVATIONS
 from rejoinder.encoders.nn.dense import ACTIVATIONS
-from rejoinder.encoders.settings import Activation
-from rejoinder.encoders.transformer.config import TransformerConfig
+from rejoinder.encoders.settings import Activation, Combiner, TransformerConfig
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.training.config.loading import (
     load_config,
@@ -32,7 +30,7 @@ from rejoinder.training.config.loading import (
 )
 from rejoinder.training.config.settings import Phase, RunConfig
 from rejoinder.training.loop.checkpoint import config_hash
-from rejoinder.training.loop.optimizers import phase_at
+from rejoinder.training.loop.model import phase_at
 from runs import KINDS
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,8 +13,7 @@ from rejoinder.training.data.batches import Batch, Position
 from rejoinder.training.data.mixture import MixedBatch
 from rejoinder.training.loop.loop import add_gradients
 from rejoinder.training.loop.machine import compile_blocks
-from rejoinder.training.loop.model import TrainableModel
-from rejoinder.training.loop.optimizers import Optimizers
+from rejoinder.training.loop.model import Optimizers, TrainableModel
 from rejoinder.training.workers import Share
 from runs import BILSTM, DAN, MULTITASK, TRANSFORMER
 

@@ -30,7 +30,7 @@ def _shapes(encoder: _Sizes, text: TextSizes) -> Shapes:
 BILSTM = EncoderKind(
     name="bilstm",
     text="words",
-    config="rejoinder.encoders.bilstm.config:BilstmConfig",
+    config="rejoinder.encoders.settings:BilstmConfig",
     module="rejoinder.encoders.bilstm.module:BilstmEncoder",
     table="table.weight",
     sizes=_Sizes,

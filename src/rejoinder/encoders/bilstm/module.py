@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rejoinder.encoders.bilstm.config import BilstmConfig
 from rejoinder.encoders.nn.dense import PaddedGroup, SortedBatch, encode_parts, pad_groups
 from rejoinder.encoders.nn.sparse import SparseTable
 from rejoinder.encoders.nn.threads import OnDevice
+from rejoinder.encoders.settings import BilstmConfig
 from rejoinder.text.ragged import Ragged
 
 _GROUP_WORDS = 4_096

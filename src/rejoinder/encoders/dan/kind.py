@@ -42,7 +42,7 @@ def _shapes(encoder: _Sizes, text: TextSizes) -> Shapes:
 DAN = EncoderKind(
     name="dan",
     text="words",
-    config="rejoinder.encoders.dan.config:DanConfig",
+    config="rejoinder.encoders.settings:DanConfig",
     module="rejoinder.encoders.dan.module:DanEncoder",
     runtime="rejoinder.encoders.dan.runtime:DanRuntime",
     table="table.weight",

@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from rejoinder.encoders.dan.config import DanConfig
 from rejoinder.encoders.dan.kind import COMBINERS
 from rejoinder.encoders.nn.dense import FeedForward, unit_rows
 from rejoinder.encoders.nn.sparse import BagIndex, SparseTable, index_bags
+from rejoinder.encoders.settings import DanConfig
 from rejoinder.text.ragged import Ragged
 
 

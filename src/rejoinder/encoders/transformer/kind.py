@@ -42,7 +42,7 @@ def _shapes(encoder: _Sizes, text: TextSizes) -> Shapes:
 TRANSFORMER = EncoderKind(
     name="transformer",
     text="subwords",
-    config="rejoinder.encoders.transformer.config:TransformerConfig",
+    config="rejoinder.encoders.settings:TransformerConfig",
     module="rejoinder.encoders.transformer.module:TransformerEncoder",
     embedding="embedding.weight",
     sizes=_Sizes,

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from rejoinder.encoders.nn.dense import PaddedGroup, SortedBatch, encode_parts, sorted_batch
 from rejoinder.encoders.nn.sparse import SparseTable
 from rejoinder.encoders.nn.threads import OnDevice
-from rejoinder.encoders.transformer.config import TransformerConfig
+from rejoinder.encoders.settings import TransformerConfig
 from rejoinder.text.ragged import Padded, Ragged, offsets_of, padded_groups
 
 _PACK_TOKENS = 32_768

@@ -16,8 +16,7 @@ from rejoinder.datasets.catalogue import (
     licence_of_source,
 )
 from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.dan.config import DanConfig
-from rejoinder.encoders.transformer.config import TransformerConfig
+from rejoinder.encoders.settings import DanConfig, TransformerConfig
 from rejoinder.io.schema import Settings
 from rejoinder.models.card import training_rows
 from rejoinder.models.config import read_config

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, create_model, model_validator
 
 from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.dan.config import DanConfig
-from rejoinder.encoders.settings import Activation, EncoderSettings
+from rejoinder.encoders.settings import Activation, DanConfig, EncoderSettings
 from rejoinder.errors import nearest
 from rejoinder.io.schema import (
     AsTuple,

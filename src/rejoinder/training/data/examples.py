@@ -1,4 +1,7 @@
-"""Labelled files as examples of objectives: texts, each stored once, and indices of them."""
+"""Labelled files as examples of objectives: texts, each stored once, and indices of them.
+
+A file is read whole: the largest, SNLI, has half a million rows.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +16,11 @@ from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import LABELS, read_inference
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
+from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_number
 from rejoinder.text.columns import as_series
-from rejoinder.training.config.tasks import GroupFile, InferenceFile
+from rejoinder.training.config.tasks import GroupFile, InferenceFile, Task
+from rejoinder.training.objectives import OBJECTIVES
 
 ENTAILMENT, CONTRADICTION = NLI_CLASSES.index("entailment"), NLI_CLASSES.index("contradiction")
 Indices = NDArray[np.int64]
@@ -136,6 +141,55 @@ class GroupText(LabelledText):
     starts: Indices
     """(groups + 1,) offsets in `members` of each group."""
     members: Indices
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A file of a task, read and checked."""
+
+    name: str
+    """Its path in the config."""
+    content: LabelledText
+    examples: Examples
+
+
+def read_labelled(
+    task: Task,
+    folder: Path | None,
+    hashes: EvaluationHashes | None,
+    known: dict[str, LabelledText],
+) -> list[Labelled]:
+    """Returns the files of a task, which are below `folder`, without the sentences in `hashes`.
+
+    A file is not read again if it is in `known`, to which every file is added.
+
+    Raises:
+        InputError: no folder is given, a file is missing or has another format, or too little is
+            left of it.
+    """
+    kind = OBJECTIVES[task.objective]
+    labelled = []
+    for file in task.data:
+        assert kind.read is not None and kind.examples is not None  # noqa: S101, PT018 -- it has data
+        if folder is None:
+            raise InputError(
+                f"the task {task.objective} reads {file.path}; give its folder with `data`."
+            )
+        path = folder / file.path
+        sets = "" if hashes is None else hashes.name
+        key = f"{kind.read.__module__}.{kind.read.__qualname__} {sets} {file.model_dump_json()}"
+        if key not in known:
+            known[key] = kind.read(file, path, hashes)
+        content = known[key]
+        examples = kind.examples(task, content)
+        if len(examples) < 2:
+            raise InputError(
+                f"{path} leaves {len(examples)} rows for {task.objective}: {content.leaks} contain "
+                f"an evaluation sentence, {content.unlabelled} have no label in use; at least 2 "
+                "are needed."
+            )
+        labelled.append(Labelled(file.path, content, examples))
+    return labelled
 
 
 def read_inference_text(

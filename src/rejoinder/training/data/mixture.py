@@ -15,9 +15,8 @@ from rejoinder.errors import TrainingError
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import Batch, Part, Position, Stream
-from rejoinder.training.data.labelled import LabelledStream
 from rejoinder.training.data.preparation import Data, Prepared, labelled_facts
-from rejoinder.training.data.stream import IdCache, PairStream, text_key
+from rejoinder.training.data.stream import IdCache, LabelledStream, PairStream, text_key
 from rejoinder.training.objectives import OBJECTIVES
 
 _IDS = "ids"

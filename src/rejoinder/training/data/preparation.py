@@ -16,8 +16,7 @@ from rejoinder.text.columns import learn_vocabulary, tokenize
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config.settings import RunConfig, TrainingConfig
 from rejoinder.training.config.tasks import Task
-from rejoinder.training.data.examples import LabelledText
-from rejoinder.training.data.labelled import Labelled, read_labelled
+from rejoinder.training.data.examples import Labelled, LabelledText, read_labelled
 
 _LISTED = 100
 """Number of sources that a message lists."""

@@ -1,16 +1,16 @@
-"""Pairs as an endless stream of batches, in a new order each epoch, in bounded memory.
+"""Pairs and labelled files as endless streams of batches, in a new order each epoch.
 
-An epoch visits the blocks of the shards in random order, one window of blocks at a time, and the
-pairs of a window in random order. Orders follow from (seed, epoch, window) alone: a position is
-three numbers, and a run can continue from any position as if it had never stopped.
+An epoch of pairs visits the blocks of the shards in random order, one window of blocks at a time,
+and the pairs of a window in random order, in bounded memory. Orders follow from (seed, epoch,
+window) alone: a position is three numbers, and a run can continue from any position as if it had
+never stopped. The order of labelled rows follows from the seed, the file and the epoch.
 
-Token ids of pairs, kept on disk so that the text of a run is turned into ids once.
-
-A folder of the cache holds `SHARD-KEY/START.safetensors`, a file for each block of a shard. The key
-covers the shard's SHA-256 and all that ids depend on, so that other data, another vocabulary or
-other rules of text never meet old ids. Files are written under another name and renamed, checked
-by their SHA-256 whenever they are read, and made again where they are damaged: a cache can be
-removed or cut at any time, and training computes the same with and without it.
+Token ids of pairs are kept on disk so that the text of a run is turned into ids once. A folder of
+this cache holds `SHARD-KEY/START.safetensors`, a file for each block of a shard. The key covers the
+shard's SHA-256 and all that ids depend on, so that other data, another vocabulary or other rules of
+text never meet old ids. Files are written under another name and renamed, checked by their SHA-256
+whenever they are read, and made again where they are damaged: a cache can be removed or cut at any
+time, and training computes the same with and without it.
 """
 
 import json
@@ -30,7 +30,7 @@ from rejoinder.corpus.writer import Block, Pairs
 from rejoinder.encoders.layers import Tensors
 from rejoinder.errors import BusyError, ModelError, StorageError, TrainingError
 from rejoinder.io.files.atomic import write_bytes
-from rejoinder.io.files.hashed import file_facts, sha256_of
+from rejoinder.io.files.hashed import file_facts, sha256_number, sha256_of
 from rejoinder.models.config import read_tensors
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.ragged import Ragged, concatenate, offsets_of
@@ -43,6 +43,7 @@ from rejoinder.training.data.batches import (
     drop_ids,
     prefetched,
 )
+from rejoinder.training.data.examples import Indices, Labelled
 
 _FORMAT = 1
 _DIGITS = 16
@@ -305,3 +306,59 @@ def read_without(pairs: Pairs, block: Block, left_out: NDArray[np.int64] | None)
 def text_keys(texts: pl.Series) -> NDArray[np.int64]:
     """Returns (N,) int64 keys that are equal for equal texts."""
     return texts.hash(seed=0).to_numpy().view(np.int64)
+
+
+class LabelledStream:
+    """The examples of a file as endless batches, from any position on."""
+
+    def __init__(
+        self,
+        labelled: Labelled,
+        features: TextFeatures,
+        *,
+        seed: int,
+        word_dropout: float = 0.0,
+        part: Part = WHOLE,
+    ) -> None:
+        """Turns the texts into ids. Batches hold the sentences of `part`."""
+        self.name = labelled.name
+        self.rows = len(labelled.examples)
+        self._examples = labelled.examples
+        texts = pl.Series(labelled.content.texts, dtype=pl.String)
+        self._sentences, self._keys = features(texts), text_keys(texts)
+        self._seed = (seed, sha256_number(labelled.name.encode(), 4))
+        self._word_dropout, self._part = word_dropout, part
+
+    def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:
+        """Yields batches without end from `start`.
+
+        A file smaller than a batch yields all its rows each time. Rows at the end of an epoch that
+        do not fill a batch are left out.
+        """
+        position = start
+        while True:
+            order = self._generator(position.epoch, 0).permutation(self.rows)
+            while (count := min(size(), self.rows)) <= self.rows - position.offset:
+                chosen = order[position.offset : position.offset + count]
+                after = Position(position.epoch, 0, position.offset + count)
+                generator = self._generator(position.epoch, 1 + position.offset)
+                yield self._batch(chosen, generator, after)
+                position = after
+            position = Position(position.epoch + 1)
+
+    def _batch(self, chosen: Indices, generator: np.random.Generator, after: Position) -> Batch:
+        picked = self._examples.pick(chosen, generator)  # the same in all parts
+        sides = (
+            side[self._part.of(len(side))] for side in (picked.left, picked.right, picked.more)
+        )
+        sentences = self._sentences.take(np.concatenate(list(sides)))
+        if self._word_dropout:
+            if self._part.count > 1:
+                numbers = (after.epoch, 1 + after.offset, *self._part.seed())
+                generator = self._generator(*numbers)
+            sentences = drop_ids(sentences, self._word_dropout, generator)
+        keys = self._keys[picked.left], self._keys[picked.right]
+        return Batch(sentences, *keys, after, picked.labels, self._part)
+
+    def _generator(self, *numbers: int) -> np.random.Generator:
+        return np.random.default_rng([*self._seed, *numbers])

@@ -1,25 +1,43 @@
-"""Checkpoints: the saved training state from which a run continues as if it had never stopped."""
+"""What a run keeps on disk: its start, and the checkpoints from which it continues.
 
+The start is the config, the vocabulary and the rows left out, with a manifest to check them. A run
+that continues from a checkpoint computes what it would have computed without the stop.
+"""
+
+import datetime
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as short
 from typing import Annotated, Any
 
 from msgspec import Meta, to_builtins
-from safetensors.torch import load_file, save_file
+from safetensors import numpy as array_files
+from safetensors import torch as tensor_files
 from torch import Tensor
 
 from rejoinder.errors import TrainingError
-from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of
+from rejoinder.io.files.atomic import new_folder, write_text
+from rejoinder.io.files.hashed import (
+    check_file,
+    file_facts,
+    read_sealed,
+    sealed,
+    sealed_text,
+    sha256_of,
+)
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.text_lines import Count, Digest, FileName, Record, Seconds
-from rejoinder.training.config.loading import to_tree
+from rejoinder.text.features import load_features
+from rejoinder.training.config.loading import VOCABULARY_KEYS, to_toml, to_tree
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.batches import Position
+from rejoinder.training.data.preparation import Data, Prepared
+from rejoinder.training.loop.machine import describe_machine
+from rejoinder.version import VERSION
 
 FORMAT = 4
 """Format version of a checkpoint's `state.json`."""
@@ -80,7 +98,7 @@ def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
         tensors["stretch"] = {"facts": checkpoint.stretch}
     with new_folder(folder, overwrite=True) as part:
         for name, group in tensors.items():
-            save_file(group, part / f"{name}.safetensors")
+            tensor_files.save_file(group, part / f"{name}.safetensors")
         tree = {
             "format_version": FORMAT,
             "config_sha256": config_hash(config),
@@ -125,7 +143,7 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
     for name, facts in stored.files.items():
         check_file(folder / name, facts, TrainingError, _REMEDY)
         try:
-            tensors[name.removesuffix(".safetensors")] = load_file(folder / name)
+            tensors[name.removesuffix(".safetensors")] = tensor_files.load_file(folder / name)
         except UNREADABLE as error:
             raise _damaged(folder, f"{name}: {error}") from None
     if not tensors.keys() >= {"weights", "optimizer"}:
@@ -168,3 +186,137 @@ def _by_step(folder: Path) -> list[Path]:
         if (match := _STEP.fullmatch(path.name)) and path.is_dir()
     }
     return [steps[step] for step in sorted(steps)]
+
+
+_RUN_FORMAT = 3
+"""Format version of a run's `manifest.json`."""
+_MANIFEST = "manifest.json"
+_EXCLUDED = "excluded.safetensors"
+_ROWS = "word_rows.safetensors"
+_NO_RESUME = "The run can't be resumed; begin it again."
+
+
+class Manifest(Record, frozen=True, kw_only=True):
+    """The content of `manifest.json`, without its format and seal."""
+
+    rejoinder_version: str
+    begun: str
+    machine: Mapping[str, Any]
+    """See `machine.describe_machine`."""
+    pairs_folder: str | None
+    pairs_sha256: Digest | None
+    pairs: Count
+    labelled: dict[str, dict[str, Any]]
+    """See `Prepared`, as for `pairs` and `leaks`."""
+    leaks: Count
+    leaks_by_set: dict[str, Count]
+    sources_left_out: Mapping[str, Count]
+    leak_sets: Sequence[str]
+    text: Mapping[str, Any]
+    """Result of `TextFeatures.config`."""
+    config_sha256: Digest
+    initial_sha256: str
+    """That of the weights that training starts from, empty if there are none."""
+    initial: Mapping[str, Any]
+    files: Mapping[str, Any]
+
+
+def write_start(
+    run: Path, config: RunConfig, data: Data, prepared: Prepared, initial_sha256: str
+) -> None:
+    """Writes everything that a resumed run reads into the new folder `run`, before the first step.
+
+    `initial_sha256` is that of the weights that training starts from, empty if there are none.
+    """
+    (run / "vocabulary").mkdir(parents=True, exist_ok=True)
+    files = [f"vocabulary/{name}" for name in prepared.features.save(run / "vocabulary")]
+    excluded = {str(number): rows for number, rows in prepared.excluded.items()}
+    array_files.save_file(excluded, run / _EXCLUDED)
+    files.append(_EXCLUDED)
+    if prepared.rows is not None:
+        array_files.save_file({"rows": prepared.rows}, run / _ROWS)
+        files.append(_ROWS)
+    write_text(run / "config.toml", to_toml(config))
+    manifest = Manifest(
+        rejoinder_version=VERSION,
+        begun=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        machine=describe_machine(),
+        pairs_folder=None if data.pairs is None else str(data.pairs.folder),
+        pairs_sha256=data.pairs_sha256,
+        pairs=prepared.pairs,
+        labelled=prepared.labelled,
+        leaks=prepared.leaks,
+        leaks_by_set=prepared.leaks_by_set,
+        sources_left_out=data.selection(config).left_out,
+        leak_sets=config.training.excluded_sets,
+        text=prepared.features.config(),
+        config_sha256=config_hash(config),
+        initial_sha256=initial_sha256,
+        initial=prepared.initial,
+        files=file_facts(run, files),
+    )
+    write_text(run / _MANIFEST, sealed_text(manifest, _RUN_FORMAT))
+
+
+def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]:
+    """Reads and checks what `write_start` wrote: what was learned, and `initial_sha256`.
+
+    Raises:
+        TrainingError: the config or the data differ from those at the start, or a file is damaged.
+    """
+    manifest = read_manifest(run)
+    if manifest.config_sha256 != config_hash(config):
+        raise TrainingError(
+            f"the config differs from the one that {run} began with; resume with {run}/config.toml "
+            "as it was (name, export and logging may change), or begin another run."
+        )
+    if manifest.pairs_sha256 != data.pairs_sha256:
+        given = "no folder of pairs" if data.pairs is None else data.pairs.folder
+        raise TrainingError(
+            f"{given} is not the data that {run} began with; name that folder with `pairs`."
+        )
+    text, asked = manifest.text, to_tree(config.text)
+    for name in VOCABULARY_KEYS:
+        if text.get(name) != asked.get(name):
+            raise TrainingError(
+                f"{run / _MANIFEST} is damaged: text.{name} is {short(text.get(name))}, and "
+                f"the config has {asked.get(name)}. {_NO_RESUME}"
+            )
+    for name, facts in manifest.files.items():
+        check_file(run / name, facts, TrainingError, _NO_RESUME)
+    try:
+        excluded = array_files.load_file(run / _EXCLUDED)
+        learned = array_files.load_file(run / _ROWS)["rows"] if _ROWS in manifest.files else None
+    except UNREADABLE as error:
+        raise TrainingError(f"the files of {run} can't be read: {error}. {_NO_RESUME}") from None
+    features = load_features(run / "vocabulary", manifest.text)
+    rows = {int(number): value for number, value in excluded.items()}
+    prepared = Prepared(
+        features,
+        rows,
+        manifest.pairs,
+        manifest.leaks,
+        manifest.labelled,
+        learned,
+        manifest.leaks_by_set,
+        manifest.initial,
+    )
+    return prepared, manifest.initial_sha256
+
+
+def read_manifest(run: Path) -> Manifest:
+    """Reads the manifest of a run and checks its seal and its values.
+
+    Raises:
+        TrainingError: the folder is not a run, or the manifest is damaged or of another version.
+    """
+    path = run / _MANIFEST
+    return read_sealed(
+        path,
+        Manifest,
+        _RUN_FORMAT,
+        TrainingError,
+        _NO_RESUME,
+        unreadable=f"{run} is not a run that can be resumed",
+        outdated="Begin the run again, or finish it with the version that began it.",
+    )

@@ -30,8 +30,13 @@ from rejoinder.training.initial_rows import whiten
 from rejoinder.training.loop import checkpoint as checkpoints
 from rejoinder.training.loop.checkpoint import Checkpoint, TrainingState
 from rejoinder.training.loop.machine import collected_signals, seed_generators
-from rejoinder.training.loop.model import CollatedBatch, LiveEncoder, TrainableModel
-from rejoinder.training.loop.optimizers import Optimizers, phase_at
+from rejoinder.training.loop.model import (
+    CollatedBatch,
+    LiveEncoder,
+    Optimizers,
+    TrainableModel,
+    phase_at,
+)
 from rejoinder.training.loop.reporting import Meter, Reporter
 from rejoinder.training.losses.in_batch import StepLoss
 from rejoinder.training.workers import ALONE, Exchange, LostError, Share, Workers
