@@ -14,18 +14,12 @@ from typing import Any, Self
 from rejoinder.io.schema import Settings
 from rejoinder.training.config.settings import config_class
 
-_HEAD = """# Config
+_HEAD = """# Config keys
 
-This page lists every key of a config, the TOML file of a run. `rejoinder train` checks a config
-before it reads data and reports all faults together. It refuses unknown keys, and keys that have
-no effect in this config: `objective.max_scale` without a learned scale, `training.rank_init` with a
-Transformer.
-
-- `--config` takes the path of a TOML file or the name of a shipped config; `rejoinder config list`
-  lists those.
-- `rejoinder config show NAME` prints a whole config with its defaults, to start your own from.
-- `rejoinder config check FILE` reports the faults of a config without training.
-- Keys can be replaced on the command line: `encoder.width=300`, `phases.0.steps=2000`.
+Every key of a config, the TOML file of a run. `rejoinder train` checks a config before it reads
+data and reports all faults together: unknown keys, values out of range, and keys without effect,
+such as `training.rank_init` with a Transformer. [Train](train.md#configs) has the commands.
+`int 1–9` allows 1 and 9; `>0–1` excludes 0, `0–<1` excludes 1.
 
 The page is generated: `python tools/config_reference.py > docs/config.md`.
 """
@@ -98,35 +92,31 @@ class Node:
         """Describes the allowed values.
 
         >>> Node({}, {"type": "integer", "minimum": 1, "maximum": 5_000}).allowed()
-        'a whole number from 1 to 5,000'
+        'int 1–5,000'
         """
         facts = self.facts
         if "anyOf" in facts:
             options = [option for option in facts["anyOf"] if option.get("type") != "null"]
             return " or ".join(self._at(option).allowed() for option in options)
         if self.tag is not None:
-            return "a table"
+            return "table"
         if "const" in facts or "enum" in facts:
             return choices(facts.get("enum") or [facts["const"]])
         match facts.get("type"):
             case "integer":
-                return f"a whole number{_range(facts)}"
+                return f"int{_range(facts)}"
             case "number":
-                return f"a number{_range(facts)}"
+                return f"number{_range(facts)}"
             case "boolean":
-                return "true or false"
+                return "bool"
             case "string":
-                return f"a string{_length(facts, 'Length', 'characters')}"
+                return "string"
             case "array":
                 return self._list()
-        return "a table" if self.values is None else f"a table, each value {self.values.allowed()}"
+        return "table" if self.values is None else f"table of {self.values.allowed()}"
 
     def _list(self) -> str:
-        if self.item is None:
-            return "a list"
-        size = len(self.facts.get("prefixItems", ()))
-        count = f" of {size}" if size else _length(self.facts, "Items", "values")
-        return f"a list{count}, each {self.item.allowed()}"
+        return "list" if self.item is None else f"list of {self.item.allowed()}"
 
 
 def choices(values: Sequence[object]) -> str:
@@ -139,33 +129,18 @@ def choices(values: Sequence[object]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _length(facts: Mapping[str, Any], suffix: str, unit: str) -> str:
-    """Describes the bounds of a length, which the schema calls `min…` and `max…`."""
-    least, most = facts.get(f"min{suffix}", 0), facts.get(f"max{suffix}")
-    if most is None:
-        return ""
-    return f" of {least} to {most:,} {unit}" if least else f" of at most {most:,} {unit}"
-
-
 def _range(facts: Mapping[str, Any]) -> str:
     """Describes the bounds of a number, with a leading space. Empty without bounds."""
-    return " ".join(["", *_bounds(facts)])
-
-
-def _bounds(facts: Mapping[str, Any]) -> Iterator[str]:
     # some versions of Pydantic give bounds as they are written in the code, others as floats
     least, above, most, below = (
         None if facts.get(name) is None else f"{facts[name]:,.15g}"
         for name in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
     )
-    if least is not None:
-        yield f"from {least}"
-    elif above is not None:
-        yield f"above {above}"
-    if most is not None:
-        yield f"to {most}" if least is not None else f"up to {most}"
-    elif below is not None:
-        yield f"to below {below}"
+    low = least if least is not None else above and f">{above}"
+    high = most if most is not None else below and f"<{below}"
+    if low is None or high is None:
+        return f" {low or high}" if low or high else ""
+    return f" {low}–{high}"
 
 
 def toml_text(value: object) -> str:
@@ -190,20 +165,42 @@ def _is_table(node: Node) -> bool:
 
 
 def _table(name: str, node: Node) -> Iterator[str]:
-    """Yields a section for each kind of a table, or of the tables in a list."""
+    """Yields a section for each kind of a table, or of the tables in a list.
+
+    Keys that are the same in several kinds come first, once.
+    """
     inside = node.item or node
     heading = f"[[{name}]]" if node.item else f"[{name}]"
-    for kind, table in (inside.kinds or {"": inside}).items():
+    kinds = inside.kinds or {"": inside}
+    tables = {kind: _own_rows(table, inside.tag) for kind, table in kinds.items()}
+    first, *others = tables.values()
+    shared = [row for row in first if others and all(row in rows for rows in others)]
+    if shared:
+        yield from ("", f"## `{heading}`, every `{inside.tag}`", "", _TABLE, *shared)
+    seen: dict[tuple[str, ...], str] = {}
+    for kind, table in kinds.items():
         tag = f", `{inside.tag} = {toml_text(kind)}`" if kind else ""
-        yield from _section(f"## `{heading}`{tag}", table)
+        rows = [row for row in tables[kind] if row not in shared]
+        yield from _section(f"## `{heading}`{tag}", table, rows)
         for key, value in table.keys.items():
             if value.item and value.item.keys:
-                yield from _section(f"### `[[{name}.{key}]]`{tag}", value.item)
+                rows = _own_rows(value.item, None)
+                earlier = seen.setdefault(tuple(rows), kind)
+                if earlier == kind:
+                    yield from _section(f"### `[[{name}.{key}]]`{tag}", value.item, rows)
+                else:
+                    yield from ("", f"`[[{name}.{key}]]` as for `{earlier}`.")
 
 
-def _section(heading: str, table: Node) -> Iterator[str]:
-    yield from ("", heading, "", str(table.facts.get("description", "")), "", _TABLE)
-    yield from _rows(table.keys, table.required)
+def _own_rows(table: Node, tag: str | None) -> list[str]:
+    """Returns the rows of a table's keys, without the key that tells its kinds apart."""
+    return [*_rows({key: node for key, node in table.keys.items() if key != tag}, table.required)]
+
+
+def _section(heading: str, table: Node, rows: Sequence[str]) -> Iterator[str]:
+    yield from ("", heading, "", str(table.facts.get("description", "")))
+    if rows:
+        yield from ("", _TABLE, *rows)
 
 
 def _rows(keys: Mapping[str, Node], required: Sequence[str]) -> Iterator[str]:
@@ -215,7 +212,7 @@ def _rows(keys: Mapping[str, Node], required: Sequence[str]) -> Iterator[str]:
             default = "absent" if node.optional else "none"
         else:
             default = f"`{toml_text(value)}`"
-        meaning = " ".join(node.facts.get("description", "The kind of this table.").split())
+        meaning = " ".join(node.facts.get("description", "").split())
         yield f"| `{key}` | {node.allowed()} | {default} | {meaning} |"
 
 
