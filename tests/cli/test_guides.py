@@ -44,16 +44,16 @@ def explore(words):
 
 @pytest.mark.slow
 def test_the_guide_to_a_chat_runs(call, tmp_path, monkeypatch, capsys):
-    page = (ROOT / "docs/guides/community-chat.md").read_text("utf-8")
+    page = (ROOT / "docs/explore.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    [first, more] = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    first, more, _ = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     _, made, opened = (shlex.split(line, comments=True) for line in first.strip().split("\n"))
     subprocess.run([sys.executable, *made[1:]], check=True)
     explore(opened[1:])
     for line in more.strip().split("\n"):
         status, out, err = call(*shlex.split(line)[1:])
         assert (status, bool(out)) == (0, True), err
-    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(compile(code, "community-chat.md", "exec"), {})  # noqa: S102 -- it is our own
+    code, _ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(code, "explore.md", "exec"), {})  # noqa: S102 -- it is our own
     assert "computer" in capsys.readouterr().out
