@@ -23,6 +23,8 @@ such as `training.rank_init` with a Transformer. [Train](train.md#configs) has t
 
 The page is generated: `python tools/config_reference.py > docs/config.md`.
 """
+_LONGEST = 100
+"""Characters of a default that is printed."""
 _TABLE = "| key | allowed | default | meaning |\n|---|---|---|---|"
 
 
@@ -173,14 +175,19 @@ def _table(name: str, node: Node) -> Iterator[str]:
     heading = f"[[{name}]]" if node.item else f"[{name}]"
     kinds = inside.kinds or {"": inside}
     tables = {kind: _own_rows(table, inside.tag) for kind, table in kinds.items()}
-    first, *others = tables.values()
-    shared = [row for row in first if others and all(row in rows for rows in others)]
-    if shared:
-        yield from ("", f"## `{heading}`, every `{inside.tag}`", "", _TABLE, *shared)
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for row in dict.fromkeys(row for rows in tables.values() for row in rows):
+        having = tuple(kind for kind, rows in tables.items() if row in rows)
+        if len(having) > 1:
+            shared.setdefault(having, []).append(row)
+    for having, rows in shared.items():
+        which = f"every `{inside.tag}`" if len(having) == len(kinds) else f"`{'`, `'.join(having)}`"
+        yield from ("", f"## `{heading}`, {which}", "", _TABLE, *rows)
+    common = {row for rows in shared.values() for row in rows}
     seen: dict[tuple[str, ...], str] = {}
     for kind, table in kinds.items():
         tag = f", `{inside.tag} = {toml_text(kind)}`" if kind else ""
-        rows = [row for row in tables[kind] if row not in shared]
+        rows = [row for row in tables[kind] if row not in common]
         yield from _section(f"## `{heading}`{tag}", table, rows)
         for key, value in table.keys.items():
             if value.item and value.item.keys:
@@ -211,7 +218,7 @@ def _rows(keys: Mapping[str, Node], required: Sequence[str]) -> Iterator[str]:
         elif value is None:
             default = "absent" if node.optional else "none"
         else:
-            default = f"`{toml_text(value)}`"
+            default = f"`{toml_text(value)}`" if len(str(value)) <= _LONGEST else "…"
         meaning = " ".join(node.facts.get("description", "").split())
         yield f"| `{key}` | {node.allowed()} | {default} | {meaning} |"
 

@@ -118,7 +118,8 @@ def _published() -> Iterator[str]:
     for model in models:
         if model["name"] in PUBLISHED:
             dim, terms = PUBLISHED[model["name"]]
+            stsb, sts = _decimals(model["stsb"]), _decimals(mean(model["sts"]))
             yield (
                 f"| {model['name']} ({model['kind']}, published) | {model['megabytes']} | "
-                f"{dim:,} | {terms} | {_decimals(model['stsb'])} | {_decimals(mean(model['sts']))} | |"
+                f"{dim:,} | {terms} | {stsb} | {sts} | |"
             )
