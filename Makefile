@@ -13,8 +13,12 @@ THIRD   ?=
 # Processes that share the tests.
 JOBS    ?= 2
 
+# Pages with figures, and what writes them.
+SHOWN   := README.md docs/index.md docs/use.md
+COG     := PYTHONPATH=tools $(BIN)/python -m cogapp --verbosity 1 -P -p 'from figures import *'
+
 .DEFAULT_GOAL := help
-.PHONY: help install demo models test test-slow test-integration quick check check-kernels audit lock sbom docs format clean
+.PHONY: help install demo models test test-slow test-integration quick figures check check-kernels audit lock sbom docs format clean
 
 help:
 	@echo 'make demo [DATA=dump]   install into $(VENV), then extract, train, evaluate and encode'
@@ -23,6 +27,7 @@ help:
 	@echo 'make test-slow          kill commands, take their disk away, try rare variants'
 	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
 	@echo 'make quick              English, format and lint, in seconds: before each commit'
+	@echo 'make figures            write the figures of tools/figures.py into the pages'
 	@echo 'make check              the same, types, import contracts, known vulnerabilities'
 	@echo 'make check-kernels      test the kernels in C under the sanitizers of GCC'
 	@echo 'make lock               write requirements.lock: constraints.txt with hashes'
@@ -61,6 +66,11 @@ quick: install
 	$(PYTHON) .ci/english.py
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(COG) --check $(SHOWN)
+
+# writes the figures of tools/figures.py into the pages that show them
+figures: install
+	$(COG) -r $(SHOWN)
 
 check: quick
 	$(BIN)/mypy

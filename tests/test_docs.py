@@ -10,6 +10,7 @@ from rejoinder.cli.main import app
 from rejoinder.training.config.loading import shipped_names
 
 ROOT = Path(__file__).resolve().parent.parent
+MOST_WORDS = 25_000
 PAGES = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "notebook").rglob("*.md")]
 README = (ROOT / "README.md").read_text("utf-8")
 
@@ -74,3 +75,8 @@ def test_pages_that_grew_too_long_stay_short():
         words = (ROOT / "notebook" / name).read_text("utf-8").split()
         assert len(words) <= 2_500, f"{name}: put what failed in one line of its last table"
     assert len((ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()) <= 60
+
+
+def test_the_pages_have_few_enough_words():
+    words = sum(len(page.read_text("utf-8").split()) for page in (ROOT / "docs").rglob("*.md"))
+    assert words <= MOST_WORDS

@@ -67,6 +67,8 @@ def main() -> None:
     print(f"imports: {imports:,} lines, {imports / code:.1%}")
     print(f"C: {sum(map(lines_of_c, kernels)):,} lines in {len(kernels)} files")
     print(f"docs: {words_of(ROOT / 'docs'):,} words")
+    for name in ("README.md", "CHANGELOG.md"):
+        print(f"{name}: {len((ROOT / name).read_text('utf-8').splitlines()):,} lines")
 
 
 if __name__ == "__main__":
