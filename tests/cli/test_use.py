@@ -435,8 +435,10 @@ def test_help_loads_nothing_heavy():
     assert "encode" in run.stdout
 
 
-def test_the_page_on_use_tells_the_truth(call, model, tmp_path, monkeypatch):
-    page = (Path(__file__).resolve().parents[2] / "docs" / "use.md").read_text("utf-8")
+def test_the_pages_on_use_tell_the_truth(call, model, tmp_path, monkeypatch):
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    names = ("use.md", "texts.md", "guides/duplicates.md")
+    use, texts, duplicates = ((docs / name).read_text("utf-8") for name in names)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model").symlink_to(model)
     for name in ("sentences.txt", "questions.txt", "replies.txt"):
@@ -448,10 +450,10 @@ def test_the_page_on_use_tells_the_truth(call, model, tmp_path, monkeypatch):
     dump = dumped(comment("a", "How are you?"), comment("b", "Fine, thanks", "t1_a"))
     (tmp_path / "dump.jsonl").write_bytes(dump)
     extract("dump.jsonl", "pairs")
-    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+    for code in re.findall(r"```python\n(.*?)```", use + texts + duplicates, re.DOTALL):
         exec(compile(code, "use.md", "exec"), {})  # noqa: S102 -- it is our own
     shutil.rmtree("index")  # the commands make one of the same name
-    first, _cluster, indexes, *_ = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    first, indexes = (re.findall(r"```sh\n(.*?)```", page, re.DOTALL)[0] for page in (use, texts))
     lines = [shlex.split(line, comments=True) for line in first.strip().split("\n")]
     assert {line[1] for line in lines} == {"info", "encode", "similarity", "search", "rank"}
     lines += [shlex.split(line, comments=True) for line in indexes.strip().split("\n")]
