@@ -64,6 +64,17 @@ def test_a_model_learns_the_words_of_the_pairs(tmp_path):
         finetune(pairs, out=tmp_path / "mine")
 
 
+@pytest.mark.slow
+def test_the_same_pairs_and_seed_give_the_same_bytes(tmp_path):
+    made = []
+    for run in ("one", "other"):
+        folder = tmp_path / run / "mine"
+        folder.parent.mkdir()
+        finetune(pairs_of(600), out=folder, model="rejoinder-small", threads=1, force=True)
+        made.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert made[0] == made[1]
+
+
 def test_too_few_held_out_pairs_name_a_split_that_has_enough(tmp_path):
     count, places = 120, [tmp_path / "80", tmp_path / "named", tmp_path / "60"]
     for place in places:

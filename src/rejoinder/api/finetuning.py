@@ -232,7 +232,7 @@ def finetune(
         share = max(
             SHARES, key=lambda share: held_out.dev(SentenceEncoder(mixed(wider, trained, share)))
         )
-        made = _stored_as(start, mixed(wider, trained, share))
+        made = _begun_from(str(model), _stored_as(start, mixed(wider, trained, share)))
         if (fitting := held_out.graded("train")) and (choosing := held_out.graded("dev")):
             stage("fitting a linear map on the graded pairs")
             settings = FitSettings(seed=seed)
@@ -294,6 +294,13 @@ def _new_words(model: ModelContents, pairs: Pairs) -> list[str]:
         return []
     known = set(features.vocabulary.words)
     return [word for word in learned.words if word not in known]
+
+
+def _begun_from(name: str, model: ModelContents) -> ModelContents:
+    """Returns a model whose config names the model that it began with, not a scratch folder."""
+    config = model.training["config"]
+    config = {**config, "training": {**config["training"], "init_from": name}}
+    return replace(model, training={**model.training, "config": config})
 
 
 def _stored_as(like: ModelContents, model: ModelContents) -> ModelContents:
