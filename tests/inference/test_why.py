@@ -7,7 +7,7 @@ import pytest
 
 from rejoinder.errors import ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.why import can_explain, explain, word_shares
+from rejoinder.inference.why import explain, word_shares
 from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
@@ -69,7 +69,7 @@ def test_bigrams_without_a_row_add_nothing_and_are_not_listed():
 
 def test_layers_are_refused_with_the_reason():
     model = dan_model(layers=(7, 5))
-    assert not can_explain(model)
+    assert not model.is_sum_of_rows
     with pytest.raises(ModelError, match="layers between words and embedding"):
         explain(model, "how old", "age")
 

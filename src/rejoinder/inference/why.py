@@ -38,11 +38,6 @@ class Explanation:
     """From -1 to 1; 0 if a sentence has no token."""
 
 
-def can_explain(model: ModelContents) -> bool:
-    """Returns whether the embedding of a model is a sum of rows."""
-    return model.encoder["kind"] == "dan" and not model.encoder["layers"]
-
-
 def explain(model: ModelContents, first: str, second: str) -> Explanation:
     """Returns what each pair of tokens adds to the cosine of two sentences.
 
@@ -104,7 +99,7 @@ def _by_word(tokens: Sequence[Token], values: Sequence[float]) -> list[tuple[int
 
 
 def _refuse_layers(model: ModelContents) -> None:
-    if not can_explain(model):
+    if not model.is_sum_of_rows:
         kind = model.encoder["kind"]
         layers = "layers" if kind == "dan" else "an encoder"
         raise ModelError(

@@ -98,6 +98,11 @@ class ModelContents:
         most: int | None = self.features.config().get("max_tokens", self.encoder.get("max_tokens"))  # type: ignore[assignment]
         return most
 
+    @property
+    def is_sum_of_rows(self) -> bool:
+        """Whether its embeddings are sums of rows: those of a DAN without dense layers are."""
+        return self.kind.name == "dan" and not self.encoder["layers"]
+
     def describe(self) -> dict[str, Any]:
         """Plain JSON values: name, kind, dim, SHA-256 of the weights, max_tokens, training.
 

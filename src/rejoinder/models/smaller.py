@@ -109,7 +109,7 @@ def nested_dims(model: ModelContents) -> Sequence[int]:
 def _with_dim(model: ModelContents, dim: int, *, any_dim: bool) -> ModelContents:
     """Returns a linear DAN with the first `dim` columns of its table."""
     encoder = model.encoder
-    if model.kind.name != "dan" or encoder["layers"]:
+    if not model.is_sum_of_rows:
         what = "its dense layers" if model.kind.name == "dan" else f"a {model.kind.name}"
         raise InputError(
             f"dim can't be cut: {model.name} computes its embedding by {what}, of which every unit "
@@ -238,7 +238,7 @@ def _with_saturation(model: ModelContents, k: float) -> ModelContents:
 
     The lengths of rows saturate as counts of words do in BM25; a row of the median length stays.
     """
-    if model.kind.name != "dan" or model.encoder["layers"] or model.adaptation is not None:
+    if not model.is_sum_of_rows or model.adaptation is not None:
         raise InputError(
             f"saturation is for a DAN that averages rows and does no more; {model.name} has other "
             "layers, or an adaptation, which were fitted to the rows as they are."

@@ -26,7 +26,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.inference.search import Hit
-from rejoinder.inference.why import Explanation, can_explain, explain, word_shares
+from rejoinder.inference.why import Explanation, explain, word_shares
 from rejoinder.models.card import training_rows
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents
@@ -86,7 +86,7 @@ class Service:
         self.ranks = RESPONSES in model.heads
         rows = training_rows(self.description["training"])
         self.language = "en" if any(row.licence.known for row in rows) else None
-        self.explains = can_explain(model)
+        self.explains = model.is_sum_of_rows
         """Whether `/explain` works."""
         self._index, self._texts = index, TextList(texts, self.encoder)
         self.explored: Explored | None = None
@@ -447,7 +447,7 @@ def with_why(
 
 def _whys(model: ModelContents, query: str, texts: list[str]) -> list[Why]:
     found = [matches(query, text) for text in texts]
-    if not can_explain(model):
+    if not model.is_sum_of_rows:
         return [Why(each, None, []) for each in found]
     return [
         Why(each, round(cosine, 6), [(start, stop, round(one, 4)) for start, stop, one in words])
