@@ -109,7 +109,7 @@ def test_info_shows_the_terms_and_what_they_follow_from(work):
 
 
 def test_the_commands_of_the_page_run(work, small_pairs, tmp_path, monkeypatch):
-    page = (Path(__file__).resolve().parents[2] / "docs" / "use.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "train.md").read_text("utf-8")
     section = page.partition("## The model card")[2]
     monkeypatch.chdir(tmp_path)
     Path("pairs").symlink_to(small_pairs)
