@@ -4,11 +4,14 @@ import os
 import re
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from subprocess import run
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rejoinder.kernels import kernel
 from rejoinder.text.normalize import classes
@@ -132,6 +135,11 @@ def sums(width, out):
         ("training.losses._softmax", "log_sums", (0, 1, HUGE, 1.0, b"", bytearray(), b"", b"")),
         ("training.losses._softmax", "log_sums", (0, 1, HUGE, 1.0, b"", bytearray(4), b"", b"")),
         ("encoders.dan._sums", "unit_rows", (HUGE, b"", bytearray())),
+        (
+            "encoders.dan._sums",
+            "sums",
+            ("f", 1 << 39, 0.0, b"", b"", b"", np.zeros((1 << 23) + 1, np.int64), bytearray()),
+        ),
         ("encoders.nn._rows", "sum_rows", sums(HUGE, bytearray())),
         ("encoders.nn._rows", "sum_rows", sums(HUGE // 2, bytearray())),
         ("encoders.nn._rows", "sum_rows", sums(3, bytearray(8))),
@@ -148,6 +156,60 @@ def test_numbers_that_do_not_fit_arrays_are_refused(module, name, arguments):
         pytest.skip("the kernel was not built")
     with pytest.raises(ValueError, match="do not belong together"):
         getattr(native, name)(*arguments)
+
+
+@pytest.mark.parametrize("pair", [5, (b"ab",), [b"ab"], (b"ab", b"", b"")])
+@pytest.mark.parametrize(("name", "rest"), [("gather", (b"", b"", "")), ("hashes", ("",))])
+def test_a_column_that_is_not_a_pair_is_refused(pair, name, rest):
+    native = kernel("corpus.reading._strings")
+    if native is None:
+        pytest.skip("the kernel was not built")
+    with pytest.raises((TypeError, ValueError), match=r"2 arg|a pair"):
+        getattr(native, name)([pair], *rest)
+
+
+NUMBERS = st.integers(-2, 8) | st.sampled_from([-HUGE, 1 << 31, 1 << 40, HUGE])
+
+
+@given(st.lists(NUMBERS, max_size=6), st.lists(NUMBERS, max_size=6), st.integers(0, 6))
+def test_offsets_and_ids_give_sums_or_are_refused(offsets, ids, count):
+    """Both kernels that sum rows take what lies within their arrays, and nothing else."""
+    table = np.arange(8, dtype=np.float32).reshape(4, 2)
+    right = (
+        len(offsets) == count + 1
+        and offsets[0] == 0
+        and offsets[-1] == len(ids)
+        and offsets == sorted(offsets)
+        and all(0 <= row < len(table) for row in ids)
+    )
+    begins, rows = np.array(offsets, np.int64), np.array(ids, np.int64)
+    small = np.clip(rows, -(1 << 31), (1 << 31) - 1).astype(np.int32)
+    for module, name, arguments in (
+        ("encoders.nn._rows", "sum_rows", (0, 1, 2, table, rows, begins)),
+        ("encoders.dan._sums", "sums", ("f", 2, 0.0, table, b"", small, begins)),
+    ):
+        native = kernel(module)
+        if native is None:
+            continue
+        found = np.full((count, 2), -1, np.float32)
+        if right:
+            getattr(native, name)(*arguments, found)
+            parts = pairwise(offsets)
+            assert found.tolist() == [table[ids[a:b]].sum(0).tolist() for a, b in parts]
+        else:
+            with pytest.raises(ValueError, match="do not belong together"):
+                getattr(native, name)(*arguments, found)
+            assert (found == -1).all()
+
+
+def test_a_table_that_reads_words_as_others_takes_no_more_words():
+    native = kernel("text._words")
+    if native is None:
+        pytest.skip("the kernel was not built")
+    table = native.Table(b"a\nb\n", classes(), np.array([1, 1], np.int32).tobytes())
+    with pytest.raises(ValueError, match="no more words"):
+        table.ids(("c c",), True)
+    assert np.frombuffer(table.ids(("a c",), False)[0], np.int32).tolist() == [1, -1]
 
 
 def test_commands_note_that_they_were_not_built():

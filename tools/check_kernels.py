@@ -72,6 +72,7 @@ def main() -> None:
             **os.environ,
             "ASAN_OPTIONS": "detect_leaks=0",  # Python itself frees little when it ends
             "LD_PRELOAD": " ".join(libraries),
+            "PYTHONMALLOC": "malloc",  # arrays of Python share pools that sanitizers can't see into
             "PYTHONPATH": made,
         }
         for words in (

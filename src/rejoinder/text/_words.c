@@ -211,6 +211,8 @@ static PyObject *table_ids(PyObject *self, PyObject *arguments) {
     PyObject *sentences, *result = NULL, *ids_array = NULL, *offsets_array = NULL;
     int adding;
     if (!PyArg_ParseTuple(arguments, "O!p:ids", &PyTuple_Type, &sentences, &adding)) return NULL;
+    if (adding && table->read_as)
+        return PyErr_SetString(PyExc_ValueError, "a table that reads words as others takes no more words"), NULL;
     Py_ssize_t count = PyTuple_Size(sentences);
     size_t total = 0, longest = 0;
     const char **texts = malloc((size_t)(count + 1) * sizeof *texts);

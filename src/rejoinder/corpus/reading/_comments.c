@@ -413,8 +413,7 @@ static int fields_of(PyObject *names, Field *fields) {
     return count;
 }
 
-static PyObject *json_fields(PyObject *self, PyObject *arguments) {
-    (void)self;
+static PyObject *json_fields(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Py_buffer block;
     PyObject *names;
     long long first;

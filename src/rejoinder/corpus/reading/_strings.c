@@ -39,7 +39,8 @@ static int columns_of(PyObject *list, Columns *columns) {
     for (Py_ssize_t index = 0; index < count; index++) {
         Column *column = columns->columns + index;
         PyObject *pair = PyList_GetItem(list, index);
-        if (!pair || !PyArg_ParseTuple(pair, "y*y*", &column->content, &column->ends)) {
+        if (pair && !PyTuple_Check(pair)) PyErr_SetString(PyExc_ValueError, "a column is a pair of content and ends");
+        if (PyErr_Occurred() || !PyArg_ParseTuple(pair, "y*y*", &column->content, &column->ends)) {
             release(columns);
             return -1;
         }
@@ -89,8 +90,7 @@ static const char *checked_prefix(const char *prefix) {
     return NULL;
 }
 
-static PyObject *gather(PyObject *self, PyObject *arguments) {
-    (void)self;
+static PyObject *gather(PyObject *Py_UNUSED(module), PyObject *arguments) {
     PyObject *list;
     Py_buffer which, rows;
     const char *prefix;
@@ -157,8 +157,7 @@ static uint64_t hash_of(String string) {
     return mixed(hash ^ word);
 }
 
-static PyObject *hashes(PyObject *self, PyObject *arguments) {
-    (void)self;
+static PyObject *hashes(PyObject *Py_UNUSED(module), PyObject *arguments) {
     PyObject *list, *result = NULL;
     const char *prefix;
     Columns columns = {0};
@@ -202,8 +201,7 @@ static void sort(Named *named, Named *room, size_t count) {
         named[to] = right < count && before(named[right].string, room[left].string) ? named[right++] : room[left++];
 }
 
-static PyObject *order_in_runs(PyObject *self, PyObject *arguments) {
-    (void)self;
+static PyObject *order_in_runs(PyObject *Py_UNUSED(module), PyObject *arguments) {
     PyObject *list, *result = NULL;
     Py_buffer starts;
     if (!PyArg_ParseTuple(arguments, "O!y*", &PyList_Type, &list, &starts)) return NULL;
@@ -292,8 +290,7 @@ static uint8_t facts(const uint8_t *text, size_t size, const uint8_t *table, int
 
 #define TABLE_BYTES (0x200000 / 8)
 
-static PyObject *text_facts(PyObject *self, PyObject *arguments) {
-    (void)self;
+static PyObject *text_facts(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Column texts;
     Py_buffer table;
     if (!PyArg_ParseTuple(arguments, "y*y*y*", &texts.content, &texts.ends, &table)) return NULL;

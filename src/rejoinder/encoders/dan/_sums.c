@@ -114,8 +114,8 @@ static PyObject *sums(PyObject *Py_UNUSED(module), PyObject *arguments) {
     int64_t rows = size && is_width(width) ? table.len / (width * size) : 0;
     Work work = {table.buf, scales.buf, ids.buf, offsets.buf, out.buf, sentences, width, width * size,
                  power};
-    int right = size && is_width(width) && sentences >= 0 && out.len == sentences * width * 4 &&
-                (kind != 'b' || scales.len == rows * 4) && fits(&work, ids.len / 4, rows);
+    int right = size && is_width(width) && sentences >= 0 && out.len % (width * 4) == 0 &&
+                out.len / (width * 4) == sentences && (kind != 'b' || scales.len == rows * 4) && fits(&work, ids.len / 4, rows);
     if (right) {
         Py_BEGIN_ALLOW_THREADS
         sum_all(&work, (char)kind);
