@@ -62,7 +62,7 @@ def test_examples_can_be_copied_from_the_help(name):
             first, *words = shlex.split(line)
             assert (first, " " in redirected) == ("rejoinder", False)
             called = program
-            while hasattr(called, "commands"):
+            while words and words[0] in getattr(called, "commands", ()):
                 called = called.commands[words.pop(0)]
             called.make_context(called.name, words)  # parses, and does not run
 

@@ -42,6 +42,27 @@ def test_an_index_is_made_searched_and_changed(call, index, tmp_path):
     assert call("index", "--out", "index", "--check")[0] == 0
 
 
+def test_an_index_has_commands(call, index, tmp_path):
+    (tmp_path / "more.jsonl").write_text('{"id": "x", "text": "I like pizza."}\n', "utf-8")
+    assert call("index", "add", "index", "more.jsonl") == (0, "", "index: 3 texts\n")
+    assert call("index", "update", "index", "more.jsonl")[0] == 0
+    facts = json.loads(call("index", "show", "index", "--json")[1])
+    assert (facts["texts"], facts["model"]) == ("3", "rejoinder-base")
+    (tmp_path / "ids").write_text("x\n", "utf-8")
+    assert call("index", "delete", "index", "ids") == (0, "", "index: 2 texts\n")
+    assert call("index", "compact", "index")[0] == 0
+    assert call("index", "check", "index")[0] == 0
+    assert call("index", "export", "index", "--to", "parquet", "--out", "table.parquet")[0] == 0
+    assert pl.read_parquet(tmp_path / "table.parquet").height == 2
+    status, out, err = call("index", "show", "nowhere")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+def test_a_file_may_have_the_name_of_a_command(call, tmp_path):
+    (tmp_path / "export").write_text("How old are you?\n", "utf-8")
+    assert call("index", "export", "--out", "made") == (0, "", "made: 1 texts\n")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

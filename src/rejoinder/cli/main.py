@@ -57,7 +57,6 @@ for _function, _examples in (
     (reproduce.reproduce, reproduce.EXAMPLES),
     (encode.encode, encode.EXAMPLES),
     (use.similarity, use.SIMILARITY_EXAMPLES),
-    (index.index, index.EXAMPLES),
     (search.search, search.EXAMPLES),
     (cluster.cluster, cluster.EXAMPLES),
     (dedupe.dedupe, dedupe.EXAMPLES),
@@ -71,6 +70,7 @@ for _function, _examples in (
     app.command(epilog=_examples)(_function)  # named as its function
 app.add_typer(config.commands, name="config")
 app.add_typer(data.commands, name="data")
+app.add_typer(index.commands, name="index")
 
 
 def _version(value: bool) -> None:

@@ -112,8 +112,8 @@ class TextIndex(IndexReader):
                     part, row = found[0]
                     raise InputError(
                         f"{self.folder} already has a text with the id "
-                        f"{state.segments[part].ids[row]!r}. Nothing was added; update it "
-                        "(`update=True`), or choose another id."
+                        f"{state.segments[part].ids[row]!r}. Nothing was added; update the "
+                        "text, or choose another id."
                     )
                 old += found
             added.append(segment)

@@ -156,10 +156,18 @@ class IndexReader:
     def _told(self) -> dict[str, str]:
         told = {"folder": str(self.folder)}
         try:
-            summary, manifest = self.summary(), self.manifest
+            return told | self.facts()
         except RejoinderError as error:
             return {**told, "error": str(error)}
-        told |= {
+
+    def facts(self) -> dict[str, str]:
+        """Returns what a person wants to know of it: texts, model, and the first and last day.
+
+        Raises:
+            InputError: the index is damaged.
+        """
+        summary, manifest = self.summary(), self.manifest
+        told = {
             "texts": f"{summary.texts:,}",
             "model": manifest.model.name,
             "dimensions": f"{manifest.dim:,}",
