@@ -58,6 +58,11 @@ def test_an_index_has_commands(call, index, tmp_path):
     assert (status, out, err.count("\n")) == (2, "", 1)
 
 
+@pytest.mark.parametrize("model", [("-mrejoinder-base",), ("--model=rejoinder-base",)])
+def test_a_value_may_be_in_one_word_with_its_option(call, index, model):
+    assert call("index", "faq.txt", "--out", "index", *model, "--add")[0] == 0
+
+
 def test_a_file_may_have_the_name_of_a_command(call, tmp_path):
     (tmp_path / "export").write_text("How old are you?\n", "utf-8")
     assert call("index", "export", "--out", "made") == (0, "", "made: 1 texts\n")

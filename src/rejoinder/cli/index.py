@@ -1,6 +1,7 @@
 """`rejoinder index`: writes and changes an index of texts, which `rejoinder search` searches."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -46,42 +47,62 @@ class _Verbs(TyperGroup):
         return super().parse_args(ctx, self._with_verb(args))
 
     def _with_verb(self, args: list[str]) -> list[str]:
-        names = [argument.partition("=")[0] for argument in args]
         if not args or args[0] in ("-h", "--help"):
             return args
-        if args[0] in self.commands and (args[0] != "export" or _TO in names):
-            return args  # without --to, `export` is an export
+        if args[0] in self.commands and args[0] != "export":
+            return args
+        names = [argument.partition("=")[0] for argument in args]
+        if _TO in names:
+            files, options, others = self._sorted("export", args)
+            if args[0] == "export" and len(files) > 1:  # alone, it is the name of an index
+                return args
+            if others:
+                raise InputError(
+                    f"{' and '.join(others)}: --to writes an index as it is. Leave it out."
+                )
+            if not files:
+                raise InputError(
+                    "--to writes an index for a database; name the folder of the index."
+                )
+            return ["export", *files, *options]
         verbs = {f"--{name}": name for name in self.commands if name not in ("create", "export")}
-        chosen = [flag for flag in (*verbs, _TO) if flag in names]
+        chosen = [flag for flag in verbs if flag in names]
         if not chosen:
             return ["create", *args]
         if len(chosen) > 1:
             raise InputError(f"{' and '.join(chosen)} exclude each other; give one.")
         [flag] = chosen
-        if flag == _TO:
-            return ["export", *args]
-        return [verbs[flag], *self._of_verb(flag, [one for one in args if one != flag])]
+        files, options, others = self._sorted(verbs[flag], [one for one in args if one != flag])
+        if others:
+            raise InputError(
+                f"{' and '.join(others)}: only for a new index, and {flag} changes one."
+            )
+        params: list[Any] = self.commands[verbs[flag]].params
+        if len(files) > sum(param.param_type_name == "argument" for param in params):
+            raise InputError(f"{flag} takes no file.")
+        return [verbs[flag], *files, *options]
 
-    def _of_verb(self, flag: str, args: list[str]) -> list[str]:
-        """Returns the arguments with the index first, which `--out` names."""
-        params: list[Any] = self.commands[flag[2:]].params
-        taken = {name: param for param in params for name in param.opts if name[:1] == "-"}
-        index, options, files, rest = list[str](), list[str](), list[str](), iter(args)
+    def _sorted(self, verb: str, args: list[str]) -> tuple[list[str], list[str], list[str]]:
+        """Returns the files among the arguments, the options that a verb has, and other options.
+
+        The first file is the index that `--out` names, unless that is an option of the verb.
+        """
+        params: list[Any] = self.commands[verb].params
+        own = {name: param for param in params for name in param.opts if name[:1] == "-"}
+        files, options, others, rest = list[str](), list[str](), list[str](), iter(args)
         for argument in rest:
             name, equals, value = argument.partition("=")
-            if name == "--out":
-                index = [value if equals else next(rest, "")]
-            elif name in taken:
-                options.append(argument)
-                if not equals and not getattr(taken[name], "is_flag", False):
+            if name in own or name[:2] in own:
+                options.append(argument)  # -mNAME has its value
+                if argument in own and not getattr(own[argument], "is_flag", False):
                     options.append(next(rest, ""))
+            elif name == "--out":
+                files.insert(0, value if equals else next(rest, ""))
             elif name[:1] == "-" and name not in ("-", "-h", "--help"):
-                raise InputError(f"{name}: only for a new index, and {flag} changes one.")
+                others.append(name)
             else:
                 files.append(argument)
-        if files and len([param for param in params if param.param_type_name == "argument"]) < 2:
-            raise InputError(f"{flag} takes no file.")
-        return [*index, *files, *options]
+        return files, options, others
 
 
 commands = typer.Typer(
@@ -143,7 +164,8 @@ def add(
     model_sha256: ModelSha256Option = None,
 ) -> None:
     """Add texts to an index."""
-    _add(index, texts, columns, _opened(index, model, model_sha256), update=False)
+    with _changed(index, model, model_sha256) as made:
+        _add(made, texts, columns, update=False)
 
 
 @commands.command(epilog=EXAMPLES)
@@ -156,13 +178,13 @@ def update(
     model_sha256: ModelSha256Option = None,
 ) -> None:
     """Add texts to an index, replacing those with the same ids."""
-    _add(index, texts, columns, _opened(index, model, model_sha256), update=True)
+    with _changed(index, model, model_sha256) as made:
+        _add(made, texts, columns, update=True)
 
 
-def _add(index: Path, texts: str, columns: str | None, made: "Index", *, update: bool) -> None:
+def _add(made: "Index", texts: str, columns: str | None, *, update: bool) -> None:
     with as_files([texts], are_texts=columns is None) as [file], encoding_bar() as progress:
         made.add(Path(file), columns=columns, update=update, progress=progress)
-    _print(index, made)
 
 
 @commands.command(epilog=EXAMPLES)
@@ -174,10 +196,8 @@ def delete(
     model_sha256: ModelSha256Option = None,
 ) -> None:
     """Delete the texts with some ids."""
-    made = _opened(index, model, model_sha256)
-    with as_files([ids]) as [file]:
+    with _changed(index, model, model_sha256) as made, as_files([ids]) as [file]:
         made.delete(read_lines(file))
-    _print(index, made)
 
 
 @commands.command(epilog=EXAMPLES)
@@ -186,9 +206,8 @@ def compact(
     index: IndexArgument, model: ModelOption = None, model_sha256: ModelSha256Option = None
 ) -> None:
     """Free the space of deleted texts, and join additions."""
-    made = _opened(index, model, model_sha256)
-    made.compact()
-    _print(index, made)
+    with _changed(index, model, model_sha256) as made:
+        made.compact()
 
 
 @commands.command(epilog=EXAMPLES)
@@ -197,9 +216,8 @@ def check(
     index: IndexArgument, model: ModelOption = None, model_sha256: ModelSha256Option = None
 ) -> None:
     """Compare all files of an index with their SHA-256."""
-    made = _opened(index, model, model_sha256)
-    made.check()
-    _print(index, made)
+    with _changed(index, model, model_sha256) as made:
+        made.check()
 
 
 @commands.command(epilog=EXAMPLES)
@@ -240,10 +258,14 @@ def export(
         status_line(f"{out}: {written.texts:,} texts")
 
 
-def _opened(index: Path, model: str | None, model_sha256: str | None) -> "Index":
+@contextmanager
+def _changed(index: Path, model: str | None, model_sha256: str | None) -> "Iterator[Index]":
+    """Opens an index, and prints what it holds afterwards."""
     from rejoinder.index.indexing import Index
 
-    return Index.open(index, given_model(model, model_sha256))
+    made = Index.open(index, given_model(model, model_sha256))
+    yield made
+    _print(index, made)
 
 
 def _print(out: Path, made: "Index") -> None:
