@@ -10,26 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder import Index, kernels
-from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import IndexModel, Manifest
-from rejoinder.index.segment import EncodedTexts
+from rejoinder.index.folder import TextIndex
 from rejoinder.index.words import words_of
-
-DIM = 2
-
-
-ABOUT = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)
-
-
-def part(texts):
-    """EncodedTexts of a dict of texts by id."""
-    rows = np.tile(np.array([1, 0], np.float32), (len(texts), 1))
-    return EncodedTexts(list(texts), list(texts.values()), rows)
-
-
-def made(folder, *parts):
-    index = create_index(folder / "index", ABOUT, map(part, parts))
-    return TextIndex(index.folder)
+from small_indexes import made, part, random_texts
 
 
 def reference(texts):
@@ -123,17 +106,6 @@ def test_scores_are_those_of_bm25s(tmp_path_factory, parts, queries, top_k):
     index.compact()
     assert index.matching(queries, top_k) == before
     assert TextIndex(index.folder).matching(queries, top_k) == before
-
-
-def random_texts(count, seed=0):
-    """Texts of words as frequent as in natural text."""
-    generator = np.random.default_rng(seed)
-    drawn = np.minimum(generator.zipf(1.3, (count, 12)), 3_000)
-    lengths = generator.integers(0, 13, count)
-    return {
-        f"{seed}-{number}": " ".join(f"w{word:x}" for word in row[:length])
-        for number, (row, length) in enumerate(zip(drawn.tolist(), lengths.tolist(), strict=True))
-    }
 
 
 @pytest.mark.parametrize("top_k", [1, 10, 100])

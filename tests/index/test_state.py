@@ -6,25 +6,7 @@ import pytest
 from rejoinder import Index
 from rejoinder.errors import InputError
 from rejoinder.index import segment, state
-from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import IndexModel, Manifest
-from rejoinder.index.segment import EncodedTexts
-
-DIM = 2
-
-
-ABOUT = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)
-
-
-def part(texts):
-    """EncodedTexts of a dict of texts by id."""
-    rows = np.tile(np.array([1, 0], np.float32), (len(texts), 1))
-    return EncodedTexts(list(texts), list(texts.values()), rows)
-
-
-def made(folder, *parts):
-    index = create_index(folder / "index", ABOUT, map(part, parts))
-    return TextIndex(index.folder)
+from small_indexes import made
 
 
 def test_a_search_by_meaning_reads_no_words(tmp_path, monkeypatch):

@@ -2,67 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from rejoinder import Index
 from rejoinder.errors import InputError
 from rejoinder.index import words as word_files
 from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import IndexModel, Manifest
-from rejoinder.index.segment import EncodedTexts
-
-DIM = 2
-
-
-ABOUT = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)
-
-
-def part(texts):
-    """EncodedTexts of a dict of texts by id."""
-    rows = np.tile(np.array([1, 0], np.float32), (len(texts), 1))
-    return EncodedTexts(list(texts), list(texts.values()), rows)
-
-
-def made(folder, *parts):
-    index = create_index(folder / "index", ABOUT, map(part, parts))
-    return TextIndex(index.folder)
-
-
-WORDS = [
-    "how",
-    "old",
-    "are",
-    "you",
-    "?",
-    "I",
-    "am",
-    "20",
-    "don't",
-    "Ünïcode",
-    "😀",
-    "ﬁne",
-    ".",
-    ",",
-]
-
-
-sentences = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join) | st.text(
-    st.characters(exclude_categories=["Cs"]), max_size=20
-)
-
-
-corpora = st.dictionaries(st.sampled_from([f"id{n}" for n in range(30)]), sentences, max_size=30)
-
-
-def random_texts(count, seed=0):
-    """Texts of words as frequent as in natural text."""
-    generator = np.random.default_rng(seed)
-    drawn = np.minimum(generator.zipf(1.3, (count, 12)), 3_000)
-    lengths = generator.integers(0, 13, count)
-    return {
-        f"{seed}-{number}": " ".join(f"w{word:x}" for word in row[:length])
-        for number, (row, length) in enumerate(zip(drawn.tolist(), lengths.tolist(), strict=True))
-    }
+from small_indexes import ABOUT, made, part, random_texts
 
 
 def test_words_that_are_put_in_order_in_stretches_give_the_same_files(tmp_path, monkeypatch):
