@@ -15,7 +15,7 @@ from rejoinder.index.indexing import Index
 TESTS = Path(__file__).resolve().parent
 DESIGN = TESTS.parent / "docs/design.md"
 FAST = ("encode", "extract", "search")
-MOST_LISTED, SHARE = 12, 0.03
+SHARE = 0.03
 LIMITS = {
     "encode": 37, "extract": 46, "train": 73, "evaluate": 58, "index": 56, "search": 47,
     "finetune": 106,
@@ -108,12 +108,7 @@ def test_the_design_has_a_journey_for_each_command():
 @pytest.mark.shared_data
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(
-            name, marks=[] if name in ("encode", "extract", "search") else pytest.mark.slow
-        )
-        for name in LIMITS
-    ],
+    [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in LIMITS],
 )
 def test_a_journey_is_what_runs(name, made, small_dump, shared_data, tmp_path):
     listed, common = journeys()[name], passed_by_all()

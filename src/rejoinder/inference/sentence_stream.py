@@ -200,7 +200,10 @@ def chunks(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
     """Yields lists of `CHUNK` texts, the last one shorter, without halves of surrogate pairs."""
     while chunk := list(islice(entries, CHUNK)):
         texts = as_strings(entry.text for entry in chunk)
-        yield [entry._replace(text=text) for entry, text in zip(chunk, texts, strict=True)]
+        yield [
+            entry if text is entry.text else entry._replace(text=text)
+            for entry, text in zip(chunk, texts, strict=True)
+        ]
 
 
 def bytes_of(texts: Iterable[str]) -> bytes:

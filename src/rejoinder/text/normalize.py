@@ -154,7 +154,7 @@ def _unicode() -> re.Pattern[str]:
     )
 
 
-_LETTERS = str.maketrans({"\u0131": "i", "\u0649": "\u064a", "\u0629": "\u0647", "\u0640": None})
+_LETTERS = {"\u0131": "i", "\u0649": "\u064a", "\u0629": "\u0647", "\u0640": ""}
 """Dotless i, alef maksura and teh marbuta become the letters that they are mixed up with; the
 tatweel, which only stretches a word, goes."""
 
@@ -167,7 +167,7 @@ def fold_marks(text: str) -> str:
     """
     if text.isascii():
         return text
-    return _marks().sub("", unicodedata.normalize("NFKD", text)).translate(_LETTERS)
+    return _replaced(_marks().sub("", unicodedata.normalize("NFKD", text)), _LETTERS)
 
 
 @cache
