@@ -26,10 +26,9 @@ from typing import Any
 from rejoinder.api.evaluation import load_encoder
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError, RejoinderError
-from rejoinder.evaluation.identity import identity
+from rejoinder.evaluation.encoding import identity
 from rejoinder.evaluation.report import COLOURS, new_figure, svg_of
-from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import read_results
+from rejoinder.evaluation.results import Result, read_results
 from rejoinder.io.files.atomic import write_text
 from rejoinder.models.find import shipped_models
 

@@ -36,7 +36,7 @@ from pathlib import Path
 import numpy as np
 
 from rejoinder.errors import RejoinderError
-from rejoinder.evaluation.results_file import read_results
+from rejoinder.evaluation.results import read_results
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import encoded_texts
 

@@ -25,7 +25,7 @@ with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.datasets.acquire.archives import read_coco_pickle
     from rejoinder.datasets.sts import parse_stsb
     from rejoinder.errors import RejoinderError
-    from rejoinder.evaluation.results_file import read_results
+    from rejoinder.evaluation.results import read_results
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
     from rejoinder.index.mapped_files import StringTable
     from rejoinder.io.formats.compression import decompressed

@@ -13,7 +13,7 @@ from safetensors.numpy import save
 from rejoinder.datasets.cqa import RelatedQuestions, read_cqa
 from rejoinder.datasets.inference import read_inference
 from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
-from rejoinder.datasets.leaks.hashes import (
+from rejoinder.datasets.leaks import (
     PAIRS,
     EvaluationHashes,
     Hashes,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.catalogue import read_bytes
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
 from rejoinder.scoring.words import KINDS

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.catalogue import read_bytes
 from rejoinder.text.readings import RANK, Spelling, word_keys
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)*")

@@ -16,7 +16,7 @@ import torch
 from safetensors.numpy import save_file
 
 from rejoinder.datasets.groups import read_groups
-from rejoinder.datasets.leaks.hashes import EvaluationHashes
+from rejoinder.datasets.leaks import EvaluationHashes
 from rejoinder_papers.baselines.charagram import character_ids
 
 FILES = (

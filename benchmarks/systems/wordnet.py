@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.catalogue import read_bytes
 
 WORDNET, FREQUENCIES = "open_english_wordnet.jsonl.zst", "wordfreq_large_en_zipf.tsv.zst"
 KINDS = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}

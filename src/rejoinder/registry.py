@@ -20,8 +20,8 @@ def resolve(reference: Any) -> Any:
 class Registry(Generic[Record]):
     """Records by name, in the order in which they were registered."""
 
-    def __init__(self, what: str, references: Mapping[str, str]) -> None:
-        """A registry of records that have not been imported yet, each as `"module:attribute"`.
+    def __init__(self, what: str, references: Mapping[str, Record | str]) -> None:
+        """A registry of records, or of their `"module:attribute"` until they are first used.
 
         `what` says in messages what the records are, such as `encoder`.
         """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics import Items
 from rejoinder.evaluation.report import Table
 from rejoinder.evaluation.results import Result
 from rejoinder_papers.work import MODELS, Work

@@ -14,10 +14,9 @@ from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import read_results, write_results
+from rejoinder.evaluation.results import Result, read_results, write_results
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.formats.text_lines import decoded

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
-from rejoinder.evaluation.items import Items, joined
+from rejoinder.evaluation.metrics import Items, joined
 from rejoinder.evaluation.report import (
     COLOURS,
     new_figure,

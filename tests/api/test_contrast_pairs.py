@@ -16,7 +16,7 @@ from rejoinder.api.scorer import (
     renumbered,
 )
 from rejoinder.errors import DataMissingError
-from rejoinder.evaluation.tasks.contrasts import read_contrasts
+from rejoinder.evaluation.tasks.bias import read_contrasts
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from commands import call, refused
 from rejoinder.errors import StorageError
 from rejoinder.evaluation.comparison import compare as run_compare
-from rejoinder.evaluation.results_file import read_results
+from rejoinder.evaluation.results import read_results
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks import Context
 from rejoinder.io.files.hashed import sealed
 from sts_files import write_year
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
-from rejoinder.datasets.leaks.hashes import shipped
+from rejoinder.datasets.leaks import shipped
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.training.config.loading import load_config
 

@@ -36,7 +36,7 @@ from pathlib import Path
 from rejoinder.cli.output import status_of
 from rejoinder.cli.main import app
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import write_results
+from rejoinder.evaluation.results import write_results
 result = Result("t", "s", 1, "accuracy", {{"accuracy": 1.0}}, {{}}, {{}}, 0, {{}})
 write_results(Path("r.json"), [result])
 found = {{}}

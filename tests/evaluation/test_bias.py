@@ -7,8 +7,8 @@ import pytest
 
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.intervals import permutation_test, two_group_interval
-from rejoinder.evaluation.metrics.shares import effect_sizes
-from rejoinder.evaluation.results_file import read_results, write_results
+from rejoinder.evaluation.metrics import effect_sizes
+from rejoinder.evaluation.results import read_results, write_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import resolve
 from rejoinder.evaluation.tasks.bias import read_word_lists

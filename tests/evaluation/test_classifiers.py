@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 import senteval_reference as reference
 from rejoinder.datasets.labelled import read_binary, read_trec
 from rejoinder.errors import InputError
-from rejoinder.evaluation.classifiers import validation
+from rejoinder.evaluation import classifiers
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings, LogisticGrid
 from rejoinder.evaluation.classifiers.relatedness import (
     Graded,
@@ -53,7 +53,7 @@ def test_nested_accuracy_is_that_of_the_protocol(shared_data):
     expected = reference.nested_accuracy(features, labels, 3)
     for mode in ("fast", "compat"):
         settings = ClassifierSettings(mode=mode, kfold=3)
-        outcome = validation.nested(features, labels, settings)
+        outcome = classifiers.nested(features, labels, settings)
         assert outcome.test_accuracy == pytest.approx(expected, abs=0.5), mode
         assert (outcome.predictions == labels).mean() * 100 == pytest.approx(
             outcome.test_accuracy, abs=0.1
@@ -68,7 +68,7 @@ def test_folded_accuracy_is_that_of_the_protocol(shared_data):
     x, y = encoder.encode(train.sentences[:500]), train.labels[:500]
     xt, yt = encoder.encode(test.sentences), test.labels
     expected = reference.kfold_accuracy(x, y, xt, yt, 3)
-    outcome = validation.split((x, xt), (y, yt), ClassifierSettings(kfold=3))
+    outcome = classifiers.split((x, xt), (y, yt), ClassifierSettings(kfold=3))
     assert outcome.test_accuracy == pytest.approx(expected, abs=0.5)
 
 
@@ -80,11 +80,11 @@ def test_the_original_network_learns_and_repeats_itself(nhid):
         mode="compat", usepytorch=True, nhid=nhid, epoch_size=2, kfold=3, optim="adam,lr=0.01"
     )
     parts = ((x[:400], x[400:500], x[500:]), (y[:400], y[400:500], y[500:]))
-    first = validation.split(*parts, settings)
-    fast = validation.split(*parts, ClassifierSettings())
+    first = classifiers.split(*parts, settings)
+    fast = classifiers.split(*parts, ClassifierSettings())
     assert first.test_accuracy == pytest.approx(fast.test_accuracy, abs=6)
     assert first.test_accuracy > 60
-    assert np.array_equal(first.predictions, validation.split(*parts, settings).predictions)
+    assert np.array_equal(first.predictions, classifiers.split(*parts, settings).predictions)
 
 
 def test_settings_that_make_no_sense_are_named():
@@ -97,7 +97,7 @@ def test_settings_that_make_no_sense_are_named():
             ClassifierSettings(**{name: value})
     x, y = blobs(20, 2, 3, 1)
     with pytest.raises(InputError, match=r"kfold is 30.* rarest "):
-        validation.nested(x, y, ClassifierSettings(kfold=30))
+        classifiers.nested(x, y, ClassifierSettings(kfold=30))
     network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
     for text in ("adamm", "adam,lr", "adam,rate=1"):
         with pytest.raises(InputError, match="optim"):
@@ -153,7 +153,7 @@ def test_a_seed_draws_the_folds_where_the_original_lets_it(mode):
 
     def folds(seed, protocol):
         settings = ClassifierSettings(mode=mode, kfold=3, seed=seed)
-        return [fold.test.tolist() for fold in validation._folds(y, settings, protocol)]
+        return [fold.test.tolist() for fold in classifiers._folds(y, settings, protocol)]
 
     assert folds(1, "kfold") != folds(2, "kfold")
     assert folds(1, "kfold") == [test.tolist() for _, test in reference.folds(y, 3, 1)]

@@ -9,9 +9,8 @@ import pytest
 from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks import resolve
-from rejoinder.evaluation.tasks.base import Context
-from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
+from rejoinder.evaluation.tasks import Context, resolve
+from rejoinder.evaluation.tasks.bias import KINDS, read_contrasts
 from rejoinder_papers.baselines.words import BagOfWords, tokens
 
 TEXTS = ("anchor", "same", "different")

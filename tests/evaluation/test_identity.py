@@ -8,8 +8,8 @@ import pytest
 from rejoinder import evaluate
 from rejoinder.errors import InputError
 from rejoinder.evaluation.adapters import StoredVectors, open_function
-from rejoinder.evaluation.identity import identity
-from rejoinder.evaluation.results_file import read_results
+from rejoinder.evaluation.encoding import identity
+from rejoinder.evaluation.results import read_results
 from rejoinder.io.files.hashed import sha256_of_folder
 from sts_files import write_year
 

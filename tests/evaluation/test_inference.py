@@ -9,7 +9,7 @@ from rejoinder.datasets.inference import read_snli_split
 from rejoinder.errors import InputError
 from rejoinder.evaluation.results import Missing
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks import Context
 
 ROWS = [
     ("entailment", "A man runs.", "A man moves."),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rejoinder.datasets.leaks.hashes import shipped
+from rejoinder.datasets.leaks import shipped
 from rejoinder.evaluation.run import leak_note, score_tasks
 from rejoinder.evaluation.tasks import resolve
 from rejoinder_papers.baselines.words import BagOfWords

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rejoinder.evaluation.intervals import correlation_interval, mean_interval
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.metrics import metric_of
+from rejoinder.evaluation.metrics import Items, metric_of
 from rejoinder.measures import pearson_correlation, spearman_correlation
 
 

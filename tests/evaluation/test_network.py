@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import senteval_reference as reference
-from rejoinder.evaluation.classifiers import validation
+from rejoinder.evaluation import classifiers
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings, Fold
 
 torch = pytest.importorskip("torch")
@@ -107,7 +107,7 @@ def test_accuracy_is_that_of_the_protocol_seed_by_seed():
     for seed in range(2):
         expected, dev = reference.network_kfold_accuracy(*parts, 2, seed, 0.01)
         chosen = ClassifierSettings(seed=seed, **settings)
-        found = validation.split(parts[::2], parts[1::2], chosen)
+        found = classifiers.split(parts[::2], parts[1::2], chosen)
         # sums in another order: one row of 500, and three of 1,000
         assert found.dev_accuracy == pytest.approx(dev, abs=0.21)
         assert found.test_accuracy == pytest.approx(expected, abs=0.31)
@@ -121,6 +121,6 @@ def test_dropout_draws_from_its_own_generator():
         mode="compat", usepytorch=True, nhid=8, dropout=0.5, kfold=3, max_epoch=8
     )
     parts = ((x[:200], x[200:]), (y[:200], y[200:]))
-    first = validation.split(*parts, settings)
+    first = classifiers.split(*parts, settings)
     torch.rand(3)
-    assert np.array_equal(first.predictions, validation.split(*parts, settings).predictions)
+    assert np.array_equal(first.predictions, classifiers.split(*parts, settings).predictions)

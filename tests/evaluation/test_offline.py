@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks import Context
 from rejoinder_papers.baselines.words import RandomVectors
 
 pytestmark = pytest.mark.usefixtures("few_resamples")

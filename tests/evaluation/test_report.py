@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
 from rejoinder.evaluation.report import Table, beside_published, overview
-from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import write_results
+from rejoinder.evaluation.results import Result, write_results
 
 
 def result(name, task="trec/senteval", value=80.0, **more):

@@ -10,7 +10,7 @@ import rejoinder.evaluation.senteval as senteval
 import senteval_reference as reference
 from rejoinder.datasets.sts import SUBSETS
 from rejoinder.errors import InputError
-from rejoinder.evaluation.classifiers import validation
+from rejoinder.evaluation import classifiers
 from rejoinder.evaluation.senteval.utils import completed, settings_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -281,7 +281,7 @@ def test_every_key_of_the_classifier_acts(key, value):
     base = {"nhid": 8, "optim": "adam,lr=0.05"} if key == "dropout" else {"nhid": 0}
     params = {"task_path": ".", "mode": "compat"}
     found = [
-        validation.split(
+        classifiers.split(
             *parts, settings_of(completed({**params, "classifier": {**base, **classifier}}))
         )
         for classifier in ({}, {key: value})

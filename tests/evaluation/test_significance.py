@@ -10,8 +10,7 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation import intervals
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.intervals import holm, mcnemar, paired_bootstrap, williams
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.metrics import metric_of
+from rejoinder.evaluation.metrics import Items, metric_of
 from rejoinder.evaluation.results import Result
 
 

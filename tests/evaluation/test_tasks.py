@@ -12,11 +12,9 @@ from rejoinder.datasets.sts import pair_keys, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation import encoding
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.results import Missing, Result
-from rejoinder.evaluation.results_file import read_results, write_results
+from rejoinder.evaluation.results import Missing, Result, read_results, write_results
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks import resolve
-from rejoinder.evaluation.tasks.base import Context, ResponsePairs
+from rejoinder.evaluation.tasks import Context, ResponsePairs, resolve
 from rejoinder.evaluation.tasks.response import draw_negatives, rank_responses
 from rejoinder.evaluation.tasks.similarity import score_stsb
 from sts_files import write_year

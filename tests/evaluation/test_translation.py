@@ -7,8 +7,7 @@ import pytest
 
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks import resolve
-from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks import Context, resolve
 from rejoinder.evaluation.tasks.translation import LANGUAGES, translation_ranks
 
 ROWS = 30

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rejoinder.evaluation.metrics.base import Metric, compare_means
+from rejoinder.evaluation.metrics import Metric, compare_means
 from rejoinder.evaluation.results import Items, Scored
-from rejoinder.evaluation.tasks.base import Family
+from rejoinder.evaluation.tasks import Family
 from rejoinder.io.files.hashed import sha256_of
 
 PAIRS = [

@@ -17,8 +17,8 @@ from random import Random
 import zstandard
 
 from rejoinder.datasets.acquire.archives import unpack
-from rejoinder.datasets.files import read_bytes
-from rejoinder.datasets.leaks.search import read_rows
+from rejoinder.datasets.catalogue import read_bytes
+from rejoinder.datasets.leaks import read_rows
 from rejoinder.errors import RejoinderError
 from rejoinder.io.formats.text_lines import file_lines
 

@@ -26,13 +26,12 @@ from safetensors.numpy import save
 from rejoinder.datasets.acquire.archives import read_coco_pickle, sick_splits, unpack
 from rejoinder.datasets.acquire.forms import examine
 from rejoinder.datasets.acquire.layout import add, presence
-from rejoinder.datasets.catalogue import DataSet, catalogue
+from rejoinder.datasets.catalogue import DataSet, catalogue, content_of, read_bytes
 from rejoinder.datasets.cqa import read_cqa
-from rejoinder.datasets.files import content_of, read_bytes
 from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import read_inference, read_snli_split
 from rejoinder.datasets.labelled import read_binary, read_coco, read_probing, read_sst, read_trec
-from rejoinder.datasets.leaks.search import read_rows
+from rejoinder.datasets.leaks import read_rows
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
 from rejoinder.datasets.sts import SUBSETS, TRACKS, read_sts_2017, read_sts_year, read_stsb
 from rejoinder.errors import RejoinderError

@@ -17,11 +17,9 @@ import polars as pl
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.errors import RejoinderError
 from rejoinder.evaluation.comparison import compare
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.metrics import metric_of
+from rejoinder.evaluation.metrics import Items, metric_of
 from rejoinder.evaluation.report import beside_published, overview, write_report
-from rejoinder.evaluation.results import Group, Result
-from rejoinder.evaluation.results_file import open_results, read_results, write_results
+from rejoinder.evaluation.results import Group, Result, open_results, read_results, write_results
 from rejoinder.io.files.hashed import sealed
 
 MAINS = {

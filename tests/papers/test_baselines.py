@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from rejoinder.errors import InputError
 from rejoinder.evaluation.adapters import StoredVectors, open_function
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks import Context
 from rejoinder_papers.baselines import BASELINES, open_baseline
 from rejoinder_papers.baselines.words import BagOfWords
 

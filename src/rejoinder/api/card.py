@@ -77,7 +77,7 @@ def write_card(
 def _own_results(path: Path, config: dict[str, Any]) -> "list[Result]":
     """Reads results, and refuses those of another model."""
     require("eval", "polars")
-    from rejoinder.evaluation.results_file import read_results
+    from rejoinder.evaluation.results import read_results
 
     results = read_results(path)
     for result in results[:1]:  # a file has one encoder
@@ -94,7 +94,7 @@ def _own_results(path: Path, config: dict[str, Any]) -> "list[Result]":
 def _tables(own: "Sequence[Result]", baselines: Sequence[Path | str]) -> str:
     """Returns the main scores as Markdown, and a line on what was not checked for leaks."""
     from rejoinder.evaluation.report import overview
-    from rejoinder.evaluation.results_file import read_results
+    from rejoinder.evaluation.results import read_results
 
     keys = {result.key for result in own}
     others = [read_results(Path(path)) for path in baselines]
@@ -114,7 +114,7 @@ def _index(results: "Sequence[Result]") -> Iterator[dict[str, Any]]:
     """Yields an entry of `model-index` for each result."""
     if not results:
         return
-    from rejoinder.evaluation.variants import variants, with_label
+    from rejoinder.evaluation.results import variants, with_label
 
     labels = variants(results)
     for result in results:

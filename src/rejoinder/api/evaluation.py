@@ -20,12 +20,10 @@ from rejoinder.api.pairs import (
 from rejoinder.datasets.groups import read_graded
 from rejoinder.errors import InputError, ModelError
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
-from rejoinder.evaluation.identity import identity
-from rejoinder.evaluation.results import Missing, Result
-from rejoinder.evaluation.results_file import open_results, read_results
+from rejoinder.evaluation.encoding import identity
+from rejoinder.evaluation.results import Missing, Result, open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, score_tasks
-from rejoinder.evaluation.tasks import families_of, resolve
-from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks import Context, families_of, resolve
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.formats.text_lines import decoded
 from rejoinder.models.adaptation import Adapted, read_adaptation

@@ -25,7 +25,7 @@ from rejoinder.datasets.groups import FIELDS, graded_rows, read_graded, read_gro
 from rejoinder.datasets.sts import GradedPairs, read_stsb
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.tasks.base import ResponsePairs
+from rejoinder.evaluation.tasks import ResponsePairs
 from rejoinder.evaluation.tasks.response import rank_responses, recall_of_all
 from rejoinder.evaluation.tasks.similarity import score_stsb
 from rejoinder.inference.encoder import SentenceEncoder

@@ -16,13 +16,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.api.trees import fitted_regression
-from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.catalogue import read_bytes
 from rejoinder.datasets.groups import read_graded
-from rejoinder.datasets.leaks.hashes import EvaluationHashes
+from rejoinder.datasets.leaks import EvaluationHashes
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import DataMissingError, InputError, require
-from rejoinder.evaluation.tasks.contrasts import read_contrasts
+from rejoinder.evaluation.tasks.bias import read_contrasts
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.hashed import sha256_of

@@ -277,7 +277,7 @@ def _tsv_row(row: "Comparison") -> tuple[object, ...]:
 
 def _show(title: str, compared: "Sequence[Comparison]") -> None:
     """Prints a table for a terminal, then the notes."""
-    from rejoinder.evaluation.variants import score_text, with_label
+    from rejoinder.evaluation.results import score_text, with_label
 
     columns = ("task", "score", "n", "first", "second", "difference", "95 % interval", "p (Holm)",
                "test", "separable")  # fmt: skip

@@ -8,8 +8,7 @@ import numpy as np
 import typer
 
 from rejoinder.cli.output import form_of_output, note, print_rows, print_table, print_wrapped
-from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.variants import score_text, variants, with_label
+from rejoinder.evaluation.results import Result, score_text, variants, with_label
 
 _SHOWN_GROUPS = 10
 _SMALL_GROUP = 100

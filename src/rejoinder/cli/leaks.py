@@ -14,7 +14,7 @@ from rejoinder.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rejoinder.datasets.leaks.search import Leak
+    from rejoinder.datasets.leaks import Leak
 
 EXAMPLES = epilog(
     "rejoinder leaks --train pairs/ --eval stsb-test,snli",
@@ -56,7 +56,7 @@ def leaks(
     The sentences of --show are printed on a terminal and in JSON.
     """
     from rejoinder.cli.progress import Bar
-    from rejoinder.datasets.leaks.search import evaluation_sets, find_leaks
+    from rejoinder.datasets.leaks import evaluation_sets, find_leaks
 
     sources = [Path(name) for name in split_lists(train)]
     if not sources:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import find_folder, is_file, read_bytes, refuse_repeats
+from rejoinder.datasets.catalogue import find_folder, is_file, read_bytes, refuse_repeats
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.formats.tables import table_rows

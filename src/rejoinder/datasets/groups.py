@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.catalogue import read_bytes
 from rejoinder.datasets.sts import GradedPairs, graded_pairs
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of

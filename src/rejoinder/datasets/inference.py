@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import existing, missing, read_bytes
+from rejoinder.datasets.catalogue import existing, missing, read_bytes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of

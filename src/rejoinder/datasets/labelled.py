@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load
 
-from rejoinder.datasets.files import find_folder, read_bytes, read_splits, senteval_folders
+from rejoinder.datasets.catalogue import find_folder, read_bytes, read_splits, senteval_folders
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.formats.embedding_files import UNREADABLE

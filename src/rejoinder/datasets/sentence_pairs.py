@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import (
+from rejoinder.datasets.catalogue import (
     find_folder,
     read_bytes,
     read_splits,

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import (
+from rejoinder.datasets.catalogue import (
     existing,
     find_folder,
     missing,

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.calls import TRACEBACK, call, raised
+from rejoinder.evaluation.encoding import TRACEBACK, call, raised
 from rejoinder.io.files.hashed import sha256_of, sha256_of_folder
 from rejoinder.protocols import Embeddings, Encodes
 

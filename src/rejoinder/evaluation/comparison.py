@@ -9,11 +9,15 @@ import numpy as np
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.intervals import Interval, holm
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.metrics import metric_of
-from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import read_results
-from rejoinder.evaluation.variants import differences, score_text, variants, with_label
+from rejoinder.evaluation.metrics import Items, metric_of
+from rejoinder.evaluation.results import (
+    Result,
+    differences,
+    read_results,
+    score_text,
+    variants,
+    with_label,
+)
 from rejoinder.io.formats.shown import text_table
 
 LEVEL = 0.05

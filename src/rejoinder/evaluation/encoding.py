@@ -1,17 +1,197 @@
-"""Calls any encoder: encodes each text once, and checks what comes back.
+"""Calls any encoder: knows it by its identity, encodes each text once, checks what comes back.
 
-How results are shown: labels for results of the same task, and scores.
+What foreign code raises or returns wrongly is reported in one sentence.
 """
 
-from collections.abc import Callable, Sequence
+import json
+import os
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rejoinder.errors import InputError
-from rejoinder.evaluation.calls import call, embeddings_of, similarities_of
+from rejoinder.errors import InputError, RejoinderError
 from rejoinder.evaluation.vector_cache import VectorCache
+from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats, Indices, cosines
-from rejoinder.protocols import Embeddings, Encodes, EncodesResponses, Prepares, ScoresPairs
+from rejoinder.protocols import (
+    Describes,
+    Embeddings,
+    Encodes,
+    EncodesResponses,
+    Prepares,
+    ScoresPairs,
+)
+
+_CALLERS = (Path(__file__), Path(__file__).with_name("adapters.py"))
+TRACEBACK = "REJOINDER_TRACEBACK"
+"""Environment variable: if it is set, exceptions of encoders are not turned into messages."""
+LARGEST_NUMBER = 1e15
+"""Largest entry of an embedding: products of larger ones overflow float32 in classifiers."""
+_BLOCK = 4_096
+"""Number of rows that are checked at once."""
+_LONGEST = 300
+"""Number of characters of an exception's message that are quoted."""
+
+
+def call(method: Callable[..., Any], *arguments: Any, who: str) -> Any:
+    """Returns `method(*arguments)`. An exception is reported with the line that raised it.
+
+    The message begins with `who`: the task, the encoder and the method.
+
+    Raises:
+        InputError: the method raised an exception. Errors of rejoinder are raised unchanged, and so
+            are all exceptions if REJOINDER_TRACEBACK is set in the environment.
+    """
+    try:
+        return method(*arguments)
+    except RejoinderError:
+        raise
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        raise InputError(f"{who} {raised(error)}") from error
+
+
+def raised(error: Exception) -> str:
+    """Returns the type, message and origin of an exception, as the end of a sentence."""
+    message = " ".join(str(error).split())[:_LONGEST]
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"raised {what} ({error.filename}:{error.lineno})."
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or Path(frames[-1].filename) in _CALLERS:
+        return f"can't be called: {what}."
+    last = frames[-1]
+    return (
+        f"raised {what} ({last.filename}:{last.lineno} in {last.name}). {TRACEBACK}=1 in the "
+        "environment shows the whole traceback."
+    )
+
+
+def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
+    """Returns what an encoder returned for `count` texts as a (count, D) array, D > 0.
+
+    Raises:
+        InputError: it has another shape, or is not an array of numbers: see `numbers_of`.
+    """
+    array = numbers_of(value, (count, None), who, "(N, D) numbers, one row per sentence, are")
+    if not array.shape[1]:
+        raise InputError(
+            f"{who} returned vectors of 0 numbers; (N, D) with D of 1 or more is needed."
+        )
+    return array
+
+
+def embeddings_of(value: Any, texts: Sequence[str], who: str) -> tuple[Embeddings, str]:
+    """Returns what an encoder returned for N texts as (N, D) float32, and the dtype that it had.
+
+    Error messages begin with `who`.
+
+    Raises:
+        InputError: see `matrix_of`; or a value is not finite. The message names the text.
+    """
+    returned = matrix_of(value, len(texts), who)
+    with np.errstate(over="ignore"):  # values that overflow float32 are reported below
+        embeddings = np.asarray(returned, np.float32)
+    wrong = first_unusable(embeddings)
+    if wrong is not None:
+        raise InputError(
+            f"{who} returned an embedding of sentence {wrong} ({quoted(texts, wrong)}) with a "
+            f"number that is not finite or beyond {LARGEST_NUMBER:.0e}; smaller float32 numbers "
+            "are needed."
+        )
+    return embeddings, str(returned.dtype)
+
+
+def similarities_of(value: Any, count: int, who: str) -> Floats:
+    """Returns what a function returned for `count` pairs of texts as (count,) float64.
+
+    Raises:
+        InputError: it has another shape, or a value is not a finite number.
+    """
+    numbers = numbers_of(value, (count,), who, "(N,) numbers, one per pair, are")
+    values = np.asarray(numbers, np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"{who} returned a similarity of pair {int(np.argmin(np.isfinite(values)))} that is "
+            "not finite; finite numbers are needed."
+        )
+    return values
+
+
+def numbers_of(value: Any, shape: tuple[int | None, ...], who: str, needed: str) -> NDArray[Any]:
+    """Returns what a function returned as an array of real numbers.
+
+    None in the `shape` allows any size. The message begins with `who`, and names what is `needed`,
+    with its verb.
+
+    Raises:
+        InputError: it has another shape, or is not an array of real numbers: ragged rows, strings,
+            complex numbers, None.
+    """
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        why = _ragged_rows(value) or f"{type(value).__name__} that is not an array ({error})"
+        raise InputError(f"{who} returned {why}; {needed} needed.") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{who} returned {_type_text(array)}; {needed} needed.")
+    sizes = zip(array.shape, shape, strict=False)
+    if array.ndim != len(shape) or any(given not in (size, None) for size, given in sizes):
+        raise InputError(
+            f"{who} returned an array of shape {array.shape} for {shape[0]} inputs; {needed} "
+            "needed."
+        )
+    return array
+
+
+def _ragged_rows(value: Any) -> str:
+    """Returns how long the rows of a value are if their lengths differ, else an empty string."""
+    try:
+        lengths = {len(row) for row in value}
+    except TypeError:
+        return ""
+    if len(lengths) < 2:
+        return ""
+    return f"rows of different lengths, of {min(lengths)} to {max(lengths)} numbers"
+
+
+def _type_text(array: NDArray[Any]) -> str:
+    names = {"c": "complex numbers", "U": "strings", "S": "strings"}
+    if array.dtype != object:
+        return names.get(array.dtype.kind, f"values of dtype {array.dtype}")
+    inside = next((entry for entry in array.flat if not isinstance(entry, int | float)), None)
+    return "None" if inside is None else f"objects of type {type(inside).__name__}"
+
+
+def first_unusable(rows: NDArray[np.floating[Any]]) -> int | None:
+    """Returns the first of (N, D) rows with a value that is NaN or beyond 1e15, or None."""
+    for start in range(0, len(rows), _BLOCK):
+        usable = (np.abs(rows[start : start + _BLOCK]) <= LARGEST_NUMBER).all(axis=1)
+        if not usable.all():
+            return start + int(np.argmin(usable))
+    return None
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Returns the first name that occurs more than once, or None.
+
+    >>> first_repeated(["a", "b", "a"])
+    'a'
+    """
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def quoted(texts: Sequence[str], row: int) -> str:
+    """Returns a text of a list, shortened and quoted for a message."""
+    return repr(texts[row][:60])
+
 
 _CACHED_VALUES = 250_000_000
 """Numbers that are kept for later tasks: 1 GB of float32. Texts beyond it are encoded again."""
@@ -169,3 +349,77 @@ def _gathered(arrays: Sequence[Embeddings], rows: Indices) -> Embeddings:
 def _rows_of(texts: Sequence[str], distinct: Sequence[str]) -> Indices:
     index = {text: row for row, text in enumerate(distinct)}
     return np.array([index[text] for text in texts], np.int64)
+
+
+_PROBE = (
+    "How old are you?",
+    "What is your age?",
+    "The printer on the second floor is out of toner again.",
+    "my order never arrived and nobody answers the phone",
+    "A dog runs across the green field with a red ball in its mouth.",
+    "Two men are playing guitar and singing on a small stage.",
+    "He didn't like the film, did he?",
+    "The company's shares fell 3.5% on Monday, to $41.20.",
+    "I can't remember my password; could you send me a new one?",
+    "Where is the nearest station, and when does the last train leave?",
+    "This is the worst restaurant that we have ever been to.",
+    "Thank you so much for your help!",
+    "The committee will publish its report in March 2019.",
+    "lol yeah same here",
+    "A woman is slicing an onion in the kitchen.",
+    "Why does bread go stale faster in the refrigerator?",
+)
+"""Sentences whose vectors identify an encoder. Another probe makes all results those of others."""
+
+
+def identity(encoder: Encodes) -> dict[str, Any]:
+    """Returns what an encoder is known by, as plain JSON: what it says of itself, and its content.
+
+    The content is `sha256`, if the encoder describes one, otherwise `probe_sha256`, the hash of its
+    vectors of a few fixed sentences. An encoder whose vectors change from run to run, such as some
+    on a GPU, counts as a new encoder each time, unless it describes a `sha256`.
+
+    Raises:
+        InputError: `describe` raises an exception, or returns a value that JSON can't hold; or the
+            encoder can't encode.
+    """
+    class_name = type(encoder).__name__
+    who = f"describe() of the encoder {class_name}"
+    about = call(encoder.describe, who=who) if isinstance(encoder, Describes) else {}
+    if not isinstance(about, Mapping):
+        raise InputError(
+            f"{who} returned an object of type {type(about).__name__}; a dictionary is needed."
+        )
+    whole = {"name": class_name, "max_tokens": "not told", **about}
+    for key, value in whole.items():
+        try:
+            json.dumps({key: value}, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            raise InputError(
+                f"{who}: {short(key)} is {short(value)} ({type(value).__name__}), which JSON can't "
+                "hold; strings, finite numbers, true, false, None, lists and dictionaries of these "
+                "are needed."
+            ) from None
+    if not isinstance(whole["name"], str):
+        raise InputError(f"{who}: 'name' is {short(whole['name'])}; a string is needed.")
+    if "sha256" not in whole:
+        whole["probe_sha256"] = _probe(encoder, whole["name"])
+    plain: dict[str, Any] = json.loads(json.dumps(whole))
+    return plain
+
+
+def _probe(encoder: Encodes, name: str) -> str:
+    """Returns the SHA-256 of what the encoder makes of the probe."""
+    probe = list(_PROBE)
+    if isinstance(encoder, Prepares):
+        call(encoder.prepare, "probe", probe, who=f"prepare of the encoder {name}")
+    found, _ = encode_checked(encoder.encode, probe, f"encode of the encoder {name}")
+    parts = [found.tobytes()]
+    if isinstance(encoder, EncodesResponses):
+        who = f"encode_response of the encoder {name}"
+        parts.append(encode_checked(encoder.encode_response, probe, who)[0].tobytes())
+    if isinstance(encoder, ScoresPairs):
+        who = f"similarity_pairs of the encoder {name}"
+        scores = call(encoder.similarity_pairs, probe[::2], probe[1::2], who=who)
+        parts.append(similarities_of(scores, len(probe) // 2, who).tobytes())
+    return sha256_of(*parts)

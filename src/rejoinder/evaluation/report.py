@@ -18,9 +18,14 @@ from typing import Any
 import numpy as np
 
 from rejoinder.errors import InputError, require
-from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import items_folder, read_results
-from rejoinder.evaluation.variants import score_text, variants, with_label
+from rejoinder.evaluation.results import (
+    Result,
+    items_folder,
+    read_results,
+    score_text,
+    variants,
+    with_label,
+)
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.measures import Floats

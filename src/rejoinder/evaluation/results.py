@@ -1,19 +1,28 @@
-"""Results of evaluation tasks: the scores, and what they depend on."""
+"""Results of evaluation tasks: the scores and what they depend on, their labels, their files."""
 
+import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from reprlib import repr as short
+from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.calls import first_repeated
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.metrics import metric_of
-from rejoinder.evaluation.metrics.base import Metric
-from rejoinder.io.files.hashed import sealed
+from rejoinder.evaluation.encoding import first_repeated
+from rejoinder.evaluation.metrics import Items, Metric, metric_of
+from rejoinder.io.files.atomic import write_bytes, write_text
+from rejoinder.io.files.claims import claim, refuse_inputs
+from rejoinder.io.files.hashed import check_seal, sealed, sha256_of
 from rejoinder.io.formats.shown import Shown, View
+from rejoinder.io.formats.text_lines import decoded
+from rejoinder.measures import LARGEST, ScoringError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Key = tuple[str, str, str, str]
 """Task, split, SHA-256 of the data, settings as JSON. With the encoder, these decide a result."""
@@ -143,3 +152,316 @@ class Missing:
 def settings_key(settings: Mapping[str, Any]) -> str:
     """Returns settings as one string that is the same for the same settings."""
     return json.dumps(settings, sort_keys=True)
+
+
+def variants(results: Iterable[Result]) -> dict[Key, str]:
+    """Returns a label for each key of `results`, empty if no other has its task and split.
+
+    The label names the settings that differ, such as `kfold 3, mode compat`, and the data if that
+    differs.
+    """
+    groups: dict[tuple[str, str], dict[Key, dict[str, Any]]] = {}
+    for result in results:
+        members = groups.setdefault((result.task, result.split), {})
+        members[result.key] = _flat(result.settings) | {"data": result.key[2][:8]}
+    labels: dict[Key, str] = {}
+    for members in groups.values():
+        names = list(dict.fromkeys(name for about in members.values() for name in about))
+        names.sort(key="data".__eq__)
+        differing = [
+            name for name in names if len({str(about.get(name)) for about in members.values()}) > 1
+        ]
+        for key, about in members.items():
+            labels[key] = ", ".join(f"{name} {about.get(name, '–')}" for name in differing)
+    return labels
+
+
+def with_label(task: str, split: str, label: str) -> str:
+    """Returns a task, its split, and the label of its settings.
+
+    >>> with_label("mr/senteval", "all", "kfold 3")
+    'mr/senteval all (kfold 3)'
+    """
+    return f"{task} {split} ({label})" if label else f"{task} {split}"
+
+
+def differences(first: Result, second: Result) -> str:
+    """Returns the settings and data in which two results differ, or an empty string."""
+    a, b = (
+        _flat(result.settings) | {"form": result.data.get("form", "–"), "data": result.key[2][:8]}
+        for result in (first, second)
+    )
+    names = [name for name in dict.fromkeys((*a, *b)) if a.get(name) != b.get(name)]
+    return ", ".join(f"{name} {a.get(name, '–')} against {b.get(name, '–')}" for name in names)
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns settings without nesting, and without those that follow from others."""
+    outer = {name: value for name, value in settings.items() if name != "classifiers"}
+    inner = settings.get("classifiers", {})
+    named = {f"classifier {n}" if n in outer else n: value for n, value in dict(inner).items()}
+    return {**{n: v for n, v in named.items() if n not in ("penalties", "fold_seed")}, **outer}
+
+
+def score_text(value: float, *, percent: bool, sign: bool = False) -> str:
+    """Returns a score as people read it: percentages have two digits, others four.
+
+    >>> score_text(71.25, percent=True), score_text(0.5, percent=False, sign=True)
+    ('71.25', '+0.5000')
+    """
+    return f"{value:{'+' if sign else ''}.{2 if percent else 4}f}"
+
+
+FORMAT = 3
+_EXACT = 1e-9
+"""Largest relative difference of a score that is computed again."""
+_HASH_DIGITS = 12
+"""Digits of the SHA-256 in a file name: files of other predictions have other names."""
+
+
+@dataclass
+class ResultsFile:
+    """A results file that this process has locked. Results are written as they are added."""
+
+    path: Path
+    results: list[Result]
+
+    def keep(self, encoder: Mapping[str, Any], *, overwrite: bool) -> None:
+        """Keeps the results of an encoder only, which describes itself as `encoder`.
+
+        Raises:
+            InputError: the file holds results of another encoder, and `overwrite` is False.
+        """
+        others = [result for result in self.results if dict(result.encoder) != dict(encoder)]
+        if others and not overwrite:
+            raise InputError(
+                f"{self.path} holds results of {others[0].encoder.get('name')}, another encoder "
+                f"than {encoder.get('name')} or another version of it; name another file, or "
+                "replace them with `overwrite=True`."
+            )
+        self.results = [result for result in self.results if dict(result.encoder) == dict(encoder)]
+
+    def add(self, result: Result) -> Result:
+        """Adds a result, or replaces that with the same key, and writes the file.
+
+        Returns the result with the name of its predictions file.
+        """
+        before, self.results = self.results, [old for old in self.results if old.key != result.key]
+        dropped = [old for old in before if old.key == result.key]
+        result = _with_items(self.path, result)
+        try:
+            _write(self.path, [*self.results, result])
+            self.results.append(result)
+        except BaseException:
+            self.results, dropped = before, [result]
+            raise
+        finally:
+            named = {kept.predictions.get("file") for kept in self.results}
+            for file in {gone.predictions.get("file", "") for gone in dropped} - named:
+                path = self.path.parent / file
+                if path.parent == items_folder(self.path):
+                    path.unlink(missing_ok=True)
+        return result
+
+
+@contextmanager
+def open_results(
+    path: Path, *, overwrite: bool = False, inputs: Iterable[object] = ()
+) -> Iterator[ResultsFile]:
+    """Locks a results file, from reading it to writing the last result.
+
+    The file need not exist. `overwrite` treats a file that can't be read as an empty one, unless
+    it is or lies in one of the `inputs`.
+
+    Raises:
+        InputError: it is not a file; it is not a results file, and `overwrite` is False or it is
+            read; or the folder of its predictions is one of the `inputs`, or holds one.
+        BusyError: another process has locked it.
+        StorageError: it can't be written.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a file; results are written to one. Name another.")
+    inputs = list(inputs)
+    folder = items_folder(path)
+    refuse_inputs(folder, [given for given in inputs if _is_inside(given, folder)])
+    with claim(path), claim(folder / "items"):
+        results = []
+        try:
+            results = read_results(path) if path.exists() else []
+        except InputError as error:
+            if not overwrite:
+                raise InputError(f"{error} Or replace it with `overwrite=True`.") from None
+            refuse_inputs(path, inputs)
+        yield ResultsFile(path, results)
+
+
+def _is_inside(given: object, folder: Path) -> bool:
+    try:
+        real = Path(str(given)).resolve()
+    except (OSError, ValueError):  # not a path, such as the address of a model
+        return False
+    return folder.resolve() in (real, *real.parents)
+
+
+def write_results(path: Path, results: Iterable[Result]) -> list[Result]:
+    """Writes a results file, and a Parquet file of predictions for each result with items.
+
+    The predictions go to `<name>.predictions/` next to the file. They are written first. Returns
+    the results as written, with the names of their predictions files.
+    """
+    written = [_with_items(path, result) for result in results]
+    _write(path, written)
+    return written
+
+
+def _write(path: Path, results: Sequence[Result]) -> None:
+    rows = ",\n".join(result.text for result in results)
+    write_text(path, f'{{\n "format_version": {FORMAT},\n "results": [\n{rows}\n ]\n}}\n')
+
+
+def read_results(path: Path) -> list[Result]:
+    """Reads a results file. Checks its keys and hashes, and that scores follow from predictions.
+
+    Raises:
+        InputError: the file is not a results file, has another format version, or was damaged or
+            changed.
+    """
+    results: dict[Any, Result] = {}
+    for number, row in enumerate(_rows_of(path)):
+        where = f"{path}: results[{number}]"
+        sealed_row = row if isinstance(row, dict) else {}
+        values = check_seal(sealed_row, Path(where), InputError, "Evaluate again.")
+        try:
+            result = decoded(Result, values)
+        except ValueError as error:
+            reason = str(error).rstrip(".")
+            raise InputError(f"{where} is damaged: {reason}. Evaluate again.") from None
+        if result.predictions:
+            items = _read_items(path, result)
+            _check_scores(result, items, where)
+            result = replace(result, items=items)
+        if result.key in results:
+            raise InputError(f"{where} repeats another result of {result.task} on {result.split}.")
+        if any(result.encoder != other.encoder for other in results.values()):
+            raise InputError(f"{where} is of another encoder than the others; a file has one.")
+        results[result.key] = result
+    return list(results.values())
+
+
+def _rows_of(path: Path) -> list[Any]:
+    try:
+        tree = json.loads(path.read_text("utf-8"))
+        json.dumps(tree, allow_nan=False)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} can't be read as results: {error}.") from None
+    if not isinstance(tree, Mapping) or "format_version" not in tree:
+        raise InputError(f"{path} is not a results file of `rejoinder evaluate`.")
+    if tree["format_version"] != FORMAT:
+        raise InputError(
+            f"{path} is a results file of format version {short(tree['format_version'])}; this "
+            f"version of rejoinder reads {FORMAT}, in which every result carries its settings. "
+            "Evaluate again."
+        )
+    rows = tree.get("results")
+    if not isinstance(rows, list):
+        raise InputError(f"{path}: results is {short(rows)}; a list is needed. Evaluate again.")
+    return rows
+
+
+def _check_scores(result: Result, items: Items, where: str) -> None:
+    """Refuses a result whose scores differ from those that follow from its items."""
+    try:
+        recomputed = result.metric.recompute(items)
+    except ScoringError as error:
+        raise InputError(
+            f"{where}: {result.main} can't be computed from the saved predictions: {error}"
+        ) from None
+    for name, value in recomputed.items():
+        allowed = _EXACT * max(1.0, abs(value)) + result.metric.rounding.get(name, 0.0)
+        score = result.scores.get(name, value)
+        if abs(score - value) > allowed:
+            raise InputError(
+                f"{where}: {name} is {score}, and the saved predictions give {value:.6g}; "
+                "the file was changed after it was written. Evaluate again."
+            )
+
+
+def _read_items(path: Path, result: Result) -> Items:
+    """Returns the items of a result of the file `path`. Their texts are not kept, and empty.
+
+    Raises:
+        InputError: their file is missing, changed or damaged.
+    """
+    import polars as pl
+
+    file = path.parent / result.predictions.get("file", "")
+    try:
+        content = file.read_bytes()
+    except (OSError, ValueError) as error:  # a name can hold a NUL or half a surrogate pair
+        raise InputError(
+            f"{path}: the predictions of {result.task} on {result.split} can't be read: {error}; "
+            "evaluate again."
+        ) from None
+    if sha256_of(content) != result.predictions.get("sha256"):
+        raise InputError(f"{file} is not the file that {path} was written with; evaluate again.")
+    try:
+        frame = pl.read_parquet(io.BytesIO(content))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InputError(f"{file} is damaged: {error}; evaluate again.") from None
+    wrong = _wrong_items(frame, result.n)
+    if wrong:
+        raise InputError(f"{file} is damaged: {wrong}; evaluate again.")
+    return Items(
+        frame["id"].to_list(),
+        frame["prediction"].to_numpy(),
+        frame["gold"].to_numpy(),
+        [""] * len(frame),
+        frame["fold"].to_numpy() if "fold" in frame.columns else None,
+    )
+
+
+def _wrong_items(frame: "pl.DataFrame", count: int) -> str:
+    """Returns what is wrong with the items of a result that was scored on `count` of them."""
+    import polars as pl
+
+    needed = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
+    types = {name: frame.schema.get(name) for name in needed}
+    if types != needed or frame.schema.get("fold", pl.Int64) != pl.Int64:
+        return f"its columns are {dict(frame.schema)}, and {needed} with perhaps fold are needed"
+    if frame.null_count().sum_horizontal().sum():
+        return "a value is missing"
+    if len(frame) != count or not count:
+        return f"it has {len(frame)} items, and the result was scored on {count}"
+    for name in ("prediction", "gold"):
+        # Polars orders NaN above every number, so this refuses it too
+        if not (frame[name].abs() <= LARGEST).all():
+            return f"a {name} is not finite, or beyond {LARGEST:.0e}"
+    return ""
+
+
+def _with_items(path: Path, result: Result) -> Result:
+    """Writes the items of a result, unless they are there, and returns it with their file."""
+    if result.items is None or result.predictions:
+        return result
+    import polars as pl
+
+    columns = {
+        "id": pl.Series(result.items.ids, dtype=pl.String),
+        "prediction": pl.Series(result.items.predictions, dtype=pl.Float64),
+        "gold": pl.Series(result.items.gold, dtype=pl.Float64),
+    }
+    if result.items.folds is not None:
+        columns["fold"] = pl.Series(result.items.folds, dtype=pl.Int64)
+    buffer = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(buffer)
+    digest = sha256_of(buffer.getvalue())
+    task = result.task.replace("/", "-")
+    name = f"{task}.{result.split}.{digest[:_HASH_DIGITS]}.parquet"
+    folder = items_folder(path)
+    write_bytes(folder / name, buffer.getvalue())
+    return replace(result, predictions={"file": f"{folder.name}/{name}", "sha256": digest})
+
+
+def items_folder(path: Path) -> Path:
+    """Returns the folder of the predictions of a results file."""
+    return path.with_name(f"{path.stem}.predictions")

@@ -17,12 +17,18 @@ from typing import Any, overload
 
 from rejoinder.datasets.catalogue import official_rows
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.identity import identity
-from rejoinder.evaluation.results import Key, Missing, Result, Scored, settings_key
-from rejoinder.evaluation.tasks import families_of, resolve
-from rejoinder.evaluation.tasks.base import Context, Data, Part
-from rejoinder.evaluation.variants import score_text, variants, with_label
+from rejoinder.evaluation.encoding import Embedder, identity
+from rejoinder.evaluation.results import (
+    Key,
+    Missing,
+    Result,
+    Scored,
+    score_text,
+    settings_key,
+    variants,
+    with_label,
+)
+from rejoinder.evaluation.tasks import Context, Data, Part, families_of, resolve
 from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.io.formats.shown import Shown, View
 from rejoinder.measures import ScoringError

@@ -80,7 +80,7 @@ class Index(TextIndex):
                 name or folder, to find the model again. Or any object whose `encode` makes (N, D)
                 rows of N strings, as of `load_encoder`; rows are scaled to length 1. Give it again
                 to open the index, which knows it by the `sha256` that it describes, or by its rows
-                of a few sentences (`evaluation.identity`).
+                of a few sentences (`evaluation.encoding.identity`).
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
                 Default: `text`, and `id` if there is one.
             response: Encode the texts by `encode_response`: search then finds texts that answer a
@@ -338,7 +338,7 @@ def _description(encoder: Encodes) -> Mapping[str, Any]:
     """
     if isinstance(encoder, SentenceEncoder):
         return encoder.describe()
-    from rejoinder.evaluation.identity import identity
+    from rejoinder.evaluation.encoding import identity
 
     return identity(encoder)
 

@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from rejoinder.datasets.acquire.archives import unpack
-from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.catalogue import read_bytes
 from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import Limits, read_packed
 

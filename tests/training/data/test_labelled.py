@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.datasets.leaks.hashes import EvaluationHashes, no_hashes, sentence_hashes
+from rejoinder.datasets.leaks import EvaluationHashes, no_hashes, sentence_hashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
 from rejoinder.text.columns import learn_vocabulary

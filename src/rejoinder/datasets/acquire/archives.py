@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from rejoinder.datasets.acquire.forms import judged_rows
-from rejoinder.datasets.files import content_of
+from rejoinder.datasets.catalogue import content_of
 from rejoinder.datasets.sentence_pairs import SICK_COLUMNS
 from rejoinder.errors import InputError
 from rejoinder.io.files.storage import read_errors, storage_errors

@@ -12,8 +12,15 @@ from pathlib import Path
 
 from rejoinder.datasets.acquire.archives import CONVERTED_NAMES, converted, is_archive, unpack
 from rejoinder.datasets.acquire.forms import Examined, examine
-from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, existing_path, layout_path
-from rejoinder.datasets.files import content_of, read_bytes
+from rejoinder.datasets.catalogue import (
+    DataFile,
+    DataSet,
+    catalogue,
+    content_of,
+    existing_path,
+    layout_path,
+    read_bytes,
+)
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.io.files.atomic import new_file
 from rejoinder.io.files.claims import claim, part_of, refuse_inputs

@@ -1,14 +1,11 @@
-"""Learners fit classifiers on rows of features: the batched solver, and scikit-learn's.
+"""Learners, which fit classifiers on rows of features, and their settings under SentEval's names.
 
-Logistic regression for all folds and penalties of a grid at once, by batched matrix products.
-
-A problem is a set of training rows and a penalty. All problems share the data, so that one
-iteration for all of them is two matrix products. Each iteration minimises an upper bound of the
+`fast` is logistic regression for all folds and penalties of a grid at once, by batched matrix
+products. A problem is a set of training rows and a penalty. All problems share the data, so that
+one iteration for all of them is two matrix products. Each iteration minimises an upper bound of the
 objective that has the fixed curvature c·X'X + penalty (Böhning and Lindsay 1988; c is 1/4 for two
 classes, 1/2 for more), in the basis in which X'X is diagonal. Nesterov's momentum with restarts
 (O'Donoghue and Candès 2015) speeds this up. There is no line search and no step size.
-
-Settings of classifiers, under SentEval's names.
 """
 
 from collections.abc import Sequence

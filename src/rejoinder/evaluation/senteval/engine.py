@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rejoinder.errors import InputError, nearest
-from rejoinder.evaluation.calls import embeddings_of, matrix_of
-from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.items import subsets_of
+from rejoinder.evaluation.encoding import Embedder, embeddings_of, matrix_of
+from rejoinder.evaluation.metrics import subsets_of
 from rejoinder.evaluation.results import Scored
 from rejoinder.evaluation.senteval.utils import completed, dotdict, settings_of
-from rejoinder.evaluation.tasks import families_of
-from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks import Context, families_of
 
 Batcher = Callable[[dotdict, list[list[str]]], Any]
 Prepare = Callable[[dotdict, list[list[str]]], Any]

@@ -1,23 +1,126 @@
-"""Evaluation tasks. Each module defines families of tasks in `FAMILIES`."""
+"""Evaluation tasks: what every task gets, and the families that describe them.
 
-from collections.abc import Mapping, Sequence
+Each module defines families of tasks in `FAMILIES`.
+"""
 
-from rejoinder.errors import InputError, nearest
-from rejoinder.evaluation.tasks.base import Family
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rejoinder.datasets.sts import GradedPairs
+from rejoinder.errors import DataMissingError, InputError, nearest
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.results import Scored
 from rejoinder.registry import Registry
+
+
+@dataclass(frozen=True)
+class ResponsePairs:
+    """Pairs of a split: row i of `responses` is the response to row i of `inputs`."""
+
+    split: str
+    inputs: Sequence[str]
+    responses: Sequence[str]
+    sources: Sequence[str]
+    sha256: str
+    """Hash of the folder of pairs."""
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+@dataclass(frozen=True)
+class Context:
+    """The location of the data, and the settings of a run."""
+
+    data: Path | None = None
+    pairs: Callable[[], ResponsePairs] | None = None
+    """Function that reads the pairs that `response` ranks."""
+    graded: Callable[[], GradedPairs] | None = None
+    """Function that returns the pairs of the task `graded`."""
+    form: str | None = None
+    """Form of the STS data: official or senteval. None takes what is there, official first."""
+    splits: Sequence[str] = ("dev", "test")
+    """Splits of the STS Benchmark, SNLI and CQA that are scored."""
+    seed: int = 0
+    """Seed of draws and intervals."""
+    classifiers: ClassifierSettings = field(default_factory=ClassifierSettings)
+    text: str = "both"
+    """Part of the questions of CQA that is read: subject, body or both."""
+    tell: Callable[[str], None] = lambda _doing: None
+    """Called from time to time with what a task is doing."""
+
+    def __post_init__(self) -> None:
+        if self.form not in (None, "official", "senteval"):
+            raise InputError(f"form {self.form!r}: official or senteval.")
+
+    def folder(self, task: str) -> Path:
+        """Returns the folder of data sets, which `task` needs.
+
+        Raises:
+            DataMissingError: no folder was given.
+        """
+        if self.data is None:
+            raise DataMissingError(f"the task {task} needs data; name its folder with `data`.")
+        return self.data
+
+
+Part = tuple[str, str]
+"""The id of a task, and a split."""
+Data = Mapping[Part, Any]
+"""What is scored, by task and split. Each value has `sha256`, which goes into the result."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tasks that share their data and their work. `register_family` makes them known."""
+
+    tasks: Mapping[str, tuple[str, ...]]
+    """The groups of each task, by its id. `--tasks` takes ids and groups."""
+    read: Callable[[Context, Sequence[str]], Data]
+    """Reads the data of the tasks with the given ids, all of them of this family."""
+    run: Callable[[Embedder, Context, Part, Any], Scored]
+    """Scores one value of what `read` returned."""
+    protocol: str | None = None
+    """Protocol of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`. None
+    means that no classifier is trained."""
+    options: tuple[str, ...] = ()
+    """Which of `pairs`, `form` and `text` of the context act on the tasks."""
+
+    def heeds(self, name: str, context: Context) -> bool:
+        """Returns whether a setting that is not the default one acts on the tasks.
+
+        `name` is that of an argument of `evaluate`.
+        """
+        if name in ("pairs", "split", "form", "text"):
+            return {"split": "pairs"}.get(name, name) in self.options
+        if self.protocol is None:
+            return False
+        key = {"pytorch": "usepytorch"}.get(name, name)
+        plain = replace(context.classifiers, **{key: getattr(ClassifierSettings(), key)})
+        return plain.describe(self.protocol) != context.classifiers.describe(self.protocol)
+
+    def settings(self, context: Context) -> dict[str, Any]:
+        """Returns the settings that act on the results, as plain values."""
+        settings: dict[str, Any] = {"seed": context.seed}
+        if "text" in self.options:
+            settings["text"] = context.text
+        if self.protocol is not None:
+            settings["classifiers"] = context.classifiers.describe(self.protocol)
+        return settings
+
 
 FAMILIES: Registry[Sequence[Family]] = Registry(
     "task",
     {
         "response": f"{__name__}.response:FAMILIES",
-        "inference": f"{__name__}.inference:FAMILIES",
         "classification": f"{__name__}.classification:FAMILIES",
         "regression": f"{__name__}.regression:FAMILIES",
         "retrieval": f"{__name__}.retrieval:FAMILIES",
-        "sts": f"{__name__}.sts:FAMILIES",
         "similarity": f"{__name__}.similarity:FAMILIES",
         "cqa": f"{__name__}.cqa:FAMILIES",
-        "contrasts": f"{__name__}.contrasts:FAMILIES",
         "bias": f"{__name__}.bias:FAMILIES",
         "translation": f"{__name__}.translation:FAMILIES",
     },

@@ -1,4 +1,7 @@
-"""SentEval's classification tasks: classifiers on frozen embeddings of sentences and pairs."""
+"""SentEval's classification tasks: classifiers on frozen embeddings of sentences and pairs.
+
+`snli/head` is natural language inference by the encoder's own classifier.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,19 +12,68 @@ from pathlib import Path
 import numpy as np
 
 from rejoinder.datasets import labelled, sentence_pairs
+from rejoinder.datasets.inference import InferencePairs, read_snli_split
 from rejoinder.datasets.labelled import Labelled, LabelledSet
-from rejoinder.datasets.sentence_pairs import SentencePairs, SentencePairSet
-from rejoinder.evaluation.classifiers import validation
+from rejoinder.datasets.sentence_pairs import NLI_CLASSES, SentencePairs, SentencePairSet
+from rejoinder.errors import DataMissingError, InputError
+from rejoinder.evaluation import classifiers
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
-from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.encoding import Embedder, call, numbers_of
 from rejoinder.evaluation.intervals import mean_interval
-from rejoinder.evaluation.items import Items, joined
-from rejoinder.evaluation.metrics.shares import f1_score
-from rejoinder.evaluation.results import Scored
+from rejoinder.evaluation.metrics import Items, f1_score, joined
+from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
+from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.measures import Indices
-from rejoinder.protocols import Embeddings
+from rejoinder.protocols import Embeddings, Entails
+
+
+def _read_inference(context: Context, ids: Sequence[str]) -> Data:
+    folder = context.folder(ids[0])
+    return {(ids[0], split): read_snli_split(folder, split) for split in context.splits}
+
+
+def _run_inference(
+    embedder: Embedder, context: Context, part: Part, pairs: InferencePairs
+) -> Scored:
+    encoder, (task, split) = embedder.encoder, part
+    if not isinstance(encoder, Entails) or not encoder.entails:
+        raise DataMissingError(f"{task} needs an encoder with a classifier, a method entail.")
+    who = embedder.who(task, "entail")
+    returned = call(encoder.entail, pairs.premises, pairs.hypotheses, who=who)
+    shape = len(pairs), len(NLI_CLASSES)
+    probabilities = numbers_of(returned, shape, who, "(N, 3) probabilities are")
+    if not np.isfinite(probabilities).all():
+        raise InputError(f"{who} returned a value that is not finite; probabilities are needed.")
+    predicted = probabilities.argmax(axis=1)
+    right = (predicted == pairs.labels).astype(np.float64)
+    return Scored(
+        main="accuracy",
+        scores={"accuracy": 100 * float(right.mean())},
+        intervals={"accuracy": mean_interval(right, context.seed, unit=100)},
+        groups=_confusions(pairs.labels, predicted),
+        notes=row_notes("snli", {split: len(pairs)}),
+        data={"name": "snli", "unlabelled": pairs.dropped},
+        items=Items(
+            [f"{split}:{row}" for row in range(len(right))],
+            predicted.astype(np.float64),
+            pairs.labels.astype(np.float64),
+            joined(pairs.premises, pairs.hypotheses),
+        ),
+    )
+
+
+def _confusions(gold: Indices, predicted: Indices) -> dict[str, Group]:
+    """Returns the cells of the confusion matrix: counts, and shares of the gold class, 0 to 1."""
+    cells = {}
+    for label, name in enumerate(NLI_CLASSES):
+        answers = predicted[gold == label]
+        for answer, other in enumerate(NLI_CLASSES):
+            count = int((answers == answer).sum())
+            share = count / max(len(answers), 1)
+            cells[f"is {name}, said {other}"] = Group(count, {"share": share})
+    return cells
+
 
 Columns = tuple[list[str], ...]
 """The sentences of a split, or the first and the second sentences of its pairs."""
@@ -83,9 +135,9 @@ class _Task:
         if ordered and not early:
             features[0] = features[0][order]
         if self.protocol == "nested":
-            outcome = validation.nested(features[0], labels[0], settings)
+            outcome = classifiers.nested(features[0], labels[0], settings)
         else:
-            outcome = validation.split(features, labels, settings)
+            outcome = classifiers.split(features, labels, settings)
         *_, (split, last) = data.splits.items()
         names = order if self.protocol == "nested" else range(len(last))
         gold = labels[-1].astype(np.float64)
@@ -156,6 +208,7 @@ def _note(settings: ClassifierSettings, protocol: str) -> str:
 
 
 FAMILIES = (
+    Family({"snli/head": ("snli",)}, _read_inference, _run_inference),
     *(
         _Task(partial(labelled.read_binary, name=name), "nested").family(name.lower())
         for name in ("MR", "CR", "SUBJ", "MPQA")

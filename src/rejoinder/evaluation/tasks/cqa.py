@@ -13,10 +13,10 @@ from rejoinder.datasets.cqa import QuestionSet, read_cqa
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import resampled_interval
-from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics import Items
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
+from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.measures import Floats
 
 TEXTS = ("both", "subject", "body")

@@ -1,6 +1,6 @@
 """SentEval's trained regressions: `sick-r/senteval-regression`, `stsb/senteval-regression`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rejoinder.datasets.sentence_pairs import read_sick
@@ -8,14 +8,12 @@ from rejoinder.datasets.sts import GradedPairs, read_stsb
 from rejoinder.evaluation.classifiers.relatedness import Graded, fit_relatedness
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval
-from rejoinder.evaluation.items import Items, joined
-from rejoinder.evaluation.metrics import metric_of
-from rejoinder.evaluation.metrics.correlation import correlations
+from rejoinder.evaluation.metrics import Items, correlations, joined, metric_of
 from rejoinder.evaluation.results import Scored
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
+from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
-from rejoinder.evaluation.tasks.sts import sick_pairs
+from rejoinder.evaluation.tasks.similarity import sick_pairs
 from rejoinder.io.files.hashed import sha256_of
 
 _SPLITS = ("train", "dev", "test")
@@ -32,19 +30,19 @@ class _Data:
     notes: tuple[str, ...]
 
 
-def _read_stsb(context: Context) -> _Data:
+def _read_stsb(context: Context, ids: Sequence[str]) -> Data:
     parts = [read_stsb(context.folder("stsb"), split, context.form) for split in _SPLITS]
     # the model is fitted on two of the splits and scored on one
     sha256 = sha256_of("".join(part.sha256 for part in parts).encode())
     notes = f"the {parts[0].form} form of the data", "grades 0 to 5; the original has 1 to 5"
-    return _Data("stsb", parts, (0, 5), sha256, notes)
+    return {(ids[0], "test"): _Data("stsb", parts, (0, 5), sha256, notes)}
 
 
-def _read_sick(context: Context) -> _Data:
+def _read_sick(context: Context, ids: Sequence[str]) -> Data:
     data = read_sick(context.folder("sick"))
     parts = [sick_pairs(data, split, [split]) for split in _SPLITS]
     notes = row_notes("sick", {part.split: len(part) for part in parts})
-    return _Data("SICK", parts, (1, 5), data.sha256, notes)
+    return {(ids[0], "test"): _Data("SICK", parts, (1, 5), data.sha256, notes)}
 
 
 def _run(embedder: Embedder, context: Context, part: Part, data: _Data) -> Scored:
@@ -79,19 +77,18 @@ def _run(embedder: Embedder, context: Context, part: Part, data: _Data) -> Score
     )
 
 
-def _family(
-    task: str,
-    groups: tuple[str, ...],
-    read: Callable[[Context], _Data],
-    options: tuple[str, ...] = (),
-) -> Family:
-    def read_task(context: Context, _ids: Sequence[str]) -> Data:
-        return {(task, "test"): read(context)}
-
-    return Family({task: groups}, read_task, _run, protocol="regression", options=options)
-
-
 FAMILIES = (
-    _family("sick-r/senteval-regression", ("sick-r", "senteval"), _read_sick),
-    _family("stsb/senteval-regression", ("senteval",), _read_stsb, ("form",)),
+    Family(
+        {"sick-r/senteval-regression": ("sick-r", "senteval")},
+        _read_sick,
+        _run,
+        protocol="regression",
+    ),
+    Family(
+        {"stsb/senteval-regression": ("senteval",)},
+        _read_stsb,
+        _run,
+        protocol="regression",
+        options=("form",),
+    ),
 )

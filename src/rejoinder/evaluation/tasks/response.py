@@ -11,11 +11,9 @@ import numpy as np
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.metrics import metric_of
-from rejoinder.evaluation.metrics.shares import CUTOFFS, precision_name
+from rejoinder.evaluation.metrics import CUTOFFS, Items, metric_of, precision_name
 from rejoinder.evaluation.results import Group, Scored
-from rejoinder.evaluation.tasks.base import Context, Data, Family, Part, ResponsePairs
+from rejoinder.evaluation.tasks import Context, Data, Family, Part, ResponsePairs
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings, EncodesResponses
 

@@ -8,10 +8,10 @@ import numpy as np
 from rejoinder.datasets.labelled import Captioned, read_coco
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
-from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics import Items
 from rejoinder.evaluation.results import Scored
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
+from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of
 
 _NAME = "COCO"
@@ -35,7 +35,7 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
 def _run(embedder: Embedder, context: Context, _part: Part, splits: _Splits) -> Scored:
     embedder.prepare(_NAME, [text for part in splits.parts for text in part.captions])
     # torch is imported after the data was read: if both are missing, the data is reported
-    from rejoinder.evaluation.classifiers.retrieval import Side, fit_retrieval
+    from rejoinder.evaluation.classifiers.network import Side, fit_retrieval
 
     train, dev, test = (
         Side(part.features, embedder.embed(part.captions, _NAME)) for part in splits.parts

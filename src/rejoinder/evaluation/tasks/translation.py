@@ -10,11 +10,9 @@ import numpy as np
 from rejoinder.datasets.sentence_pairs import Translations, read_translations
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
-from rejoinder.evaluation.items import Items, joined
-from rejoinder.evaluation.metrics import metric_of
-from rejoinder.evaluation.metrics.shares import precision_name
+from rejoinder.evaluation.metrics import Items, joined, metric_of, precision_name
 from rejoinder.evaluation.results import Group, Scored
-from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
+from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 

@@ -33,7 +33,7 @@ _LEAK_SETS = ("stsb-dev", "stsb-test", "sts12", "sts13", "sts14", "sts15", "sts2
 
 def _leak_set(name: str) -> str:
     if name not in _LEAK_SETS:
-        from rejoinder.datasets.leaks.hashes import (
+        from rejoinder.datasets.leaks import (
             shipped,  # imported only where other sets are named
         )
 

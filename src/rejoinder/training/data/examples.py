@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import LABELS, read_inference
-from rejoinder.datasets.leaks.hashes import EvaluationHashes
+from rejoinder.datasets.leaks import EvaluationHashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_number

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.corpus.writer import Pairs
-from rejoinder.datasets.leaks.hashes import EvaluationHashes
+from rejoinder.datasets.leaks import EvaluationHashes
 from rejoinder.errors import InputError
 from rejoinder.text.columns import learn_vocabulary, tokenize
 from rejoinder.text.features import TextFeatures, WordFeatures

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.training.config.tasks import Task
 
 if TYPE_CHECKING:
-    from rejoinder.datasets.leaks.hashes import EvaluationHashes
+    from rejoinder.datasets.leaks import EvaluationHashes
     from rejoinder.encoders.settings import Activation
     from rejoinder.training.data.examples import Examples, LabelledText
     from rejoinder.training.losses.in_batch import StepInputs, StepLoss

@@ -7,11 +7,9 @@ import pytest
 
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.evaluation.adapters import Called, open_function
-from rejoinder.evaluation.calls import TRACEBACK
-from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.identity import identity
+from rejoinder.evaluation.encoding import TRACEBACK, Embedder, identity
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks.base import Context, ResponsePairs
+from rejoinder.evaluation.tasks import Context, ResponsePairs
 
 TEXTS = ["one", "two words", "three more words"]
 

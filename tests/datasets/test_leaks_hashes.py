@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evaluation_hashes import build
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.datasets.labelled import read_binary, read_sst
-from rejoinder.datasets.leaks.hashes import (
+from rejoinder.datasets.leaks import (
     EvaluationHashes,
     comparable,
     pair_hashes,

@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.datasets.leaks.hashes import pair_hashes, sentence_hashes, shipped
-from rejoinder.datasets.leaks.search import Leak, evaluation_sets, find_leaks, read_rows, row_pairs
+from rejoinder.datasets.leaks import (
+    Leak,
+    evaluation_sets,
+    find_leaks,
+    pair_hashes,
+    read_rows,
+    row_pairs,
+    sentence_hashes,
+    shipped,
+)
 from rejoinder.errors import InputError
 
 
@@ -62,7 +70,7 @@ def test_of_other_text_columns_can_be_chosen(tmp_path):
 
 
 def test_long_files_are_read_in_pieces_and_faults_have_their_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.datasets.leaks.search._BLOCK", 64)
+    monkeypatch.setattr("rejoinder.datasets.leaks._BLOCK", 64)
     monkeypatch.setattr("rejoinder.io.formats.compression._READ_BYTES", 16)
     rows = [{"sentence1": f"a {n}", "sentence2": "b"} for n in range(50)]
     place = written(tmp_path / "a.jsonl", lines(*rows))

@@ -12,15 +12,15 @@ import pytest
 
 from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.evaluation.comparison import compare
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.metrics import metric_of
-from rejoinder.evaluation.results import Group, Result
-from rejoinder.evaluation.results_file import (
+from rejoinder.evaluation.metrics import Items, metric_of
+from rejoinder.evaluation.results import (
+    Group,
+    Result,
     open_results,
     read_results,
+    variants,
     write_results,
 )
-from rejoinder.evaluation.variants import variants
 from rejoinder.io.files.hashed import sealed, sha256_of
 
 NAMES = [f"s:{row}" for row in range(40)]
@@ -234,7 +234,7 @@ def test_a_full_disk_leaves_no_predictions_that_no_result_names(tmp_path, monkey
         file.add(made_up())
         before = sorted((tmp_path / "r.predictions").glob("*.parquet"))
         with monkeypatch.context() as patched:
-            patched.setattr("rejoinder.evaluation.results_file.write_text", full)
+            patched.setattr("rejoinder.evaluation.results.write_text", full)
             with pytest.raises(StorageError):
                 file.add(made_up(task="mpqa/senteval", items=Items(NAMES, GOLD, GOLD, [""] * 40)))
         assert sorted((tmp_path / "r.predictions").glob("*.parquet")) == before
@@ -270,7 +270,7 @@ def test_a_file_is_held_from_reading_to_writing(tmp_path):
     path = tmp_path / "r.json"
     code = f"""
 from pathlib import Path
-from rejoinder.evaluation.results_file import open_results
+from rejoinder.evaluation.results import open_results
 with open_results(Path({str(path)!r})):
     print("held", flush=True)
     input()
