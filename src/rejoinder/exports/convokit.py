@@ -6,47 +6,39 @@ from typing import Any
 from rejoinder.exports.base import ExportFormat, Item, Message
 from rejoinder.exports.files import Files
 from rejoinder.exports.reddit import reddit_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    documents,
-    id_of,
-    no_message,
-    path_of,
-    rows,
-    seconds,
-    shape,
-)
+from rejoinder.exports.rows import Layout, documents, id_of, item_of, rows, seconds, shape
 
-_NAMED = tuple(
-    {"id", "text", speaker, root}
-    for speaker in ("speaker", "user")
-    for root in ("conversation_id", "root")
+_NAMED = Layout(
+    ("", "item"),
+    [
+        {"id", "text", speaker, root}
+        for speaker in ("speaker", "user")
+        for root in ("conversation_id", "root")
+    ],
 )
-_UTTERANCE = tuple(keys | {answered} for keys in _NAMED for answered in ("reply-to", "reply_to"))
+_UTTERANCES = Layout(
+    _NAMED.paths, [keys | {one} for keys in _NAMED.keys for one in ("reply-to", "reply_to")]
+)
 
 
 def _recognises(files: Files) -> bool:
-    return any(path is not None for _, path in _files(files))
+    return any(_places(files))
 
 
-def _files(files: Files) -> Iterator[tuple[str, str | None]]:
+def _places(files: Files) -> Iterator[tuple[str, str]]:
     """Yields the files of utterances, and where they are in them."""
     for name in documents(files):
-        if name.rpartition("/")[2].startswith("utterances"):
-            yield name, path_of(shape(files, name), ("", "item"), *_NAMED)
-        elif len(files.names) == 1:
-            yield name, path_of(shape(files, name), ("", "item"), *_UTTERANCE)
+        is_named = name.rpartition("/")[2].startswith("utterances")
+        path = (_NAMED if is_named else _UTTERANCES).path(shape(files, name))
+        if path is not None and (is_named or len(files.names) == 1):
+            yield name, path
 
 
 def _read(files: Files) -> Iterator[Item]:
-    for name, path in _files(files):
-        if path is not None:
-            corpus = name.rpartition("/")[0].rpartition("/")[2] or files.title
-            for number, row in rows(files, name, path):
-                try:
-                    yield _message(row, corpus)
-                except FAULTS as error:
-                    yield no_message(name, number, "ConvoKit", error)
+    for name, path in _places(files):
+        corpus = name.rpartition("/")[0].rpartition("/")[2] or files.title
+        for number, row in rows(files, name, path):
+            yield item_of(name, number, "ConvoKit", _message, row, corpus)
 
 
 def _message(row: Mapping[str, Any], corpus: str) -> Message:

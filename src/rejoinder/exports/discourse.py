@@ -1,7 +1,7 @@
 """Discourse: topics with their posts, or posts alone, as its interface gives them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
@@ -9,10 +9,13 @@ from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text, plain_text
 from rejoinder.exports.rows import (
     FAULTS,
+    Layout,
     Shape,
     documents,
+    first_of,
     first_shapes,
     id_of,
+    item_of,
     list_of,
     no_message,
     path_of,
@@ -22,9 +25,11 @@ from rejoinder.exports.rows import (
 )
 
 _TOPICS, _TOPIC = ("", "item"), ({"post_stream"}, {"archetype", "category_id", "chunk_size"})
-_POSTS, _POST = ("", "item", "latest_posts.item", "posts.item"), ({"post_number", "topic_id"},)
-_LISTED = ("topic_list.topics.item", "topics.item", "", "item")
-_CATEGORIES = ("category_list.categories.item", "categories.item")
+_POSTS = Layout(("", "item", "latest_posts.item", "posts.item"), [{"post_number", "topic_id"}])
+_LISTED = Layout(
+    ("topic_list.topics.item", "topics.item", "", "item"), [{"id", "category_id", "posts_count"}]
+)
+_CATEGORIES = Layout(("category_list.categories.item", "categories.item"), [{"id", "name"}])
 _SMALL_ACTION, _WHISPER = 3, 4
 _QUOTES = "aside, blockquote, details.elided, .lightbox-wrapper .meta, .quote-controls"
 _QUOTED = re.compile(r'<aside\b([^<>]*)>|\[quote="[^"\]]*"\]')
@@ -34,9 +39,7 @@ _QUOTE_MARK = re.compile(r"\[(?:quote\b[^\[\]]*|/quote)\]")
 
 
 def _recognises(files: Files) -> bool:
-    return any(
-        path is not None for keys in first_shapes(files) for path in (_topics(keys), _posts(keys))
-    )
+    return any((_topics(keys), _POSTS.path(keys)) != (None, None) for keys in first_shapes(files))
 
 
 def _topics(keys: Shape) -> str | None:
@@ -48,40 +51,27 @@ def _topics(keys: Shape) -> str | None:
     return path_of(keys, _TOPICS, *_TOPIC)
 
 
-def _posts(keys: Shape) -> str | None:
-    return path_of(keys, _POSTS, *_POST)
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_items(files))
-
-
 def _items(files: Files) -> Iterator[Item]:
-    names: dict[str, str] = {}
-    categories: dict[str, str] = {}
+    names = _pairs(_CATEGORIES.rows(files), "name")
+    listed = (row for row in _LISTED.rows(files) if _topics(shape(files, row[0])) is None)
+    categories = _pairs(listed, "category_id")
     for name in documents(files):
         keys = shape(files, name)
-        if (path := path_of(keys, _CATEGORIES, {"id", "name"})) is not None:
-            names |= _pairs(files, name, path, "name")
-        path = path_of(keys, _LISTED, {"id", "category_id", "posts_count"})
-        if path is not None and _topics(keys) is None:
-            categories |= _pairs(files, name, path, "category_id")
-    for name in documents(files):
-        keys = shape(files, name)
-        topics, posts = _topics(keys), _posts(keys)
+        topics, posts = _topics(keys), _POSTS.path(keys)
         if topics is not None:
             for number, row in rows(files, name, topics):
                 yield from _topic(name, number, row, names)
         elif posts is not None:
             for number, row in rows(files, name, posts):
                 topic = str(row.get("topic_id")) if isinstance(row, dict) else ""
-                yield _post(name, number, row, {"category_id": categories.get(topic)}, names)
+                of = {"category_id": categories.get(topic)}
+                yield item_of(name, number, "Discourse", _post, row, of, names)
 
 
-def _pairs(files: Files, name: str, path: str, key: str) -> dict[str, str]:
+def _pairs(found: Iterable[tuple[str, int, Any]], key: str) -> dict[str, str]:
     return {
         str(row["id"]): str(row[key])
-        for _, row in rows(files, name, path)
+        for _, _, row in found
         if isinstance(row, dict) and row.get("id") and row.get(key)
     }
 
@@ -93,33 +83,28 @@ def _topic(name: str, number: int, row: Any, names: Mapping[str, str]) -> Iterat
         yield no_message(name, number, "Discourse", error)
         return
     for place, post in enumerate(posts, 1):
-        yield _post(name, place, post, row, names)
+        yield item_of(name, place, "Discourse", _post, post, row, names)
 
 
-def _post(
-    name: str, number: int, row: Any, topic: Mapping[str, Any], names: Mapping[str, str]
-) -> Item:
-    try:
-        thread = id_of(row, "topic_id") if row.get("topic_id") else id_of(topic)
-        place, kind = int(row["post_number"]), row.get("post_type")
-        category = str(row.get("category_id") or topic.get("category_id") or "discourse")
-        gone = row.get("deleted_at") or row.get("user_deleted") or row.get("hidden")
-        parent = _answered(row, thread, place)
-        return Message(
-            id=f"{thread}/{place}",
-            text="" if gone else _text(row),
-            parent=f"{thread}/{parent}" if parent else None,
-            thread=thread,
-            author=str(row.get("username") or row.get("user_id") or ""),
-            time=seconds(row.get("created_at")),
-            source=names.get(category, category),
-            is_bot=(row.get("user_id") or 0) < 0,
-            is_system=kind == _SMALL_ACTION or bool(row.get("action_code")),
-            is_private=kind == _WHISPER or topic.get("archetype") == "private_message",
-            edited=(row.get("version") or 1) > 1,
-        )
-    except FAULTS as error:
-        return no_message(name, number, "Discourse", error)
+def _post(row: Any, topic: Mapping[str, Any], names: Mapping[str, str]) -> Message:
+    thread = id_of(row, "topic_id") if row.get("topic_id") else id_of(topic)
+    place, kind = int(row["post_number"]), row.get("post_type")
+    category = str(row.get("category_id") or topic.get("category_id") or "discourse")
+    gone = first_of(row, "deleted_at", "user_deleted", "hidden")
+    parent = _answered(row, thread, place)
+    return Message(
+        id=f"{thread}/{place}",
+        text="" if gone else _text(row),
+        parent=f"{thread}/{parent}" if parent else None,
+        thread=thread,
+        author=first_of(row, "username", "user_id"),
+        time=seconds(row.get("created_at")),
+        source=names.get(category, category),
+        is_bot=(row.get("user_id") or 0) < 0,
+        is_system=kind == _SMALL_ACTION or bool(row.get("action_code")),
+        is_private=kind == _WHISPER or topic.get("archetype") == "private_message",
+        edited=(row.get("version") or 1) > 1,
+    )
 
 
 def _answered(row: Mapping[str, Any], topic: str, place: int) -> int | None:
@@ -166,5 +151,5 @@ DISCOURSE = ExportFormat(
     "Discourse (topics or posts, JSON)",
     "https://docs.discourse.org/#tag/Topics/operation/getTopic",
     _recognises,
-    _read,
+    lambda files: by_time(_items(files)),
 )

@@ -71,7 +71,7 @@ class Files:
         """Opens a file, without a byte order mark; a compressed one gives its content."""
         place = self._places[name]
         if isinstance(place, Path):
-            raw: io.RawIOBase = _Pieces(decompressed(place))
+            raw: io.RawIOBase = Pieces(decompressed(place))
         else:
             archive, member = place
             if member.flag_bits & 1:
@@ -81,9 +81,9 @@ class Files:
         suffix = None if isinstance(place, Path) else compression_of(file.peek(8)[:8])
         if suffix is not None:
             expanded = _expanded(file, suffix, self.where(name))
-            file = io.BufferedReader(_Pieces(expanded), _HEAD)
+            file = io.BufferedReader(Pieces(expanded), _HEAD)
         if self._left is not None:
-            file = io.BufferedReader(_Pieces(self._counted(file)), _HEAD)
+            file = io.BufferedReader(Pieces(self._counted(file)), _HEAD)
         if file.peek(len(BYTE_ORDER_MARK)).startswith(BYTE_ORDER_MARK):
             file.read(len(BYTE_ORDER_MARK))
         return file
@@ -158,7 +158,7 @@ def _expanded(file: IO[bytes], suffix: str, where: str) -> Iterator[bytes]:
         raise InputError(f"{where} is cut short: it ends within compressed data.")
 
 
-class _Pieces(io.RawIOBase):
+class Pieces(io.RawIOBase):
     """Pieces of bytes as a file to read."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -166,9 +166,11 @@ class _Pieces(io.RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
+        """Tells that it can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Reads the next bytes."""
         if not self._rest:
             self._rest = memoryview(next((piece for piece in self._pieces if piece), b""))
         count = min(len(buffer), len(self._rest))

@@ -14,29 +14,17 @@ from typing import Any
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    documents,
-    first_shapes,
-    id_of,
-    list_of,
-    no_message,
-    path_of,
-    rows,
-    seconds,
-    shape,
-)
+from rejoinder.exports.rows import FAULTS, Layout, id_of, list_of, no_message, seconds
 
 _ROOTS = ("data.repository.", "repository.", "")
 _LISTS = ("discussions", "issues", "pullRequests")
-_PATHS = (
+_ROWS = Layout((
     *("", "item", "item.item", "items.item"),
     *("data.search.nodes.item", "data.search.edges.item.node"),
     *(f"{root}{list_}.{nodes}" for root in _ROOTS for list_ in _LISTS
       for nodes in ("nodes.item", "edges.item.node")),
     *(f"{root}{one}" for root in _ROOTS for one in ("discussion", "issue", "pullRequest")),
-)  # fmt: skip
-_ROW = (
+), (
     {"html_url", "number", "title", "user"},
     {"html_url", "issue_url", "body"},
     {"pull_request_url", "body", "user"},
@@ -46,7 +34,7 @@ _ROW = (
     {"type", "url", "user", "pull_request", "body"},
     {"type", "url", "user", "repository", "title", "body"},
     {"type", "actor", "repo", "payload"},
-)
+))  # fmt: skip
 _IN_EVENTS = ("issue", "pull_request", "discussion", "comment", "review")
 _ADDRESSES = ("html_url", "issue_url", "pull_request_url", "issue", "pull_request", "url")
 _ON_LINE = "line/"
@@ -55,33 +43,21 @@ _PLACE = re.compile(
 )
 
 
-def _recognises(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_ROW) is not None for keys in first_shapes(files))
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_items(files))
-
-
 def _items(files: Files) -> Iterator[Item]:
-    for name in documents(files):
-        path = path_of(shape(files, name), _PATHS, *_ROW)
-        if path is None:
-            continue
-        for number, row in rows(files, name, path):
-            waiting: list[tuple[Any, str | None, str | None]]
-            waiting = [(one, None, None) for one in reversed(_opened(row))]
-            while waiting:
-                one, thread, parent = waiting.pop()
-                try:
-                    message, nested = _message(one, thread, parent), _nested(one)
-                except FAULTS as error:
-                    yield no_message(name, number, "GitHub", error)
-                    continue
-                yield message
-                names_all = thread is not None or "/discussions/" in (message.link or "")
-                of = message.id if names_all else None
-                waiting += [(reply, message.thread, of) for reply in reversed(nested)]
+    for name, number, row in _ROWS.rows(files):
+        waiting: list[tuple[Any, str | None, str | None]]
+        waiting = [(one, None, None) for one in reversed(_opened(row))]
+        while waiting:
+            one, thread, parent = waiting.pop()
+            try:
+                message, nested = _message(one, thread, parent), _nested(one)
+            except FAULTS as error:
+                yield no_message(name, number, "GitHub", error)
+                continue
+            yield message
+            names_all = thread is not None or "/discussions/" in (message.link or "")
+            of = message.id if names_all else None
+            waiting += [(reply, message.thread, of) for reply in reversed(nested)]
 
 
 def _opened(row: Any) -> list[Any]:
@@ -156,7 +132,7 @@ GITHUB = ExportFormat(
     "github",
     "GitHub (issues, pull requests, discussions, JSON)",
     "https://docs.github.com/en/rest/issues/comments",
-    _recognises,
-    _read,
+    _ROWS.recognises,
+    lambda files: by_time(_items(files)),
     knows_replies=False,
 )

@@ -6,53 +6,32 @@ from typing import Any
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files, Roots
 from rejoinder.exports.markup import plain_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    documents,
-    first_shapes,
-    id_of,
-    list_of,
-    no_message,
-    path_of,
-    rows,
-    seconds,
-    shape,
-)
+from rejoinder.exports.rows import FAULTS, Layout, first_of, id_of, list_of, no_message, seconds
 
-_PATHS = ("", "item", "hits.item")
 _TIMES = ("time", "created_at_i", "created_at")
-_ITEM = (
-    {"id", "by", "time", "type"},
-    *({"id", author, "children", time} for author in ("author", "by") for time in _TIMES),
-    *({"objectID", "created_at_i", text} for text in ("_tags", "comment_text", "story_text")),
+_ITEMS = Layout(
+    ("", "item", "hits.item"),
+    (
+        {"id", "by", "time", "type"},
+        *({"id", author, "children", time} for author in ("author", "by") for time in _TIMES),
+        *({"objectID", "created_at_i", text} for text in ("_tags", "comment_text", "story_text")),
+    ),
 )
 _PART = "pollopt"
 """Type of a choice in a poll, which answers nothing."""
 
 
-def _recognises(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_ITEM) is not None for keys in first_shapes(files))
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_items(files))
-
-
 def _items(files: Files) -> Iterator[Item]:
     roots = Roots()
-    for name in documents(files):
-        path = path_of(shape(files, name), _PATHS, *_ITEM)
-        if path is None:
-            continue
-        for number, row in rows(files, name, path):
-            waiting: list[tuple[Any, Any]] = [(row, None)]
-            while waiting:
-                one, above = waiting.pop()
-                try:
-                    waiting += [(child, one["id"]) for child in reversed(_children(one))]
-                    yield _message(one, above, roots)
-                except FAULTS as error:
-                    yield no_message(name, number, "Hacker News", error)
+    for name, number, row in _ITEMS.rows(files):
+        waiting: list[tuple[Any, Any]] = [(row, None)]
+        while waiting:
+            one, above = waiting.pop()
+            try:
+                waiting += [(child, one["id"]) for child in reversed(_children(one))]
+                yield _message(one, above, roots)
+            except FAULTS as error:
+                yield no_message(name, number, "Hacker News", error)
 
 
 def _children(row: dict[str, Any]) -> list[Any]:
@@ -74,7 +53,7 @@ def _message(row: dict[str, Any], above: Any, roots: Roots) -> Message:
         text="" if gone else _text(row),
         parent=str(parent) if parent and kind != _PART else None,
         thread=str(roots.of(id_)),
-        author=str(row.get("by") or row.get("author") or ""),
+        author=first_of(row, "by", "author"),
         time=_time(next((row[key] for key in _TIMES if row.get(key)), None)),
         source="hackernews",
         link=f"https://news.ycombinator.com/item?id={id_}",
@@ -98,7 +77,7 @@ HACKERNEWS = ExportFormat(
     "hackernews",
     "Hacker News (items, JSON)",
     "https://github.com/HackerNews/API",
-    _recognises,
-    _read,
+    _ITEMS.recognises,
+    lambda files: by_time(_items(files)),
     is_public=True,
 )

@@ -7,19 +7,11 @@ from typing import Any
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import plain_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    documents,
-    first_shapes,
-    json_values,
-    no_message,
-    path_of,
-    rows,
-    shape,
-)
+from rejoinder.exports.rows import Layout, from_milliseconds, item_of, json_values, rows
 
-_PATHS = ("messages.item", "chunk.item", "item", "")
-_EVENT = ({"type", "sender", "content", "event_id"},)
+_EVENTS = Layout(
+    ("messages.item", "chunk.item", "item", ""), [{"type", "sender", "content", "event_id"}]
+)
 _BY_PEOPLE = ("m.room.message", "m.room.encrypted", "m.sticker")
 _FILES = ("m.audio", "m.file", "m.image", "m.video", "m.location")
 _FALLBACK = re.compile(r"\A(?:>.*\n)+\n?")
@@ -27,26 +19,13 @@ _FALLBACK = re.compile(r"\A(?:>.*\n)+\n?")
 _QUOTES = "mx-reply, blockquote"
 
 
-def _recognises(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_EVENT) is not None for keys in first_shapes(files))
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_messages(files))
-
-
 def _messages(files: Files) -> Iterator[Item]:
-    for name in documents(files):
-        path = path_of(shape(files, name), _PATHS, *_EVENT)
-        if path is None:
-            continue
+    for name, path in _EVENTS.places(files):
         with files.open(name) as file:
-            room = next(json_values(file, "room_name", name), None) if path == _PATHS[0] else None
+            is_room = path == _EVENTS.paths[0]
+            room = next(json_values(file, "room_name", name), None) if is_room else None
         for number, row in rows(files, name, path):
-            try:
-                yield _message(row, f"{name}:{number}", room)
-            except FAULTS as error:
-                yield no_message(name, number, "Matrix", error)
+            yield item_of(name, number, "Matrix", _message, row, f"{name}:{number}", room)
 
 
 def _message(row: Mapping[str, Any], place: str, room: str | None) -> Message:
@@ -59,14 +38,13 @@ def _message(row: Mapping[str, Any], place: str, room: str | None) -> Message:
         parent = thread
     related = (row.get("unsigned") or {}).get("m.relations") or {}
     edit = ((related.get("m.replace") or {}).get("content") or {}).get("m.new_content")
-    time = row.get("origin_server_ts")
     is_notice = content.get("msgtype") == "m.notice"
     return Message(
         id=row.get("event_id") or place,
         parent=parent,
         thread=thread,
         author=row.get("sender") or "",
-        time=None if time is None else time / 1000,
+        time=from_milliseconds(row.get("origin_server_ts")),
         text=_text(kind, edit or content, is_answer=parent is not None),
         source=room or row.get("room_id") or place.rpartition(":")[0],
         is_bot=is_notice,
@@ -89,6 +67,6 @@ MATRIX = ExportFormat(
     "matrix",
     "Matrix (Element, JSON)",
     "https://spec.matrix.org/latest/client-server-api/#mroommessage",
-    _recognises,
-    _read,
+    _EVENTS.recognises,
+    lambda files: by_time(_messages(files)),
 )

@@ -9,7 +9,14 @@ import msgspec
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text
-from rejoinder.exports.rows import FAULTS, documents, json_members, no_message
+from rejoinder.exports.rows import (
+    FAULTS,
+    documents,
+    from_milliseconds,
+    item_of,
+    json_members,
+    no_message,
+)
 
 _LINE = re.compile(
     rb'\s*\{\s*"type":\s*"(version|team|channel|user|bot|post|direct_channel|direct_post)",'
@@ -30,28 +37,18 @@ def _recognises(files: Files) -> bool:
     return any(_LINE.match(head) or _is_page(head) for head in heads)
 
 
-def _bulk(files: Files) -> list[str]:
-    return [name for name in documents(files) if _LINE.match(files.head(name))]
-
-
-def _pages(files: Files) -> list[str]:
-    heads = ((name, files.head(name)) for name in documents(files))
-    return [name for name, head in heads if _is_page(head)]
-
-
 def _is_page(head: bytes) -> bool:
     return bool(_PAGE.match(head)) and b'"channel_id":' in head
 
 
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_messages(files))
-
-
 def _messages(files: Files) -> Iterator[Item]:
-    for name in _bulk(files):
-        yield from _Bulk(name).read(files)
-    for name in _pages(files):
-        yield from _page(files, name)
+    names = documents(files)
+    for name in names:
+        if _LINE.match(files.head(name)):
+            yield from _Bulk(name).read(files)
+    for name in names:
+        if _is_page(files.head(name)):
+            yield from _page(files, name)
 
 
 class _Bulk:
@@ -112,25 +109,26 @@ class _Bulk:
 def _page(files: Files, name: str) -> Iterator[Item]:
     with files.open(name) as file:
         for number, (id_, post) in enumerate(json_members(file, "posts", files.where(name)), 1):
-            try:
-                yield Message(
-                    id=id_,
-                    parent=post.get("root_id") or None,
-                    thread=post.get("root_id") or None,
-                    author=post.get("user_id") or "",
-                    source=post["channel_id"],
-                    is_bot=_by_program(post),
-                    **_said(post),
-                )
-            except FAULTS as error:
-                yield no_message(name, number, "Mattermost", error)
+            yield item_of(name, number, "Mattermost", _posted, id_, post)
+
+
+def _posted(id_: str, post: Mapping[str, Any]) -> Message:
+    return Message(
+        id=id_,
+        parent=post.get("root_id") or None,
+        thread=post.get("root_id") or None,
+        author=post.get("user_id") or "",
+        source=post["channel_id"],
+        is_bot=_by_program(post),
+        **_said(post),
+    )
 
 
 def _said(post: Mapping[str, Any]) -> dict[str, Any]:
-    text, kind, time = post["message"] or "", post.get("type"), post.get("create_at")
+    text, kind = post["message"] or "", post.get("type")
     is_system = kind.startswith("system_") if kind else bool(_NEWS.fullmatch(text))
     return {
-        "time": None if time is None else time / 1000,
+        "time": from_milliseconds(post.get("create_at")),
         "text": "" if post.get("delete_at") else markdown_text(text),
         "is_system": is_system,
         "edited": bool(post.get("edit_at")),
@@ -148,5 +146,5 @@ MATTERMOST = ExportFormat(
     "Mattermost (bulk export, or posts from its API)",
     "https://docs.mattermost.com/administration-guide/manage/bulk-export-tool.html",
     _recognises,
-    _read,
+    lambda files: by_time(_messages(files)),
 )

@@ -9,19 +9,13 @@ from typing import Any
 
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
-from rejoinder.exports.rows import (
-    FAULTS,
-    documents,
-    first_shapes,
-    json_parts,
-    no_message,
-    path_of,
-    rows,
-    shape,
-)
+from rejoinder.exports.rows import Layout, first_of, from_milliseconds, item_of, json_parts, rows
 
-_PATHS = ("messages.item",)
-_MESSAGE = ({"sender_name", "timestamp_ms"}, {"senderName", "timestamp"})
+_MESSAGES = Layout(
+    ["messages.item"],
+    [{"sender_name", "timestamp_ms"}, {"senderName", "timestamp"}],
+    "/message_",
+)
 _CHAT = ("thread_path", "threadName", "title")
 _BY_PEOPLE = (None, "", "Generic", "Share", "text", "link", "media")
 """Types of what people write; `Call`, `Subscribe` and others are news of the chat."""
@@ -36,23 +30,11 @@ _NEWS = re.compile(
 _REACTION = re.compile(r"Reacted .+ to your message|Liked a message")
 
 
-def _recognises(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_MESSAGE) for keys in first_shapes(files, "/message_"))
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_messages(files), newest_first=True)
-
-
 def _messages(files: Files) -> Iterator[Item]:
-    for name in documents(files):
-        if path := path_of(shape(files, name), _PATHS, *_MESSAGE):
-            chat = _chat(files, name)
-            for number, row in rows(files, name, path):
-                try:
-                    yield _message(row, f"{name}:{number}", chat)
-                except FAULTS as error:
-                    yield no_message(name, number, "Messenger", error)
+    for name, path in _MESSAGES.places(files):
+        chat = _chat(files, name)
+        for number, row in rows(files, name, path):
+            yield item_of(name, number, "Messenger", _message, row, f"{name}:{number}", chat)
 
 
 def _chat(files: Files, name: str) -> str:
@@ -62,9 +44,12 @@ def _chat(files: Files, name: str) -> str:
     """
     with files.open(name) as file:
         found = dict(json_parts(file, set(_CHAT), files.where(name)))
-    title = next((str(found[key]) for key in _CHAT if found.get(key)), "")
     folder, _, last = name.rpartition("/")
-    return _repaired(title.rpartition("/")[2]) or folder or last.removesuffix(".json")
+    return (
+        _repaired(first_of(found, *_CHAT).rpartition("/")[2])
+        or folder
+        or last.removesuffix(".json")
+    )
 
 
 def _message(row: Mapping[str, Any], place: str, chat: str) -> Message:
@@ -78,7 +63,7 @@ def _message(row: Mapping[str, Any], place: str, chat: str) -> Message:
     return Message(
         id=place,
         author=author,
-        time=None if time is None else time / 1000,
+        time=from_milliseconds(time),
         text="" if is_gone else text,
         source=chat,
         is_system=kind not in _BY_PEOPLE or _is_news(text, author),
@@ -110,6 +95,6 @@ MESSENGER = ExportFormat(
     "messenger",
     "Messenger and Instagram (JSON)",
     "https://www.facebook.com/help/212802592074644",
-    _recognises,
-    _read,
+    _MESSAGES.recognises,
+    lambda files: by_time(_messages(files), newest_first=True),
 )

@@ -16,16 +16,7 @@ import msgspec
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    documents,
-    loads,
-    no_message,
-    path_of,
-    rows,
-    seconds,
-    shape,
-)
+from rejoinder.exports.rows import FAULTS, Layout, loads, no_message, rows, seconds
 
 _LOOKED_AT = 20
 _LONGEST = 1 << 26
@@ -51,7 +42,7 @@ class Row(msgspec.Struct):
 
 
 def _recognises(files: Files) -> bool:
-    if listings(files):
+    if any(_PAGES.places(files)):
         return True
     names = _names(files)
     some = dict.fromkeys([*names[:_LOOKED_AT], *names[-_LOOKED_AT:]])
@@ -84,10 +75,10 @@ def _kinds(files: Files, name: str) -> set[str]:
 
 
 def _read(files: Files) -> Iterator[Item]:
-    if found := listings(files):
+    if any(_PAGES.places(files)):
         as_row = partial(msgspec.convert, type=Row, strict=False)
         yield from by_time(
-            _item(name, number, thing, as_row) for name, number, thing in things(files, found)
+            _item(name, number, thing, as_row) for name, number, thing in things(files)
         )
         return
     kinds = {name: _kinds(files, name) for name in _names(files)}
@@ -177,25 +168,17 @@ REDDIT = ExportFormat(
 )
 
 
-_PLACES = ("item.data.children.item", "data.children.item")
+_PAGES = Layout(("item.data.children.item", "data.children.item"), [{"kind", "data"}])
 _THINGS = ("t1", "t3")
 """Kinds of comments and submissions."""
 
 
-def listings(files: Files) -> list[tuple[str, str]]:
-    """Returns the names of the pages and the paths to what they list."""
-    found = [
-        (name, path_of(shape(files, name), _PLACES, {"kind", "data"})) for name in documents(files)
-    ]
-    return [(name, path) for name, path in found if path is not None]
-
-
-def things(files: Files, pages: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int, Any]]:
+def things(files: Files) -> Iterator[tuple[str, int, Any]]:
     """Yields submissions and comments with the names of their pages and their numbers there.
 
     A comment holds its answers. Those that a page only counts are not there.
     """
-    for name, path in pages:
+    for name, path in _PAGES.places(files):
         number = 0
         for _, child in rows(files, name, path):
             waiting = [child]

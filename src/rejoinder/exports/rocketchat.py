@@ -14,23 +14,16 @@ from rejoinder.errors import InputError
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    documents,
-    first_shapes,
-    no_message,
-    path_of,
-    rows,
-    seconds,
-    shape,
-)
+from rejoinder.exports.rows import Layout, item_of, seconds
 
-_PATHS = ("messages.item", "item", "")
-_MESSAGE = ({"_id", "rid", "ts", "u"}, {"msg", "username", "ts"})
-_ROOMS = ("channel", "channels.item", "group", "groups.item", "ims.item", "rooms.item", "item", "")
-_ROOM = ({"_id", "t", "name"}, {"_id", "t", "usernames"}, {"_id", "t", "uids"})
-_USERS = ("users.item", "item", "")
-_USER = ({"_id", "username", "type"},)
+_MESSAGES = Layout(
+    ("messages.item", "item", ""), ({"_id", "rid", "ts", "u"}, {"msg", "username", "ts"})
+)
+_ROOMS = Layout(
+    ("channel", "channels.item", "group", "groups.item", "ims.item", "rooms.item", "item", ""),
+    ({"_id", "t", "name"}, {"_id", "t", "usernames"}, {"_id", "t", "uids"}),
+)
+_USERS = Layout(("users.item", "item", ""), [{"_id", "username", "type"}])
 _DUMP = re.compile(r"(?:.*/)?(rocketchat_message|rocketchat_room|users)\.bson(?:\.gz)?")
 _PRIVATE = ("d", "p")
 """Types of direct and private rooms."""
@@ -42,9 +35,8 @@ _Rows = Iterator[tuple[str, int, Any]]
 
 
 def _recognises(files: Files) -> bool:
-    if any(_dumped(name) == "rocketchat_message" for name in files.names):
-        return True
-    return any(path_of(keys, _PATHS, *_MESSAGE) is not None for keys in first_shapes(files))
+    dumped = any(_dumped(name) == "rocketchat_message" for name in files.names)
+    return dumped or _MESSAGES.recognises(files)
 
 
 def _dumped(name: str) -> str:
@@ -52,37 +44,25 @@ def _dumped(name: str) -> str:
     return found[1] if found else ""
 
 
-def _all(files: Files, dumped: str, paths: tuple[str, ...], wanted: tuple[set[str], ...]) -> _Rows:
+def _all(files: Files, dumped: str, layout: Layout) -> _Rows:
     """Yields rows of a kind from all files, with the file's name and their numbers."""
     for name in files.names:
         if _dumped(name) == dumped:
             with files.open(name) as file:
                 for number, row in enumerate(bson_documents(file, files.where(name)), 1):
                     yield name, number, row
-    for name in documents(files):
-        if not _dumped(name) and (path := path_of(shape(files, name), paths, *wanted)) is not None:
-            for number, row in rows(files, name, path):
-                yield name, number, row
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_messages(files))
+    yield from (found for found in layout.rows(files) if not _dumped(found[0]))
 
 
 def _messages(files: Files) -> Iterator[Item]:
     rooms: dict[str, tuple[str, bool]] = {}
-    for _, _, row in _all(files, "rocketchat_room", _ROOMS, _ROOM):
+    for _, _, row in _all(files, "rocketchat_room", _ROOMS):
         if isinstance(row, dict) and isinstance(row.get("_id"), str) and "rid" not in row:
             rooms[row["_id"]] = (_room_name(row), row.get("t") in _PRIVATE)
-    users = _all(files, "users", _USERS, _USER)
+    users = _all(files, "users", _USERS)
     bots = {row.get("_id") for _, _, row in users if _is_bot(row)}
-    for name, number, row in _all(files, "rocketchat_message", _PATHS, _MESSAGE):
-        try:
-            room, is_private = rooms.get(row.get("rid"), (row.get("rid") or "", False))
-            room = room or name.rpartition("/")[2].removesuffix(".json")
-            yield _message(row, f"{name}:{number}", room, is_private=is_private, bots=bots)
-        except FAULTS as error:
-            yield no_message(name, number, "Rocket.Chat", error)
+    for name, number, row in _all(files, "rocketchat_message", _MESSAGES):
+        yield item_of(name, number, "Rocket.Chat", _message, row, f"{name}:{number}", rooms, bots)
 
 
 def _room_name(row: Mapping[str, Any]) -> str:
@@ -96,8 +76,9 @@ def _is_bot(row: Any) -> bool:
 
 
 def _message(
-    row: Mapping[str, Any], place: str, room: str, *, is_private: bool, bots: set[Any]
+    row: Mapping[str, Any], place: str, rooms: Mapping[str, tuple[str, bool]], bots: set[Any]
 ) -> Message:
+    room, is_private = rooms.get(row.get("rid", ""), (row.get("rid") or "", False))
     if "msg" not in row and "ts" not in row:
         raise KeyError("msg")
     user = row.get("u") or {}
@@ -111,7 +92,7 @@ def _message(
         author=user.get("name") or user.get("username") or row.get("username") or "",
         time=_time(row.get("ts")),
         text="" if kind == _ENCRYPTED else markdown_text(_QUOTE.sub("", text)),
-        source=room,
+        source=room or place.rpartition(":")[0].rpartition("/")[2].removesuffix(".json"),
         is_bot=bool(row.get("bot")) or user.get("_id") in bots,
         # a hidden message is what another was before it was edited
         is_system=bool(row.get("_hidden")) or kind not in (None, _ENCRYPTED),
@@ -138,7 +119,7 @@ ROCKETCHAT = ExportFormat(
     "Rocket.Chat (database dump, API, or a user's data)",
     "https://developer.rocket.chat/apidocs/get-channel-history",
     _recognises,
-    _read,
+    lambda files: by_time(_messages(files)),
 )
 
 

@@ -14,14 +14,15 @@ import io
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import IO, Any
+from typing import IO, Any, ParamSpec
 from xml.etree import ElementTree
 
 from rejoinder.errors import InputError, require
-from rejoinder.exports.base import Malformed
+from rejoinder.exports.base import Item, Malformed, Message
 from rejoinder.exports.files import Files
 from rejoinder.io.formats.tables import separated_rows
 
@@ -111,6 +112,38 @@ def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
     names = sorted(documents(files), key=lambda name: likely not in name)
     for name in names[:_LOOKED_AT]:
         yield shape(files, name)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a program's JSON has rows of a kind."""
+
+    paths: Sequence[str]
+    """The first that leads to such rows counts."""
+    keys: Sequence[set[str]]
+    """A row has all keys of one of these."""
+    likely: str = ""
+    """What the names of files with such rows have."""
+
+    def path(self, keys: Shape) -> str | None:
+        """Returns where the rows of a document are; None if it has none."""
+        return path_of(keys, self.paths, *self.keys)
+
+    def recognises(self, files: Files) -> bool:
+        """Returns whether one of the first files has such rows."""
+        return any(self.path(keys) is not None for keys in first_shapes(files, self.likely))
+
+    def places(self, files: Files) -> Iterator[tuple[str, str]]:
+        """Yields the files that have such rows, and the path to them."""
+        for name in documents(files):
+            if (path := self.path(shape(files, name))) is not None:
+                yield name, path
+
+    def rows(self, files: Files) -> Iterator[tuple[str, int, Any]]:
+        """Yields the rows of all files, after the file's name and their number there."""
+        for name, path in self.places(files):
+            for number, row in rows(files, name, path):
+                yield name, number, row
 
 
 def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
@@ -213,6 +246,39 @@ def seconds(value: Any) -> float | None:
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
+def first_of(row: Mapping[str, Any] | None, *keys: str) -> str:
+    """Returns the first value that is there, as text; an empty one if none is.
+
+    >>> first_of({"name": "", "id": 7}, "name", "id"), first_of(None, "name")
+    ('7', '')
+    """
+    found = ((row or {}).get(key) for key in keys)
+    return next((str(value) for value in found if value), "")
+
+
+def from_milliseconds(value: Any) -> float | None:
+    """Returns a time in milliseconds since 1970 as seconds; None for none."""
+    return None if value is None else value / 1000
+
+
+P = ParamSpec("P")
+
+
+def item_of(
+    name: str,
+    number: int,
+    of: str,
+    read: Callable[P, Message],
+    *args: P.args,
+    **options: P.kwargs,
+) -> Item:
+    """Returns the message that `read` makes of a row, or what to yield where it is none."""
+    try:
+        return read(*args, **options)
+    except FAULTS as error:
+        return no_message(name, number, of, error)
+
+
 def no_message(name: str, number: int, of: str, error: Exception | None = None) -> Malformed:
     """Returns what to yield for a row that is not a message of a program."""
     return Malformed(name, number, f"no message of {of}" + (f" ({error!r})" if error else ""))
@@ -309,15 +375,16 @@ def xml_items(files: Files, name: str, tag: str) -> Iterator[tuple[int, ElementT
     Raises:
         InputError: the file is not whole XML.
     """
-    number = 0
     with files.open(name) as file:
         try:
             # expat itself limits what entities may grow to
-            for _, element in ElementTree.iterparse(file):  # noqa: S314
-                if element.tag == tag:
-                    number += 1
-                    yield number, element
-                    element.clear()
+            events = ElementTree.iterparse(file, ("start", "end"))  # noqa: S314
+            root = next(events)[1]
+            found = (one for event, one in events if event == "end" and one.tag == tag)
+            for number, element in enumerate(found, 1):
+                yield number, element
+                element.clear()
+                root.clear()
         except (ElementTree.ParseError, ValueError, LookupError) as error:
             raise InputError(f"{files.where(name)} is not whole XML ({error}).") from None
 

@@ -12,19 +12,18 @@ from typing import Any
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.rows import (
-    FAULTS,
+    Layout,
     documents,
-    first_shapes,
+    first_of,
+    item_of,
     json_parts,
-    no_message,
     path_of,
     rows,
     shape,
 )
 
 _DAY = re.compile(r"(?:(.+)/)?\d{4}-\d\d-\d\d\.json")
-_PAGE = ("messages.item",)
-_PAGED = ({"ts", "text", "type"},)
+_PAGES = Layout(["messages.item"], [{"ts", "text", "type"}])
 _USERS = ("users.json", "org_users.json")
 _PRIVATE = ("groups.json", "dms.json", "mpims.json")
 """Lists of private channels and direct messages."""
@@ -38,14 +37,12 @@ def _recognises(files: Files) -> bool:
     days = [name for name in files.names if _DAY.fullmatch(name)]
     if days and b'"ts"' in files.head(days[0]):
         return True
-    return bool(_day_alone(files)) or any(
-        path_of(keys, _PAGE, *_PAGED) for keys in first_shapes(files)
-    )
+    return bool(_day_alone(files)) or _PAGES.recognises(files)
 
 
 def _day_alone(files: Files) -> tuple[str, ...]:
     """Returns the name of the only file, if it has a day of a channel, whatever it is called."""
-    is_day = len(files.names) == 1 and path_of(shape(files, files.names[0]), ("item",), *_PAGED)
+    is_day = len(files.names) == 1 and path_of(shape(files, files.names[0]), ["item"], *_PAGES.keys)
     return files.names if is_day else ()
 
 
@@ -73,19 +70,20 @@ def _listed(files: Files, names: tuple[str, ...]) -> Iterator[Mapping[str, Any]]
 def _day(
     files: Files, name: str, channel: str, people: Mapping[str, str], is_private: bool
 ) -> Iterator[Item]:
-    messages, found = [], files.json(name)
-    for number, row in enumerate(found if isinstance(found, list) else [found], 1):
-        try:
-            messages.append(_message(row, channel, people, is_private))
-        except FAULTS as error:
-            yield no_message(name, number, "Slack", error)
+    found = files.json(name)
+    items = [
+        item_of(name, number, "Slack", _message, row, channel, people, is_private)
+        for number, row in enumerate(found if isinstance(found, list) else [found], 1)
+    ]
+    yield from (item for item in items if not isinstance(item, Message))
+    messages = (item for item in items if isinstance(item, Message))
     yield from sorted(messages, key=lambda message: message.time or 0.0)
 
 
 def _pages(files: Files, people: dict[str, str]) -> Iterator[Item]:
     pages, channels = [], []
     for name in documents(files):
-        if path_of(shape(files, name), _PAGE, *_PAGED):
+        if _PAGES.path(shape(files, name)):
             pages.append(name)
             continue
         with files.open(name) as file:
@@ -103,20 +101,17 @@ def _pages(files: Files, people: dict[str, str]) -> Iterator[Item]:
             found = dict(json_parts(file, ("name", "channel_id"), files.where(name)))
         named = only.get("name") or found.get("name") or found.get("channel_id")
         channel = str(named or name.rpartition("/")[2].removesuffix(".json"))
-        for number, row in rows(files, name, _PAGE[0]):
-            replies = row.get("slackdump_thread_replies") if isinstance(row, dict) else None
+        for number, row in rows(files, name, _PAGES.paths[0]):
+            replies = _dict(row).get("slackdump_thread_replies")
             for one in [row, *(replies if isinstance(replies, list) else [])]:
-                try:
-                    yield _message(one, channel, people, is_private)
-                except FAULTS as error:
-                    yield no_message(name, number, "Slack", error)
+                yield item_of(name, number, "Slack", _message, one, channel, people, is_private)
 
 
 def _message(
     row: Mapping[str, Any], channel: str, people: Mapping[str, str], is_private: bool
 ) -> Message:
     ts, thread = row["ts"], row.get("thread_ts")
-    author = str(row.get("user") or row.get("username") or row.get("bot_id") or "")
+    author = first_of(row, "user", "username", "bot_id")
     kind = row.get("subtype")
     text, is_system = str(row.get("text") or ""), kind not in _BY_PEOPLE
     if kind == "file_share" and text.startswith("<@"):
@@ -147,8 +142,7 @@ def _dict(value: Any) -> Mapping[str, Any]:
 
 def _name_of(user: Mapping[str, Any]) -> str:
     profile = _dict(user.get("profile"))
-    names = (profile.get("display_name"), profile.get("real_name"), user.get("name"), user["id"])
-    return next((str(name) for name in names if name), "")
+    return first_of(profile, "display_name", "real_name") or first_of(user, "name", "id")
 
 
 def _text(text: str, people: Mapping[str, str]) -> str:

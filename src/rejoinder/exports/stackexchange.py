@@ -5,28 +5,23 @@ Stack Exchange's interface: pages of questions, answers and comments, or these i
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from heapq import merge
 from html import unescape
 from typing import Any
-from xml.etree import ElementTree
 
 from msgspec.structs import replace
 
-from rejoinder.errors import InputError
 from rejoinder.exports.base import ExportFormat, Item, Malformed, Message, by_time
 from rejoinder.exports.files import Files, Roots
 from rejoinder.exports.markup import markdown_text, plain_text
 from rejoinder.exports.rows import (
     FAULTS,
-    documents,
+    Layout,
     id_text,
     list_of,
     no_message,
-    path_of,
-    rows,
     seconds,
-    shape,
+    xml_items,
 )
 
 _POSTS = "posts.xml"
@@ -38,7 +33,7 @@ _Row = Mapping[str, str]
 
 
 def _recognises(files: Files) -> bool:
-    return _is_dump(files) or bool(pages(files))
+    return _is_dump(files) or any(any(kind.places(files)) for kind in _KINDS)
 
 
 def _is_dump(files: Files) -> bool:
@@ -53,7 +48,7 @@ def _named(files: Files, file: str) -> list[str]:
 
 def _read(files: Files) -> Iterator[Item]:
     if not _is_dump(files):
-        yield from by_time(messages_of_pages(files))
+        yield from by_time(_pages(files))
         return
     folders = [name.rpartition("/")[0] for name in _named(files, _POSTS)]
     for folder in folders:
@@ -93,18 +88,8 @@ class _Site:
         for name in _named(self._files, file):
             if not self._is_only and name.rpartition("/")[0] != self._folder:
                 continue
-            with self._files.open(name) as opened:
-                try:
-                    # expat itself limits what entities may grow to
-                    events = ElementTree.iterparse(opened, ("start", "end"))  # noqa: S314
-                    root = next(events)[1]
-                    rows = (row for event, row in events if event == "end" and row.tag == "row")
-                    for number, row in enumerate(rows, 1):
-                        yield name, number, dict(row.attrib)
-                        root.clear()
-                except (ElementTree.ParseError, ValueError, LookupError) as error:
-                    where = self._files.where(name)
-                    raise InputError(f"{where} is not whole XML ({error}).") from None
+            for number, row in xml_items(self._files, name, "row"):
+                yield name, number, row.attrib
 
     def _posts(self) -> Iterator[Item]:
         for name, number, row in self._rows(_POSTS):
@@ -126,7 +111,7 @@ class _Site:
             parent=None if parent is None else f"{self._name}/{parent}",
             thread=f"{self._name}/{parent or id_}",
             author=self._author(row.get("OwnerUserId"), row.get("OwnerDisplayName")),
-            time=_time(row),
+            time=seconds(row.get("CreationDate")),
             source=self._name,
             link=f"https://{self._name}/q/{id_}" if "." in self._name else None,
             is_bot=row.get("OwnerUserId") == _COMMUNITY,
@@ -143,7 +128,7 @@ class _Site:
                     text=markdown_text(row.get("Text", "")),
                     parent=f"{self._name}/{post}",
                     author=self._author(row.get("UserId"), row.get("UserDisplayName")),
-                    time=_time(row),
+                    time=seconds(row.get("CreationDate")),
                     source=self._name,
                     is_bot=row.get("UserId") == _COMMUNITY,
                 )
@@ -152,14 +137,6 @@ class _Site:
 
     def _author(self, id_: str | None, name: str | None) -> str:
         return self._names.get(id_ or "") or name or id_ or ""
-
-
-def _time(row: _Row) -> float | None:
-    date = row.get("CreationDate")
-    if not date:
-        return None
-    time = datetime.fromisoformat(date)
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _time_of(item: Item) -> float:
@@ -177,27 +154,24 @@ STACKEXCHANGE = ExportFormat(
 
 
 _PATHS = ("items.item", "item", "")
-_POST = ({"question_id", "creation_date", "owner"}, {"answer_id", "creation_date", "owner"})
-_COMMENT = ({"comment_id", "post_id", "creation_date"},)
+_KINDS = (
+    Layout(
+        _PATHS,
+        ({"question_id", "creation_date", "owner"}, {"answer_id", "creation_date", "owner"}),
+    ),
+    Layout(_PATHS, [{"comment_id", "post_id", "creation_date"}]),
+)
+"""Posts, and comments."""
 _SITE = re.compile(r"https?://([\w.-]+)/")
 _ID = "question_id"
 _PAGE = re.compile(r"/questions/(\d+)/")
 
 
-def pages(files: Files) -> list[tuple[str, str]]:
-    """Returns names of files and the paths to rows in them; comments come last."""
-    names = [(name, shape(files, name)) for name in documents(files)]
-    found = [
-        (name, path_of(keys, _PATHS, *kinds)) for kinds in (_POST, _COMMENT) for name, keys in names
-    ]
-    return [(name, path) for name, path in found if path is not None]
-
-
-def messages_of_pages(files: Files) -> Iterator[Item]:
-    """Yields what pages hold, in their order."""
+def _pages(files: Files) -> Iterator[Item]:
+    """Yields what pages hold; comments come last."""
     questions = Roots()
-    for name, path in pages(files):
-        for number, row in rows(files, name, path):
+    for kind in _KINDS:
+        for name, number, row in kind.rows(files):
             yield from _items(name, number, row, files.title, questions)
 
 

@@ -11,25 +11,18 @@ from typing import Any
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import plain_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    documents,
-    first_shapes,
-    id_of,
-    list_of,
-    no_message,
-    path_of,
-    rows,
-    seconds,
-    shape,
-)
+from rejoinder.exports.rows import FAULTS, Layout, id_of, list_of, no_message, seconds
 
 _PATHS = ("item", "value.item", "")
-_MESSAGE = (
-    {"Id", "Body", "CreatedDateTime", "MessageType"},
-    {"id", "body", "createdDateTime", "messageType"},
+_MESSAGES = Layout(
+    _PATHS,
+    (
+        {"Id", "Body", "CreatedDateTime", "MessageType"},
+        {"id", "body", "createdDateTime", "messageType"},
+    ),
+    "messages_",
 )
-_NAMED = ({"Id", "DisplayName"}, {"id", "displayName"}, {"GroupsId", "Name"})
+_NAMED = Layout(_PATHS, ({"Id", "DisplayName"}, {"id", "displayName"}, {"GroupsId", "Name"}))
 """Keys of channels, people and teams."""
 _EMOJI = re.compile(r'<emoji\b((?:[^<>"]|"[^"<]*")*+)>(?:</emoji>)?')
 _ALT = re.compile(r'\balt="([^"]*)"')
@@ -37,33 +30,18 @@ _QUOTES = "blockquote, attachment"
 _QUOTED = "messageReference"
 
 
-def _recognises(files: Files) -> bool:
-    return any(
-        path_of(keys, _PATHS, *_MESSAGE) is not None for keys in first_shapes(files, "messages_")
-    )
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_messages(files))  # which leaves out that others in a chat have it, too
-
-
 def _messages(files: Files) -> Iterator[Item]:
     known = _Known()
-    messages = []
-    for name in documents(files):
-        keys = shape(files, name)
-        if (path := path_of(keys, _PATHS, *_MESSAGE)) is not None:
-            messages.append((name, path))
-        elif (path := path_of(keys, _PATHS, *_NAMED)) is not None:
-            for _, row in rows(files, name, path):
-                known.add(row)
-    for name, path in messages:
-        for number, row in rows(files, name, path):
-            try:
-                for one in [row, *list_of(_get(row, "Replies"))]:
-                    yield known.message(one, name)
-            except FAULTS as error:
-                yield no_message(name, number, "Teams", error)
+    of_messages = dict(_MESSAGES.places(files))
+    for name, _, row in _NAMED.rows(files):
+        if name not in of_messages:
+            known.add(row)
+    for name, number, row in _MESSAGES.rows(files):
+        try:
+            for one in [row, *list_of(_get(row, "Replies"))]:
+                yield known.message(one, name)
+        except FAULTS as error:
+            yield no_message(name, number, "Teams", error)
 
 
 def _get(row: Mapping[str, Any], key: str) -> Any:
@@ -149,6 +127,6 @@ TEAMS = ExportFormat(
     "teams",
     "Microsoft Teams (Microsoft Graph)",
     "https://learn.microsoft.com/en-us/graph/api/resources/chatmessage",
-    _recognises,
-    _read,
+    _MESSAGES.recognises,
+    lambda files: by_time(_messages(files)),  # which leaves out that others in a chat have it, too
 )

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import IO, Any
 
 from rejoinder.exports.base import ExportFormat, Item, Message
-from rejoinder.exports.files import Files
+from rejoinder.exports.files import Files, Pieces
 from rejoinder.exports.markup import parsed, plain_text
-from rejoinder.exports.rows import FAULTS, documents, json_parts, no_message, seconds
+from rejoinder.exports.rows import FAULTS, documents, item_of, json_parts, no_message, seconds
 
 _CHAT = re.compile(
     rb'"type":\s*"(?:(?:personal|bot|replies)_chat|saved_messages|verify_codes|'
@@ -60,7 +60,7 @@ def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item
     topics: dict[Any, Any] = {}
     number = 0
     with files.open(name) as file:
-        valid = io.BufferedReader(_Valid(file), _PIECE)
+        valid = io.BufferedReader(Pieces(_valid(file)), _PIECE)
         for path, value in json_parts(valid, _PATHS, files.where(name), begins=_CHATS):
             key = path.rpartition(".")[2]
             if path in _CHATS:
@@ -69,10 +69,9 @@ def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item
                 chat[key] = value
             else:
                 number += 1
-                try:
-                    yield _message(value, number, chat, topics, sources)
-                except FAULTS as error:
-                    yield no_message(name, number, "Telegram", error)
+                yield item_of(
+                    name, number, "Telegram", _message, value, number, chat, topics, sources
+                )
 
 
 def _message(
@@ -135,27 +134,15 @@ def _text(row: Mapping[str, Any]) -> str:
     ).strip()
 
 
-class _Valid(io.RawIOBase):
-    r"""A file with `\u00NN` for `\xNN`, as Telegram writes control characters, which JSON lacks."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._cut = self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready and (piece := self._file.read(_PIECE)):
-            piece = self._cut + piece
-            cut = _CUT.search(piece) if b"\\" in piece[-3:] else None
-            self._cut = cut[1] if cut else b""
-            self._ready = piece[: len(piece) - len(self._cut)]
-            if rb"\x" in self._ready:
-                self._ready = _ESCAPE.sub(_escape, self._ready)
-        count = min(len(buffer), len(self._ready))
-        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
-        return count
+def _valid(file: IO[bytes]) -> Iterator[bytes]:
+    r"""Yields a file with `\u00NN` for `\xNN`, as Telegram writes what JSON lacks."""
+    cut = b""
+    while piece := file.read(_PIECE):
+        piece = cut + piece
+        found = _CUT.search(piece) if b"\\" in piece[-3:] else None
+        cut = found[1] if found else b""
+        piece = piece[: len(piece) - len(cut)]
+        yield _ESCAPE.sub(_escape, piece) if rb"\x" in piece else piece
 
 
 def _escape(match: re.Match[bytes]) -> bytes:

@@ -7,21 +7,9 @@ from typing import Any
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    documents,
-    first_shapes,
-    id_of,
-    json_parts,
-    no_message,
-    path_of,
-    rows,
-    seconds,
-    shape,
-)
+from rejoinder.exports.rows import Layout, id_of, item_of, json_parts, seconds
 
-_PATHS = ("zerver_message.item",)
-_MESSAGE = ({"id", "sender", "recipient", "content"},)
+_MESSAGES = Layout(["zerver_message.item"], [{"id", "sender", "recipient", "content"}], "messages-")
 _SYSTEM = "zerver_userprofile_crossrealm.item"
 """Bots of Zulip itself, which tell that a topic was moved."""
 _USERS = ("zerver_userprofile.item", "zerver_userprofile_mirrordummy.item", _SYSTEM)
@@ -36,23 +24,10 @@ _MENTION = re.compile(r"([@#])_?\*{1,2}([^*|\n]+)(?:\|\d+)?\*{1,2}")
 _COMMAND = re.compile(r"\A/(?:me|poll|todo)\s")
 
 
-def _recognises(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_MESSAGE) for keys in first_shapes(files, "messages-"))
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_messages(files))
-
-
 def _messages(files: Files) -> Iterator[Item]:
     realm = _Realm(files)
-    for name in documents(files):
-        if path := path_of(shape(files, name), _PATHS, *_MESSAGE):
-            for number, row in rows(files, name, path):
-                try:
-                    yield realm.message(row)
-                except FAULTS as error:
-                    yield no_message(name, number, "Zulip", error)
+    for name, number, row in _MESSAGES.rows(files):
+        yield item_of(name, number, "Zulip", realm.message, row)
 
 
 class _Realm:
@@ -145,6 +120,6 @@ ZULIP = ExportFormat(
     "zulip",
     "Zulip (export of an organization)",
     "https://zulip.com/help/export-your-organization",
-    _recognises,
-    _read,
+    _MESSAGES.recognises,
+    lambda files: by_time(_messages(files)),
 )
