@@ -16,8 +16,10 @@ from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text
 from rejoinder.exports.rows import (
     FAULTS,
+    Layout,
     Shape,
     documents,
+    first_of,
     first_shapes,
     id_of,
     id_text,
@@ -34,9 +36,8 @@ from rejoinder.exports.rows import (
 
 _SUBJECTS = ("", "item", "issues.item", "merge_requests.item")
 _SUBJECT = tuple({"iid", "title", "description", author} for author in ("author", "author_id"))
-_NOTES = ("", "item")
-_NOTE = ({"noteable_type", "noteable_id", "body"},)
-_DISCUSSION = ({"individual_note", "notes"},)
+_NOTES = Layout(("", "item"), [{"noteable_type", "noteable_id", "body"}])
+_DISCUSSIONS = Layout(("", "item"), [{"individual_note", "notes"}])
 _ON_LINES = "DiffNote"
 _WEB = re.compile(r"https?://[^/]+/(.+?)(?:/-)?/(?:issues|work_items|merge_requests)/\d+")
 _BOT = re.compile(r"(?:project|group)_\d+_bot|[-_]bot\Z", re.IGNORECASE)
@@ -60,14 +61,12 @@ class _Known:
     def author(self, row: Mapping[str, Any]) -> str:
         """Returns the name of an author, or the id."""
         author, key = row.get("author") or {}, id_text(row.get("author_id"))
-        return str(author.get("name") or author.get("username") or self.people.get(key, key))
+        return first_of(author, "name", "username") or self.people.get(key, key)
 
 
 def _recognises(files: Files) -> bool:
     return any(
-        _subjects(keys)
-        or path_of(keys, _NOTES, *_NOTE) is not None
-        or path_of(keys, _NOTES, *_DISCUSSION) is not None
+        _subjects(keys) or (_NOTES.path(keys), _DISCUSSIONS.path(keys)) != (None, None)
         for keys in first_shapes(files, "issues")
     )
 
@@ -75,10 +74,6 @@ def _recognises(files: Files) -> bool:
 def _subjects(keys: Shape) -> list[str]:
     """Returns where issues and merge requests of a file are; one of an older export has both."""
     return [path for path in _SUBJECTS if path_of(keys, [path], *_SUBJECT) is not None]
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_items(files))  # its interface gives the newest notes first
 
 
 def _items(files: Files) -> Iterator[Item]:
@@ -89,14 +84,14 @@ def _items(files: Files) -> Iterator[Item]:
                 yield from _subject(files, name, number, row, known)
     for name in documents(files):
         keys = shape(files, name)
-        if (path := path_of(keys, _NOTES, *_DISCUSSION)) is not None:
+        if (path := _DISCUSSIONS.path(keys)) is not None:
             for number, row in rows(files, name, path):
                 notes = row.get("notes") if isinstance(row, dict) else None
                 if isinstance(notes, list):
                     yield from _notes(name, number, notes, None, known)
                 else:
                     yield no_message(name, number, "GitLab")
-        elif (path := path_of(keys, _NOTES, *_NOTE)) is not None:
+        elif (path := _NOTES.path(keys)) is not None:
             for number, row in rows(files, name, path):
                 yield from _notes(name, number, [row], None, known)
 
@@ -180,38 +175,35 @@ GITLAB = ExportFormat(
     "GitLab (export of a project; issues and notes, JSON of its interface)",
     "https://docs.gitlab.com/user/project/settings/import_export/",
     _recognises,
-    _read,
+    lambda files: by_time(_items(files)),  # its interface gives the newest notes first
     knows_replies=False,
 )
 
 
-_PATHS = ("issues.item", "issue", "item.issue", "item", "")
-_ISSUE = ({"id", "tracker", "subject"}, {"id", "tracker", "journals"})
+_ISSUES = Layout(
+    ("issues.item", "issue", "item.issue", "item", ""),
+    ({"id", "tracker", "subject"}, {"id", "tracker", "journals"}),
+    "issue",
+)
 _QUOTED = re.compile(r"\A[^\n]{1,100}#note-(\d{1,4})\)?:?\s*\n(?=>)")
 """Matches "Ann wrote in #note-3:" in any language, before the lines that it quotes."""
 
 
-def _is_redmine(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_ISSUE) is not None for keys in first_shapes(files, "issue"))
-
-
 def _read_redmine(files: Files) -> Iterator[Item]:
-    for name in documents(files):
-        path = path_of(shape(files, name), _PATHS, *_ISSUE)
-        for number, row in rows(files, name, path) if path is not None else ():
-            yield from _issue(name, number, row)
+    for name, number, row in _ISSUES.rows(files):
+        yield from _issue(name, number, row)
 
 
 def _issue(name: str, number: int, row: Any) -> Iterator[Item]:
     try:
         issue, project = id_of(row), row.get("project") or {}
-        source = str(project.get("name") or project.get("id") or "redmine")
+        source = first_of(project, "name", "id") or "redmine"
         journals = list_of(row.get("journals"))
         subject = str(row.get("subject") or "").strip()
         yield Message(
             id=issue,
             thread=issue,
-            author=_name_of(row.get("author")),
+            author=first_of(row.get("author"), "name", "id"),
             time=seconds(row.get("created_on")),
             text="\n".join(filter(None, (subject, _redmine_text(row.get("description"))))),
             source=source,
@@ -231,7 +223,7 @@ def _issue(name: str, number: int, row: Any) -> Iterator[Item]:
                 id=ids[-1],
                 parent=ids[position - 1] if 0 < position < len(ids) else None,
                 thread=issue,
-                author=_name_of(journal.get("user")),
+                author=first_of(journal.get("user"), "name", "id"),
                 time=seconds(journal.get("created_on")),
                 text=_redmine_text(_QUOTED.sub("", notes)),
                 source=source,
@@ -242,11 +234,6 @@ def _issue(name: str, number: int, row: Any) -> Iterator[Item]:
             yield no_message(name, number, "Redmine", error)
 
 
-def _name_of(user: Any) -> str:
-    user = user or {}
-    return str(user.get("name") or user.get("id") or "")
-
-
 def _redmine_text(text: str | None) -> str:
     return markdown_text((text or "").replace("\r\n", "\n"), html=True)
 
@@ -255,14 +242,13 @@ REDMINE = ExportFormat(
     "redmine",
     "Redmine (issues with journals, JSON of its interface)",
     "https://www.redmine.org/projects/redmine/wiki/Rest_Issues",
-    _is_redmine,
+    _ISSUES.recognises,
     _read_redmine,
     knows_replies=False,
 )
 
 
-_BUGS = ("bugs.item", "item", "")
-_BUG = {"id", "summary", "product", "creator"}
+_BUGS = Layout(("bugs.item", "item", ""), [{"id", "summary", "product", "creator"}])
 _COMMENT = {"bug_id", "creator", "text", "is_private"}
 _ANSWERS = re.compile(r"^\(In reply to (?:.{1,100} from )?comment #(\d{1,6})\)\s*", re.MULTILINE)
 _UNREAD = re.compile(r"^>.*\n?|^Created attachment \d+(?: \[details\])?\s*\n?", re.MULTILINE)
@@ -289,8 +275,7 @@ class _Bug:
 
 def _is_bugzilla(files: Files) -> bool:
     return bool(xml_files(files, b"<bugzilla")) or any(
-        path_of(keys, _BUGS, _BUG) is not None or _has_comments(keys)
-        for keys in first_shapes(files, "bug")
+        _BUGS.path(keys) is not None or _has_comments(keys) for keys in first_shapes(files, "bug")
     )
 
 
@@ -304,9 +289,17 @@ def _has_comments(keys: Shape) -> bool:
 
 def _read_bugzilla(files: Files) -> Iterator[Item]:
     bugs: dict[str, _Bug] = {}
-    for name in documents(files):
-        if (path := path_of(shape(files, name), _BUGS, _BUG)) is not None:
-            yield from _known(files, name, path, bugs)
+    for name, number, row in _BUGS.rows(files):
+        try:
+            creator = first_of(row.get("creator_detail"), "real_name") or row.get("creator")
+            bugs[id_of(row)] = _Bug(
+                str(row["summary"] or ""),
+                str(row["product"]),
+                str(creator or ""),
+                seconds(row.get("creation_time")),
+            )
+        except FAULTS as error:
+            yield no_message(name, number, "Bugzilla", error)
     for name in xml_files(files, b"<bugzilla"):
         yield from _page(files, name)
     for name in documents(files):
@@ -326,20 +319,6 @@ def _read_bugzilla(files: Files) -> Iterator[Item]:
                 text=known.summary,
                 source=known.product,
             )
-
-
-def _known(files: Files, name: str, path: str, bugs: dict[str, _Bug]) -> Iterator[Item]:
-    for number, row in rows(files, name, path):
-        try:
-            creator = (row.get("creator_detail") or {}).get("real_name") or row.get("creator")
-            bugs[id_of(row)] = _Bug(
-                str(row["summary"] or ""),
-                str(row["product"]),
-                str(creator or ""),
-                seconds(row.get("creation_time")),
-            )
-        except FAULTS as error:
-            yield no_message(name, number, "Bugzilla", error)
 
 
 def _of_bug(

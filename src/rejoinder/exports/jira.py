@@ -21,14 +21,16 @@ from rejoinder.exports.markup import plain_text
 from rejoinder.exports.rows import (
     AIRBYTE,
     FAULTS,
+    Layout,
     Row,
     Shape,
     documents,
+    first_of,
     first_shapes,
     id_of,
+    item_of,
     list_of,
     no_message,
-    path_of,
     rows,
     seconds,
     shape,
@@ -39,13 +41,16 @@ from rejoinder.exports.rows import (
 )
 
 _ISSUES = ("", "item", "issues.item", AIRBYTE)
-_COMMENTS = ("", "item", "comments.item", "values.item", AIRBYTE)
-_COMMENT = (
-    {"id", "self", "body", "updateAuthor"},
-    {"id", "self", "body", "jsdPublic"},
-    {"id", "body", "author", "created", "updated", "jsdPublic"},
-    {"id", "body", "author", "created", "updated", "issueId"},
+_COMMENTS = Layout(
+    ("", "item", "comments.item", "values.item", AIRBYTE),
+    (
+        {"id", "self", "body", "updateAuthor"},
+        {"id", "self", "body", "jsdPublic"},
+        {"id", "body", "author", "created", "updated", "jsdPublic"},
+        {"id", "body", "author", "created", "updated", "issueId"},
+    ),
 )
+_NAMES = ("displayName", "name", "key", "accountId")
 _XML = b"<rss"
 _OF_ISSUE = re.compile(r"/issue/([^/]+)/comment/")
 
@@ -54,7 +59,7 @@ def _recognises(files: Files) -> bool:
     return (
         bool(_exports(files))
         or any(_paths(keys) != (None, None) for keys in first_shapes(files, "issue"))
-        or bool(issue_tables(files))
+        or bool(tables(files, _COLUMNS))
     )
 
 
@@ -69,7 +74,7 @@ def _paths(keys: Shape) -> tuple[str | None, str | None]:
         inner = keys.get(f"{path}.fields".lstrip("."), set())
         if {"key", "fields"} <= keys.get(path, set()) and inner & {"summary", "comment"}:
             return path, None
-    return None, path_of(keys, _COMMENTS, *_COMMENT)
+    return None, _COMMENTS.path(keys)
 
 
 def _read(files: Files) -> Iterator[Item]:
@@ -80,11 +85,11 @@ def _read(files: Files) -> Iterator[Item]:
             yield from _issue(name, number, row, projects)
     for name, (_, comments) in paths.items():
         for number, row in rows(files, name, comments) if comments is not None else ():
-            yield _comment(name, number, row, None, projects)
+            yield item_of(name, number, "Jira", _comment, row, None, projects)
     for name in _exports(files):
         for number, item in xml_items(files, name, "item"):
             yield from _issue(name, number, _as_json(item), projects)
-    for name, number, row in issues_of_tables(files):
+    for name, number, row in _issues_of_tables(files):
         yield from _issue(name, number, row, projects)
 
 
@@ -143,7 +148,7 @@ def _issue(name: str, number: int, row: Any, projects: dict[str, str]) -> Iterat
         yield Message(
             id=issue,
             thread=issue,
-            author=_name_of(author),
+            author=first_of(author, *_NAMES),
             time=seconds(fields.get("created")),
             text="\n".join(filter(None, (str(fields.get("summary") or "").strip(), text))),
             source=source,
@@ -154,35 +159,24 @@ def _issue(name: str, number: int, row: Any, projects: dict[str, str]) -> Iterat
         yield no_message(name, number, "Jira", error)
         return
     for comment in comments:
-        yield _comment(name, number, comment, issue, projects)
+        yield item_of(name, number, "Jira", _comment, comment, issue, projects)
 
 
-def _comment(
-    name: str, number: int, row: Any, issue: str | None, projects: Mapping[str, str]
-) -> Item:
-    try:
-        of_issue = _OF_ISSUE.search(row.get("self") or "")
-        issue = issue or (of_issue[1] if of_issue else id_of(row, "issueId"))
-        author = row.get("author")
-        return Message(
-            id=f"{issue}/{id_of(row)}",
-            thread=issue,
-            author=_name_of(author),
-            time=seconds(row.get("created")),
-            text=atlassian_text(row["body"], row.get("renderedBody")),
-            source=projects.get(issue, "jira"),
-            is_bot=_is_bot(author),
-            is_private=row.get("jsdPublic") is False or row.get("visibility") is not None,
-            edited=row.get("updated") not in (None, row.get("created")),
-        )
-    except FAULTS as error:
-        return no_message(name, number, "Jira", error)
-
-
-def _name_of(author: Any) -> str:
-    author = author or {}
-    keys = ("displayName", "name", "key", "accountId")
-    return next((str(author[key]) for key in keys if author.get(key)), "")
+def _comment(row: Any, issue: str | None, projects: Mapping[str, str]) -> Message:
+    of_issue = _OF_ISSUE.search(row.get("self") or "")
+    issue = issue or (of_issue[1] if of_issue else id_of(row, "issueId"))
+    author = row.get("author")
+    return Message(
+        id=f"{issue}/{id_of(row)}",
+        thread=issue,
+        author=first_of(author, *_NAMES),
+        time=seconds(row.get("created")),
+        text=atlassian_text(row["body"], row.get("renderedBody")),
+        source=projects.get(issue, "jira"),
+        is_bot=_is_bot(author),
+        is_private=row.get("jsdPublic") is False or row.get("visibility") is not None,
+        edited=row.get("updated") not in (None, row.get("created")),
+    )
 
 
 def _is_bot(author: Any) -> bool:
@@ -300,18 +294,13 @@ _TABLE_COMMENT = re.compile(r"\s*(\d[^;\n]{5,30});([^;\n]*);(.*)", re.DOTALL)
 _TIMES = ("%d/%b/%y %I:%M %p", "%d/%b/%y %H:%M", "%m/%d/%Y %H:%M", "%m/%d/%Y %I:%M %p")
 
 
-def issue_tables(files: Files) -> list[str]:
-    """Returns the names of such tables."""
-    return tables(files, _COLUMNS)
-
-
-def issues_of_tables(files: Files) -> Iterator[tuple[str, int, Any]]:
+def _issues_of_tables(files: Files) -> Iterator[tuple[str, int, Any]]:
     """Yields issues as the interface has them, with the names of their tables and their lines."""
     names: dict[str, str] = {}
-    for table in issue_tables(files):
+    for table in tables(files, _COLUMNS):
         for _, row in table_rows_of(files, table):
             names.update(_people(row))
-    for table in issue_tables(files):
+    for table in tables(files, _COLUMNS):
         for number, row in table_rows_of(files, table):
             yield table, number, _table_issue(row, names)
 

@@ -17,14 +17,16 @@ from rejoinder.exports.markup import markdown_text, plain_text
 from rejoinder.exports.rows import (
     AIRBYTE,
     FAULTS,
+    Layout,
     Shape,
     documents,
+    first_of,
     first_shapes,
     id_of,
     id_text,
+    item_of,
     list_of,
     no_message,
-    path_of,
     rows,
     seconds,
     shape,
@@ -91,7 +93,7 @@ class _System:
                 yield from self.tickets(files, name, tickets, known)
             elif loose is not None:
                 for number, row in rows(files, name, loose):
-                    yield self.said(name, number, row, None, known)
+                    yield item_of(name, number, self.name, self.comment, row, None, known)
 
     def tickets(self, files: Files, name: str, path: str, known: _Known) -> Iterator[Item]:
         """Yields the messages of the tickets of a file, the comments of each by time."""
@@ -103,26 +105,28 @@ class _System:
                 continue
             if ticket.first is not None:
                 yield ticket.first
-            items = [self.said(name, number, one, ticket, known) for one in ticket.comments]
+            items = [
+                item_of(name, number, self.name, self.comment, one, ticket, known)
+                for one in ticket.comments
+            ]
             yield from sorted(items, key=lambda item: getattr(item, "time", None) or 0.0)
-
-    def said(self, name: str, number: int, row: Any, ticket: _Opened | None, known: _Known) -> Item:
-        """Returns the message of a comment."""
-        try:
-            return self.comment(row, ticket, known)
-        except FAULTS as error:
-            return no_message(name, number, self.name, error)
 
 
 # Freshdesk and Freshservice
 
 _OLD = ("helpdesk_ticket", "item.helpdesk_ticket")
-_FRESH_TICKETS = ("", "item", "tickets.item", "ticket", *_OLD, AIRBYTE)
-_FRESH_TICKET = ({"requester_id", "responder_id"}, {"description_text", "requester_id"})
-_LOOSE = ("", "item", "conversations.item", "conversation", AIRBYTE)
-_CONVERSATION = ({"incoming", "private", "body"}, {"incoming", "private", "body_text"})
-_PEOPLE = ("", "item", "agents.item", "contacts.item", "item.agent", "item.user", AIRBYTE)
-_PERSON = ({"id", "contact"}, {"id", "name", "email"}, {"id", "first_name", "last_name"})
+_FRESH_TICKETS = Layout(
+    ("", "item", "tickets.item", "ticket", *_OLD, AIRBYTE),
+    ({"requester_id", "responder_id"}, {"description_text", "requester_id"}),
+)
+_LOOSE = Layout(
+    ("", "item", "conversations.item", "conversation", AIRBYTE),
+    ({"incoming", "private", "body"}, {"incoming", "private", "body_text"}),
+)
+_PEOPLE = Layout(
+    ("", "item", "agents.item", "contacts.item", "item.agent", "item.user", AIRBYTE),
+    ({"id", "contact"}, {"id", "name", "email"}, {"id", "first_name", "last_name"}),
+)
 _FRESH_QUOTES = "blockquote, .freshdesk_quote, .gmail_quote"
 _OUTBOUND = 10
 """Source of a ticket that an agent began, with a mail to the requester."""
@@ -131,24 +135,17 @@ _META = 4
 
 
 def _fresh_paths(keys: Shape) -> _Paths:
-    tickets = path_of(keys, _FRESH_TICKETS, *_FRESH_TICKET)
-    return tickets, None if tickets is not None else path_of(keys, _LOOSE, *_CONVERSATION)
+    tickets = _FRESH_TICKETS.path(keys)
+    return tickets, None if tickets is not None else _LOOSE.path(keys)
 
 
 def _read_fresh(files: Files) -> Iterator[Item]:
     known = _Known()
-    for name in documents(files):
-        keys = shape(files, name)
-        path = path_of(keys, _PEOPLE, *_PERSON)
-        if path is not None and _fresh_paths(keys) == (None, None):
-            known.people.update(_fresh_names(files, name, path))
+    for name, _, row in _PEOPLE.rows(files):
+        is_person = _fresh_paths(shape(files, name)) == (None, None)
+        if is_person and isinstance(row, dict) and (called := _fresh_name(row)):
+            known.people[id_text(row.get("id"))] = called
     yield from _FRESH.messages(files, known)
-
-
-def _fresh_names(files: Files, name: str, path: str) -> Iterator[tuple[str, str]]:
-    for _, row in rows(files, name, path):
-        if isinstance(row, dict) and (called := _fresh_name(row)):
-            yield id_text(row.get("id")), called
 
 
 def _fresh_name(person: Mapping[str, Any]) -> str:
@@ -212,24 +209,23 @@ FRESHDESK = ExportFormat(
 
 # Intercom
 
-_CONVERSATIONS = ("", "item", "conversations.item", "tickets.item", "data.item", AIRBYTE)
-_KEYS = (
-    {"conversation_parts", "source"},
-    {"conversation_parts", "conversation_message"},
-    {"ticket_parts", "ticket_attributes"},
-    {"source", "contacts", "teammates"},
-    {"source", "statistics", "admin_assignee_id"},
+_CONVERSATIONS = Layout(
+    ("", "item", "conversations.item", "tickets.item", "data.item", AIRBYTE),
+    (
+        {"conversation_parts", "source"},
+        {"conversation_parts", "conversation_message"},
+        {"ticket_parts", "ticket_attributes"},
+        {"source", "contacts", "teammates"},
+        {"source", "statistics", "admin_assignee_id"},
+    ),
 )
-_PARTS = ("", "item", "conversation_parts.item", AIRBYTE)
-_PART = ({"part_type", "conversation_id"},)
+_PARTS = Layout(
+    ("", "item", "conversation_parts.item", AIRBYTE), [{"part_type", "conversation_id"}]
+)
 """Of parts that are in no conversation, as programs that copy tables have them."""
 _SAID = ("comment", "open", "close", "quick_reply")
 """Types of parts that may hold what people write: an answer can reopen a conversation."""
 _AUTOMATED = ("automated", "campaigns_initiated", "operator_initiated")
-
-
-def _intercom_paths(keys: Shape) -> _Paths:
-    return path_of(keys, _CONVERSATIONS, *_KEYS), path_of(keys, _PARTS, *_PART)
 
 
 def _conversation(row: Any, _: _Known) -> _Opened:
@@ -242,7 +238,7 @@ def _conversation(row: Any, _: _Known) -> _Opened:
     message = Message(
         id=f"{conversation}/source",
         thread=conversation,
-        author=_name_or_id(first.get("author")),
+        author=first_of(first.get("author"), "name", "id"),
         time=seconds(row.get("created_at")),
         text=_part_text(first) or plain_text(first.get("subject") or ""),
         source="intercom",
@@ -270,7 +266,7 @@ def _part(row: Any, of: _Opened | None, _: _Known) -> Message:
     return Message(
         id=f"{conversation}/{id_of(row)}",
         thread=conversation,
-        author=_name_or_id(author),
+        author=first_of(author, "name", "id"),
         time=seconds(row.get("created_at")),
         text=text,
         source="intercom",
@@ -284,17 +280,18 @@ def _part_text(row: dict[str, Any]) -> str:
     return "" if row.get("redacted") else plain_text(row.get("body") or "", without="blockquote")
 
 
-def _name_or_id(author: Any) -> str:
-    author = author or {}
-    return str(author.get("name") or author.get("id") or "")
-
-
 def _is_bot(author: Any) -> bool:
     author = author or {}
     return author.get("type") == "bot" or bool(author.get("from_ai_agent"))
 
 
-_INTERCOM = _System("Intercom", "conversation", _intercom_paths, _conversation, _part)
+_INTERCOM = _System(
+    "Intercom",
+    "conversation",
+    lambda keys: (_CONVERSATIONS.path(keys), _PARTS.path(keys)),
+    _conversation,
+    _part,
+)
 INTERCOM = ExportFormat(
     "intercom",
     "Intercom (conversations and tickets, JSON)",
@@ -306,14 +303,19 @@ INTERCOM = ExportFormat(
 
 # Zendesk
 
-_TICKETS = ("", "item", "tickets.item", "ticket", AIRBYTE)
-_COMMENTS = ("", "item", "comments.item", AIRBYTE)
-_EVENTS = ("", "item", "ticket_events.item", "audits.item", AIRBYTE)
-_USERS = ("users.item", "", "item", AIRBYTE)
-_TICKET = ({"requester_id", "submitter_id"}, {"requester_id", "via"}, {"requester", "via"})
-_COMMENT = tuple({"author_id", "public", body} for body in ("plain_body", "html_body", "audit_id"))
-_EVENT = ({"ticket_id", "child_events"}, {"ticket_id", "events", "author_id"})
-_USER = ({"id", "name", "role"},)
+_TICKETS = Layout(
+    ("", "item", "tickets.item", "ticket", AIRBYTE),
+    ({"requester_id", "submitter_id"}, {"requester_id", "via"}, {"requester", "via"}),
+)
+_COMMENTS = Layout(
+    ("", "item", "comments.item", AIRBYTE),
+    [{"author_id", "public", body} for body in ("plain_body", "html_body", "audit_id")],
+)
+_EVENTS = Layout(
+    ("", "item", "ticket_events.item", "audits.item", AIRBYTE),
+    ({"ticket_id", "child_events"}, {"ticket_id", "events", "author_id"}),
+)
+_USERS = Layout(("users.item", "", "item", AIRBYTE), [{"id", "name", "role"}])
 _COLUMNS = {"Summation column", "Requester", "Subject"}
 _PAGE = {"comments", "ticket", "users", "organizations", "groups", "count", "meta", "links"} | {
     "next_page", "previous_page"
@@ -328,9 +330,9 @@ def _is_zendesk(files: Files) -> bool:
 
 
 def _zendesk_paths(keys: Shape) -> _Paths:
-    tickets, comments = path_of(keys, _TICKETS, *_TICKET), path_of(keys, _EVENTS, *_EVENT)
+    tickets, comments = _TICKETS.path(keys), _EVENTS.path(keys)
     if comments is None:
-        comments = path_of(keys, _COMMENTS, *_COMMENT)
+        comments = _COMMENTS.path(keys)
     if comments == "comments.item" and not keys[""] <= _PAGE:
         return "", None  # tickets that hold their comments
     return tickets, comments
@@ -344,11 +346,11 @@ def _read_zendesk(files: Files) -> Iterator[Item]:
         )
     tickets, comments = [], []
     known = _Known()
+    for _, _, row in _USERS.rows(files):
+        if isinstance(row, dict) and row.get("name") and "id" in row:
+            known.people[id_text(row["id"])] = str(row["name"])
     for name in documents(files):
-        keys = shape(files, name)
-        if (path := path_of(keys, _USERS, *_USER)) is not None:
-            known.people.update(_zendesk_names(files, name, path))
-        in_tickets, loose = _zendesk_paths(keys)
+        in_tickets, loose = _zendesk_paths(shape(files, name))
         tickets += [] if in_tickets is None else [(name, in_tickets)]
         comments += [] if loose is None else [(name, loose)]
     known.commented = {
@@ -358,13 +360,8 @@ def _read_zendesk(files: Files) -> Iterator[Item]:
         yield from _ZENDESK.tickets(files, name, path, known)
     for name, path in comments:
         for number, row, ticket in _loose(files, name, path):
-            yield _ZENDESK.said(name, number, row, _Opened(ticket, None, []), known)
-
-
-def _zendesk_names(files: Files, name: str, path: str) -> Iterator[tuple[str, str]]:
-    for _, row in rows(files, name, path):
-        if isinstance(row, dict) and row.get("name") and "id" in row:
-            yield id_text(row["id"]), str(row["name"])
+            of = _Opened(ticket, None, [])
+            yield item_of(name, number, "Zendesk", _comment, row, of, known)
 
 
 def _loose(files: Files, name: str, path: str) -> Iterator[tuple[int, Any, str]]:
