@@ -4,8 +4,8 @@ import pytest
 
 from export_samples import slack, write
 from rejoinder.exports import FORMATS
+from rejoinder.exports.__init__ import candidates
 from rejoinder.exports.files import opened
-from rejoinder.exports.signatures import candidates
 
 AROUND = 60
 """Files on both sides: more than are looked at for their place alone."""

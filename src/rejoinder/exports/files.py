@@ -1,6 +1,6 @@
 """The files of an export, which may be a file, a folder, a zip or a tar archive.
 
-The first message of each thread, by the numbers of messages: tens of millions of them.
+Readers of many messages also find here the first message of each thread, by their numbers.
 """
 
 import io

@@ -1,11 +1,10 @@
 """Jira: issues and comments, as pages of its interface or as its exports of XML and CSV.
 
-Text of Atlassian's programs: trees of its document format, and the wiki markup before them.
+Texts are trees of Atlassian's document format, or the wiki markup before them.
 
-Jira's export as CSV: a row for each issue, with a column for each of its comments.
-
-A comment is one cell: time, author and text, separated by semicolons. It does not say whether it is
-restricted, and times are those of the person who exported it.
+The export of CSV has a row for each issue, with a column for each of its comments. A comment is one
+cell: time, author and text, separated by semicolons. It does not say whether it is restricted, and
+times are those of the person who exported it.
 """
 
 import re

@@ -1,12 +1,7 @@
-"""Rows of JSON files as interfaces of tickets give them: a page, an array, an object, or lines.
+"""Rows of exports: of JSON, XML and tables, an element at a time, so that they may be large.
 
-JSON documents that are larger than memory, an element of an array at a time.
-
-`ijson` reads them: own code would mean a whole parser.
-
-XML documents that are larger than memory, an element at a time.
-
-Tables that help desks export, by the names of their columns, which may repeat.
+JSON is a page, an array, an object, or lines. `ijson` reads it where it may be larger than memory:
+own code would mean a whole parser. Columns of tables are known by their names, which may repeat.
 """
 
 import csv

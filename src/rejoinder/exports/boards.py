@@ -1,12 +1,15 @@
-"""Reddit: dumps of submissions together with those of their comments, or pages as JSON.
+"""Reddit, Hacker News, and the corpora of ConvoKit, many of which are Reddit's.
 
-Comments alone are not an export: extraction reads them as they are.
+Reddit has dumps of submissions together with those of their comments, or pages as JSON: a
+submission with its comments, or whatever a page lists. Comments alone are not an export: extraction
+reads them as they are.
 
-Pages of Reddit as JSON: a submission with its comments, or whatever a page lists.
+Hacker News has items of its interface, or of that of its search, where they are nested; ConvoKit an
+utterance in each line.
 """
 
 import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import merge
 from typing import Any
@@ -14,9 +17,24 @@ from typing import Any
 import msgspec
 
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
-from rejoinder.exports.files import Files
-from rejoinder.exports.markup import markdown_text
-from rejoinder.exports.rows import FAULTS, Layout, loads, no_message, rows, seconds
+from rejoinder.exports.files import Files, Roots
+from rejoinder.exports.markup import markdown_text, plain_text
+from rejoinder.exports.rows import (
+    FAULTS,
+    Layout,
+    documents,
+    first_of,
+    id_of,
+    item_of,
+    list_of,
+    loads,
+    no_message,
+    rows,
+    seconds,
+    shape,
+)
+
+# Reddit
 
 _LOOKED_AT = 20
 _LONGEST = 1 << 26
@@ -198,3 +216,161 @@ def _answers(data: Any) -> list[Any]:
     for key in ("replies", "data", "children"):
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, list) else []
+
+
+# Hacker News
+
+_TIMES = ("time", "created_at_i", "created_at")
+_ITEMS = Layout(
+    ("", "item", "hits.item"),
+    (
+        {"id", "by", "time", "type"},
+        *({"id", author, "children", time} for author in ("author", "by") for time in _TIMES),
+        *({"objectID", "created_at_i", text} for text in ("_tags", "comment_text", "story_text")),
+    ),
+)
+_PART = "pollopt"
+"""Type of a choice in a poll, which answers nothing."""
+
+
+def _hackernews_items(files: Files) -> Iterator[Item]:
+    roots = Roots()
+    for name, number, row in _ITEMS.rows(files):
+        waiting: list[tuple[Any, Any]] = [(row, None)]
+        while waiting:
+            one, above = waiting.pop()
+            try:
+                waiting += [(child, one["id"]) for child in reversed(_children(one))]
+                yield _hackernews_message(one, above, roots)
+            except FAULTS as error:
+                yield no_message(name, number, "Hacker News", error)
+
+
+def _children(row: dict[str, Any]) -> list[Any]:
+    """Returns the items in another, of which search gives only the ids."""
+    return [one for one in list_of(row.get("children")) if not isinstance(one, int)]
+
+
+def _hackernews_message(row: dict[str, Any], above: Any, roots: Roots) -> Message:
+    id_ = int(id_of(row, "id" if "id" in row else "objectID"))
+    parent = int(row.get("parent") or row.get("parent_id") or row.get("poll") or above or 0)
+    story, kind = int(row.get("story_id") or 0), row.get("type")
+    if parent == id_:
+        raise ValueError(f"item {id_} answers itself")
+    if parent:
+        roots.add(id_, to=story or parent)
+    gone = row.get("deleted") or row.get("dead")
+    return Message(
+        id=str(id_),
+        text="" if gone else _hackernews_text(row),
+        parent=str(parent) if parent and kind != _PART else None,
+        thread=str(roots.of(id_)),
+        author=first_of(row, "by", "author"),
+        time=_hackernews_time(next((row[key] for key in _TIMES if row.get(key)), None)),
+        source="hackernews",
+        link=f"https://news.ycombinator.com/item?id={id_}",
+        is_system=kind == _PART,
+    )
+
+
+def _hackernews_time(value: Any) -> float | None:
+    is_number = isinstance(value, str) and value.isdecimal()  # as BigQuery exports it
+    return float(value) if is_number else seconds(value)
+
+
+def _hackernews_text(row: dict[str, Any]) -> str:
+    said = row.get("text") or row.get("comment_text") or row.get("story_text") or ""
+    lines = plain_text(said).split("\n")
+    text = "\n".join(line for line in lines if not line.startswith(">"))
+    return f"{plain_text(row.get('title') or '')}\n{text}".strip()
+
+
+HACKERNEWS = ExportFormat(
+    "hackernews",
+    "Hacker News (items, JSON)",
+    "https://github.com/HackerNews/API",
+    _ITEMS.recognises,
+    lambda files: by_time(_hackernews_items(files)),
+    is_public=True,
+)
+
+
+# ConvoKit
+
+_NAMED = Layout(
+    ("", "item"),
+    [
+        {"id", "text", speaker, root}
+        for speaker in ("speaker", "user")
+        for root in ("conversation_id", "root")
+    ],
+)
+_UTTERANCES = Layout(
+    _NAMED.paths, [keys | {one} for keys in _NAMED.keys for one in ("reply-to", "reply_to")]
+)
+
+
+def _is_convokit(files: Files) -> bool:
+    return any(_corpora(files))
+
+
+def _corpora(files: Files) -> Iterator[tuple[str, str]]:
+    """Yields the files of utterances, and where they are in them."""
+    for name in documents(files):
+        is_named = name.rpartition("/")[2].startswith("utterances")
+        path = (_NAMED if is_named else _UTTERANCES).path(shape(files, name))
+        if path is not None and (is_named or len(files.names) == 1):
+            yield name, path
+
+
+def _read_convokit(files: Files) -> Iterator[Item]:
+    for name, path in _corpora(files):
+        corpus = name.rpartition("/")[0].rpartition("/")[2] or files.title
+        for number, row in rows(files, name, path):
+            yield item_of(name, number, "ConvoKit", _utterance, row, corpus)
+
+
+def _utterance(row: Mapping[str, Any], corpus: str) -> Message:
+    meta = row.get("meta")
+    subreddit = meta.get("subreddit") if isinstance(meta, dict) else None
+    text = str(row.get("text") or "")
+    id_, parent = id_of(row), _other(row, "reply-to", "reply_to")
+    author = _other(row, "speaker", "user") or ""
+    return Message(
+        id=id_,
+        text=reddit_text(text) if subreddit else text.strip(),
+        parent=parent if parent != id_ else None,
+        thread=_other(row, "conversation_id", "root"),
+        author="" if author == "[deleted]" else author,
+        time=_convokit_time(row.get("timestamp")),
+        source=str(subreddit or corpus),
+    )
+
+
+def _other(row: Mapping[str, Any], *keys: str) -> str | None:
+    """Returns the id under the first of the keys that has one."""
+    for key in keys:
+        value = row.get(key)
+        if isinstance(value, dict):  # a speaker with what is known of them
+            value = value.get("id") or value.get("name")
+        if value is not None and value != "" and value != "None":
+            return id_of({key: value}, key)
+    return None
+
+
+def _convokit_time(value: Any) -> float | None:
+    if isinstance(value, str):
+        try:
+            return seconds(float(value))
+        except ValueError:
+            return seconds(value) if value != "None" else None
+    return seconds(value)
+
+
+CONVOKIT = ExportFormat(
+    "convokit",
+    "ConvoKit",
+    "https://convokit.cornell.edu/documentation/data_format.html",
+    _is_convokit,
+    _read_convokit,
+)
