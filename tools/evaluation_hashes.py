@@ -11,8 +11,14 @@ from pathlib import Path
 from safetensors.numpy import save
 
 from rejoinder.datasets.cqa import RelatedQuestions, read_cqa
-from rejoinder.datasets.inference import read_inference
-from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
+from rejoinder.datasets.groups import read_inference
+from rejoinder.datasets.labelled import (
+    read_binary,
+    read_mrpc,
+    read_sst,
+    read_translations,
+    read_trec,
+)
 from rejoinder.datasets.leaks import (
     PAIRS,
     EvaluationHashes,
@@ -22,7 +28,6 @@ from rejoinder.datasets.leaks import (
     no_hashes,
     sentence_hashes,
 )
-from rejoinder.datasets.sentence_pairs import read_mrpc, read_translations
 from rejoinder.datasets.sts import ROWS, TRACKS, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.tasks.translation import LANGUAGES

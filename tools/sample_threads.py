@@ -10,7 +10,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from rejoinder.corpus.manifest import SPLITS, Manifest
-from rejoinder.corpus.reading.strings import as_table
+from rejoinder.corpus.reading.columns import as_table
 from rejoinder.corpus.writer import Pairs, write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder

@@ -17,8 +17,8 @@ from rejoinder.corpus.engines.duckdb import QueryEngine
 from rejoinder.corpus.engines.spark import engine as spark_engine
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.options import Columns, ExtractOptions
+from rejoinder.corpus.reading.columns import as_table
 from rejoinder.corpus.reading.readers import Report
-from rejoinder.corpus.reading.strings import as_table
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
 

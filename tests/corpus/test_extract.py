@@ -16,11 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumps import LONG, comment, lines
-from rejoinder.corpus.extract import extract
+from rejoinder.corpus.extract import dropped_most, extract
 from rejoinder.corpus.manifest import read_manifest
 from rejoinder.corpus.options import as_columns, parse_date
 from rejoinder.corpus.query import split_borders
-from rejoinder.corpus.summary import dropped_most
 from rejoinder.corpus.writer import BLOCK_ROWS, open_pairs
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sealed

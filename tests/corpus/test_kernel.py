@@ -19,10 +19,9 @@ from rejoinder.cli.main import app
 from rejoinder.corpus.engines.duckdb import QueryEngine
 from rejoinder.corpus.engines.local.join import PairsInFiles, PairsInMemory
 from rejoinder.corpus.options import ExtractOptions
-from rejoinder.corpus.reading import comments, readers, strings
-from rejoinder.corpus.reading.comments import Parsed, clean_and_letters
+from rejoinder.corpus.reading import columns, readers
+from rejoinder.corpus.reading.columns import Parsed, as_strings, clean_and_letters, gather
 from rejoinder.corpus.reading.readers import parse_block
-from rejoinder.corpus.reading.strings import as_strings, gather
 from rejoinder.kernels import kernel
 
 needs_kernel = pytest.mark.skipif(
@@ -99,7 +98,7 @@ def test_the_command_takes_the_fast_paths(tmp_path, small_dump, monkeypatch):
         def __getattr__(self, name: str) -> Any:
             return noted(getattr(self.native, name))
 
-    for module in (comments, readers, strings):
+    for module in (columns, readers):
         monkeypatch.setattr(module, "kernel", Noted)
     monkeypatch.setattr(PairsInMemory, "table", noted(PairsInMemory.table))
     monkeypatch.setattr(PairsInFiles, "write", noted(PairsInFiles.write))

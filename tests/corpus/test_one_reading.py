@@ -17,7 +17,7 @@ from dumps import comment, lines
 from fuzzing.dumps import check_line_by_line, check_with_malformed, ended, parse
 from fuzzing.json_lines import json_lines, malformed_line
 from rejoinder.corpus.options import Columns, ExtractOptions, as_columns
-from rejoinder.corpus.reading.comments import Parsed, as_comments
+from rejoinder.corpus.reading.columns import Parsed, as_comments
 from rejoinder.corpus.reading.readers import Report, read_comments
 
 

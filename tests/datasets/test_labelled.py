@@ -2,8 +2,15 @@
 
 import pytest
 
-from rejoinder.datasets.labelled import read_binary, read_probing, read_sst, read_trec
-from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
+from rejoinder.datasets.labelled import (
+    read_binary,
+    read_mrpc,
+    read_probing,
+    read_sick,
+    read_snli,
+    read_sst,
+    read_trec,
+)
 from rejoinder.datasets.sts import read_sts_2017, read_sts_year, read_stsb
 from rejoinder.errors import DataMissingError, InputError
 

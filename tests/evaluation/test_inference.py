@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from rejoinder.datasets.inference import read_snli_split
+from rejoinder.datasets.groups import read_snli_split
 from rejoinder.errors import InputError
 from rejoinder.evaluation.results import Missing
 from rejoinder.evaluation.run import score_tasks

@@ -28,11 +28,18 @@ from rejoinder.datasets.acquire.forms import examine
 from rejoinder.datasets.acquire.layout import add, presence
 from rejoinder.datasets.catalogue import DataSet, catalogue, content_of, read_bytes
 from rejoinder.datasets.cqa import read_cqa
-from rejoinder.datasets.groups import read_groups
-from rejoinder.datasets.inference import read_inference, read_snli_split
-from rejoinder.datasets.labelled import read_binary, read_coco, read_probing, read_sst, read_trec
+from rejoinder.datasets.groups import read_groups, read_inference, read_snli_split
+from rejoinder.datasets.labelled import (
+    read_binary,
+    read_coco,
+    read_mrpc,
+    read_probing,
+    read_sick,
+    read_snli,
+    read_sst,
+    read_trec,
+)
 from rejoinder.datasets.leaks import read_rows
-from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
 from rejoinder.datasets.sts import SUBSETS, TRACKS, read_sts_2017, read_sts_year, read_stsb
 from rejoinder.errors import RejoinderError
 from rejoinder.io.formats.compression import Limits

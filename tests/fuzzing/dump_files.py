@@ -15,7 +15,7 @@ import zstandard
 from dumps import comment
 from fuzzing.datasets import damaged
 from rejoinder.corpus.options import ExtractOptions, as_columns
-from rejoinder.corpus.reading.comments import ARROW
+from rejoinder.corpus.reading.columns import ARROW
 from rejoinder.corpus.reading.readers import Report, read_comments
 from rejoinder.errors import RejoinderError
 

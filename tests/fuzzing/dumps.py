@@ -7,7 +7,7 @@ from random import Random
 import pyarrow as pa
 
 from fuzzing.json_lines import KEYS, json_lines, malformed_line
-from rejoinder.corpus.reading.comments import Parsed
+from rejoinder.corpus.reading.columns import Parsed
 from rejoinder.corpus.reading.readers import parse_block
 
 FIELDS = KEYS[:-1]

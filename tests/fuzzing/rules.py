@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fuzzing.texts import text
 from rejoinder.corpus.options import PROFILES
-from rejoinder.corpus.reading.comments import clean_and_letters
+from rejoinder.corpus.reading.columns import clean_and_letters
 
 _ENTITIES = ("&amp;", "&gt;", "&lt;", "&nbsp;", "&#x200B;", "&#0;", "&#55296;", "&#1114112;", "&;",
              "&notice;", "&amp", "&amp;amp;", "&#x1F600;", "&copy=1;", "&Tab;", "&#9;", "&#32;",

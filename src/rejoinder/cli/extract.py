@@ -153,8 +153,8 @@ def extract(
     """Find the message/reply pairs in dumps of comments."""
     require("extract", "polars")
     from rejoinder.cli.progress import Bar
+    from rejoinder.corpus.extract import dropped_most
     from rejoinder.corpus.extract import extract as run
-    from rejoinder.corpus.summary import dropped_most
     from rejoinder.io.files.addresses import any_path
 
     with as_files(dumps) as files, Bar("pairs") as progress:

@@ -16,8 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import Shard
-from rejoinder.corpus.reading.comments import clean_and_letters
-from rejoinder.corpus.reading.strings import as_arrow
+from rejoinder.corpus.reading.columns import as_arrow, clean_and_letters
 from rejoinder.corpus.writer import add_column
 
 _TYPE = pa.list_(pa.large_string())

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from msgspec import to_builtins
 
 from rejoinder.corpus.manifest import SPLITS, Manifest, Shard, read_manifest
+from rejoinder.corpus.reading.columns import as_arrow, one_array
 from rejoinder.corpus.reading.readers import mapped_ahead
-from rejoinder.corpus.reading.strings import as_arrow, one_array
 from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import Address, AnyPath
 from rejoinder.io.files.hashed import check_file, sha256_of, sha256_of_file

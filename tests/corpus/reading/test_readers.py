@@ -13,7 +13,7 @@ import zstandard
 
 from dumps import comment, lines
 from rejoinder.corpus.options import ExtractOptions, as_columns
-from rejoinder.corpus.reading.comments import unescape
+from rejoinder.corpus.reading.columns import unescape
 from rejoinder.corpus.reading.files import find_files
 from rejoinder.corpus.reading.readers import Report, read_comments
 from rejoinder.errors import InputError

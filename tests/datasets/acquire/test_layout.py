@@ -16,8 +16,14 @@ from rejoinder.datasets.acquire.forms import examine, restore_escapes
 from rejoinder.datasets.acquire.layout import LOCK, add, presence
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, official_rows, select
 from rejoinder.datasets.cqa import read_cqa
-from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
-from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
+from rejoinder.datasets.labelled import (
+    read_binary,
+    read_mrpc,
+    read_sick,
+    read_snli,
+    read_sst,
+    read_trec,
+)
 from rejoinder.datasets.sts import read_sts_2017, read_sts_year, read_stsb
 from rejoinder.errors import BusyError, InputError
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rejoinder.datasets.labelled import NLI_CLASSES
 from rejoinder.datasets.leaks import EvaluationHashes, no_hashes, sentence_hashes
-from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures

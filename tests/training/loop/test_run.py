@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from rejoinder.corpus.extract import extract
-from rejoinder.datasets.sentence_pairs import NLI_CLASSES
+from rejoinder.datasets.labelled import NLI_CLASSES
 from rejoinder.encoders.nn.sparse import SparseTable
 from rejoinder.errors import BusyError, ConfigError, InputError, RejoinderError, TrainingError
 from rejoinder.inference.encoder import SentenceEncoder

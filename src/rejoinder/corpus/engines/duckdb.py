@@ -18,7 +18,7 @@ import pyarrow as pa
 from rejoinder.corpus import query
 from rejoinder.corpus.engines import Extraction, Outcome, Resources
 from rejoinder.corpus.options import ExtractProgress
-from rejoinder.corpus.reading.comments import ARROW
+from rejoinder.corpus.reading.columns import ARROW
 from rejoinder.corpus.reading.readers import Report, read_comments
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError, StorageError

@@ -24,9 +24,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rejoinder.corpus.options import Columns, ExtractOptions
-from rejoinder.corpus.reading.comments import Parsed, as_comments, number_text, without_missing
+from rejoinder.corpus.reading.columns import (
+    Parsed,
+    array_of,
+    as_comments,
+    as_table,
+    number_text,
+    take_rows,
+    without_missing,
+)
 from rejoinder.corpus.reading.files import format_of, separator_of
-from rejoinder.corpus.reading.strings import array_of, as_table, take_rows
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
 from rejoinder.io.files.addresses import AnyPath, for_each, local_copy, size_of

@@ -25,7 +25,7 @@ from safetensors.numpy import save
 
 from rejoinder.datasets.acquire.forms import judged_rows
 from rejoinder.datasets.catalogue import content_of
-from rejoinder.datasets.sentence_pairs import SICK_COLUMNS
+from rejoinder.datasets.labelled import SICK_COLUMNS
 from rejoinder.errors import InputError
 from rejoinder.io.files.storage import read_errors, storage_errors
 from rejoinder.io.formats.compression import (

@@ -14,8 +14,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rejoinder.datasets.cqa import parse_cqa, parse_relevancy
-from rejoinder.datasets.labelled import parse_captions, parse_probing, parse_sst, parse_trec
-from rejoinder.datasets.sentence_pairs import NLI_CLASSES, parse_labels, parse_mrpc, parse_sick
+from rejoinder.datasets.labelled import (
+    NLI_CLASSES,
+    parse_captions,
+    parse_labels,
+    parse_mrpc,
+    parse_probing,
+    parse_sick,
+    parse_sst,
+    parse_trec,
+)
 from rejoinder.datasets.sts import parse_inputs, parse_scores, parse_stsb
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of

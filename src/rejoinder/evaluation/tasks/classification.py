@@ -11,10 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from rejoinder.datasets import labelled, sentence_pairs
-from rejoinder.datasets.inference import InferencePairs, read_snli_split
-from rejoinder.datasets.labelled import Labelled, LabelledSet
-from rejoinder.datasets.sentence_pairs import NLI_CLASSES, SentencePairs, SentencePairSet
+from rejoinder.datasets import labelled
+from rejoinder.datasets.groups import InferencePairs, read_snli_split
+from rejoinder.datasets.labelled import (
+    NLI_CLASSES,
+    Labelled,
+    LabelledSet,
+    SentencePairs,
+    SentencePairSet,
+)
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation import classifiers
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
@@ -215,9 +220,9 @@ FAMILIES = (
     ),
     *(_Task(partial(labelled.read_sst, classes=n), "split").family(f"sst{n}") for n in (2, 5)),
     _Task(labelled.read_trec, "kfold").family("trec"),
-    _Task(sentence_pairs.read_mrpc, "kfold", pair_features).family("mrpc"),
-    _Task(sentence_pairs.read_sick, "split", pair_features).family("sick-e"),
-    _Task(sentence_pairs.read_snli, "split", inference_features).family("snli"),
+    _Task(labelled.read_mrpc, "kfold", pair_features).family("mrpc"),
+    _Task(labelled.read_sick, "split", pair_features).family("sick-e"),
+    _Task(labelled.read_snli, "split", inference_features).family("snli"),
     *(
         _Task(partial(labelled.read_probing, name=name), "split").family(name.lower(), "probing")
         for name in labelled.PROBING

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rejoinder.datasets.sentence_pairs import read_sick
+from rejoinder.datasets.labelled import read_sick
 from rejoinder.datasets.sts import GradedPairs, read_stsb
 from rejoinder.evaluation.classifiers.relatedness import Graded, fit_relatedness
 from rejoinder.evaluation.encoding import Embedder

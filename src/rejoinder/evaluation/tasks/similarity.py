@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rejoinder.datasets.sentence_pairs import SentencePairSet, read_sick
+from rejoinder.datasets.labelled import SentencePairSet, read_sick
 from rejoinder.datasets.sts import (
     SUBSETS,
     GradedPairs,

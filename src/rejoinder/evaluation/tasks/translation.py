@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rejoinder.datasets.sentence_pairs import Translations, read_translations
+from rejoinder.datasets.labelled import Translations, read_translations
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.metrics import Items, joined, metric_of, precision_name

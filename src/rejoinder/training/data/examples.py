@@ -12,10 +12,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.groups import read_groups
-from rejoinder.datasets.inference import LABELS, read_inference
+from rejoinder.datasets.groups import LABELS, read_groups, read_inference
+from rejoinder.datasets.labelled import NLI_CLASSES
 from rejoinder.datasets.leaks import EvaluationHashes
-from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_number
 from rejoinder.text.columns import as_series

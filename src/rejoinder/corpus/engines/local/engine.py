@@ -56,8 +56,8 @@ from rejoinder.corpus.engines.local.store import (
     concatenated,
 )
 from rejoinder.corpus.options import ExtractProgress
+from rejoinder.corpus.reading.columns import Hashes
 from rejoinder.corpus.reading.readers import BLOCK_BYTES, Report, mapped_ahead, read_comments
-from rejoinder.corpus.reading.strings import Hashes
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import AnyPath, size_of

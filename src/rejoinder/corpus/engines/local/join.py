@@ -28,7 +28,7 @@ from rejoinder.corpus.engines.local.store import (
     Rows,
     arrow_file,
 )
-from rejoinder.corpus.reading.strings import Hashes, Strings, as_arrow, as_strings, gather
+from rejoinder.corpus.reading.columns import Hashes, Strings, as_arrow, as_strings, gather
 
 _BATCH_ROWS = 256
 _SAME_HASH = "two ids have the same hash"

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from rejoinder.corpus import query
 from rejoinder.corpus.options import ExtractOptions
-from rejoinder.corpus.reading.readers import mapped_ahead
-from rejoinder.corpus.reading.strings import (
+from rejoinder.corpus.reading.columns import (
     Hashes,
     Index,
     Strings,
@@ -34,6 +33,7 @@ from rejoinder.corpus.reading.strings import (
     as_strings,
     gather,
 )
+from rejoinder.corpus.reading.readers import mapped_ahead
 from rejoinder.io.files.storage import return_freed_memory
 
 NO_HASHES: Hashes = np.empty(0, np.uint64)

@@ -26,6 +26,7 @@ from rejoinder.corpus.engines.duckdb import QueryEngine
 from rejoinder.corpus.manifest import FILE as MANIFEST
 from rejoinder.corpus.manifest import SPLITS, Shard
 from rejoinder.corpus.options import COMMENTS, ExtractProgress
+from rejoinder.corpus.reading.columns import as_table
 from rejoinder.corpus.reading.readers import (
     FileReport,
     Report,
@@ -33,7 +34,6 @@ from rejoinder.corpus.reading.readers import (
     check_keys,
     read_checked,
 )
-from rejoinder.corpus.reading.strings import as_table
 from rejoinder.corpus.writer import COLUMNS, SHARD_ROWS, Written, write_shard
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed

@@ -11,8 +11,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.datasets.inference import read_inference
-from rejoinder.datasets.sentence_pairs import NLI_CLASSES
+from rejoinder.datasets.groups import read_inference
+from rejoinder.datasets.labelled import NLI_CLASSES
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.io.formats.json_lines import json_rows
 
