@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -65,6 +65,8 @@ class Files:
         self._places = {name.removeprefix(top): places[name] for name in sorted(places)}
         self._heads: dict[str, bytes] = {}
         self._left = most
+        self.shapes: dict[str, Mapping[str, Set[str]]] = {}
+        """Keys of JSON files, see `rows.shape`."""
         self.names = tuple(self._places)
 
     def open(self, name: str) -> IO[bytes]:

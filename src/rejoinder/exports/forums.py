@@ -19,16 +19,13 @@ from rejoinder.exports.markup import markdown_text, plain_text
 from rejoinder.exports.rows import (
     FAULTS,
     Layout,
-    Shape,
     documents,
     first_of,
-    first_shapes,
     id_of,
     id_text,
     item_of,
     list_of,
     no_message,
-    path_of,
     rows,
     seconds,
     shape,
@@ -37,7 +34,15 @@ from rejoinder.exports.rows import (
 
 # Discourse
 
-_TOPICS, _TOPIC = ("", "item"), ({"post_stream"}, {"archetype", "category_id", "chunk_size"})
+_TOPICS = Layout(
+    ("", "item"),
+    (
+        {"id", "title", "posts.item.post_number"},
+        {"post_stream"},
+        {"archetype", "category_id", "chunk_size"},
+    ),
+)
+"""Topics that hold their posts."""
 _POSTS = Layout(("", "item", "latest_posts.item", "posts.item"), [{"post_number", "topic_id"}])
 _LISTED = Layout(
     ("topic_list.topics.item", "topics.item", "", "item"), [{"id", "category_id", "posts_count"}]
@@ -51,26 +56,13 @@ _ORIGIN = re.compile(r'(?:data-|\b)(post|topic)(?:="|:) ?(\d+)')
 _QUOTE_MARK = re.compile(r"\[(?:quote\b[^\[\]]*|/quote)\]")
 
 
-def _recognises(files: Files) -> bool:
-    return any((_topics(keys), _POSTS.path(keys)) != (None, None) for keys in first_shapes(files))
-
-
-def _topics(keys: Shape) -> str | None:
-    """Returns where topics are that hold their posts."""
-    for path in _TOPICS:
-        posts = keys.get(f"{path}.posts.item".lstrip("."), set())
-        if {"id", "title"} <= keys.get(path, set()) and "post_number" in posts:
-            return path
-    return path_of(keys, _TOPICS, *_TOPIC)
-
-
 def _items(files: Files) -> Iterator[Item]:
     names = _pairs(_CATEGORIES.rows(files), "name")
-    listed = (row for row in _LISTED.rows(files) if _topics(shape(files, row[0])) is None)
+    listed = (row for row in _LISTED.rows(files) if _TOPICS.path(shape(files, row[0])) is None)
     categories = _pairs(listed, "category_id")
     for name in documents(files):
         keys = shape(files, name)
-        topics, posts = _topics(keys), _POSTS.path(keys)
+        topics, posts = _TOPICS.path(keys), _POSTS.path(keys)
         if topics is not None:
             for number, row in rows(files, name, topics):
                 yield from _topic(name, number, row, names)
@@ -163,7 +155,7 @@ DISCOURSE = ExportFormat(
     "discourse",
     "Discourse (topics or posts, JSON)",
     "https://docs.discourse.org/#tag/Topics/operation/getTopic",
-    _recognises,
+    lambda files: _TOPICS.recognises(files) or _POSTS.recognises(files),
     lambda files: by_time(_items(files)),
 )
 

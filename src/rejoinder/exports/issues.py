@@ -30,7 +30,6 @@ from rejoinder.exports.rows import (
     json_members,
     list_of,
     no_message,
-    path_of,
     rows,
     seconds,
     shape,
@@ -40,10 +39,14 @@ from rejoinder.exports.rows import (
 
 # GitLab
 
-_SUBJECTS = ("", "item", "issues.item", "merge_requests.item")
-_SUBJECT = tuple({"iid", "title", "description", author} for author in ("author", "author_id"))
-_NOTES = Layout(("", "item"), [{"noteable_type", "noteable_id", "body"}])
-_DISCUSSIONS = Layout(("", "item"), [{"individual_note", "notes"}])
+_SUBJECT = [{"iid", "title", "description", author} for author in ("author", "author_id")]
+_SUBJECTS = [
+    Layout([path], _SUBJECT, "issues")
+    for path in ("", "item", "issues.item", "merge_requests.item")
+]
+"""Issues and merge requests; a file of an older export has both."""
+_NOTES = Layout(("", "item"), [{"noteable_type", "noteable_id", "body"}], "issues")
+_DISCUSSIONS = Layout(("", "item"), [{"individual_note", "notes"}], "issues")
 _ON_LINES = "DiffNote"
 _WEB = re.compile(r"https?://[^/]+/(.+?)(?:/-)?/(?:issues|work_items|merge_requests)/\d+")
 _BOT = re.compile(r"(?:project|group)_\d+_bot|[-_]bot\Z", re.IGNORECASE)
@@ -71,22 +74,14 @@ class _Known:
 
 
 def _recognises(files: Files) -> bool:
-    return any(
-        _subjects(keys) or (_NOTES.path(keys), _DISCUSSIONS.path(keys)) != (None, None)
-        for keys in first_shapes(files, "issues")
-    )
-
-
-def _subjects(keys: Shape) -> list[str]:
-    """Returns where issues and merge requests of a file are; one of an older export has both."""
-    return [path for path in _SUBJECTS if path_of(keys, [path], *_SUBJECT) is not None]
+    return any(one.recognises(files) for one in (*_SUBJECTS, _NOTES, _DISCUSSIONS))
 
 
 def _items(files: Files) -> Iterator[Item]:
     known = _Known()
     for name in documents(files):
-        for place in _subjects(shape(files, name)):
-            for number, row in rows(files, name, place):
+        for path in (one.path(shape(files, name)) for one in _SUBJECTS):
+            for number, row in rows(files, name, path) if path is not None else ():
                 yield from _subject(files, name, number, row, known)
     for name in documents(files):
         keys = shape(files, name)

@@ -22,24 +22,23 @@ from rejoinder.exports.rows import (
     FAULTS,
     Layout,
     Row,
-    Shape,
-    documents,
     first_of,
-    first_shapes,
     id_of,
     item_of,
     list_of,
     no_message,
-    rows,
     seconds,
-    shape,
     table_rows_of,
     tables,
     xml_files,
     xml_items,
 )
 
-_ISSUES = ("", "item", "issues.item", AIRBYTE)
+_ISSUES = Layout(
+    ("", "item", "issues.item", AIRBYTE),
+    ({"key", "fields.summary"}, {"key", "fields.comment"}),
+    "issue",
+)
 _COMMENTS = Layout(
     ("", "item", "comments.item", "values.item", AIRBYTE),
     (
@@ -48,6 +47,7 @@ _COMMENTS = Layout(
         {"id", "body", "author", "created", "updated", "jsdPublic"},
         {"id", "body", "author", "created", "updated", "issueId"},
     ),
+    "issue",
 )
 _NAMES = ("displayName", "name", "key", "accountId")
 _XML = b"<rss"
@@ -57,7 +57,8 @@ _OF_ISSUE = re.compile(r"/issue/([^/]+)/comment/")
 def _recognises(files: Files) -> bool:
     return (
         bool(_exports(files))
-        or any(_paths(keys) != (None, None) for keys in first_shapes(files, "issue"))
+        or _ISSUES.recognises(files)
+        or _COMMENTS.recognises(files)
         or bool(tables(files, _COLUMNS))
     )
 
@@ -67,23 +68,13 @@ def _exports(files: Files) -> list[str]:
     return [name for name in names if re.search(rb"<build-info>|<key id=", files.head(name))]
 
 
-def _paths(keys: Shape) -> tuple[str | None, str | None]:
-    """Returns where the issues of a file are, and the comments that are in no issue."""
-    for path in _ISSUES:
-        inner = keys.get(f"{path}.fields".lstrip("."), set())
-        if {"key", "fields"} <= keys.get(path, set()) and inner & {"summary", "comment"}:
-            return path, None
-    return None, _COMMENTS.path(keys)
-
-
 def _read(files: Files) -> Iterator[Item]:
-    paths = {name: _paths(shape(files, name)) for name in documents(files)}
+    of_issues = dict(_ISSUES.places(files))
     projects: dict[str, str] = {}
-    for name, (issues, _) in paths.items():
-        for number, row in rows(files, name, issues) if issues is not None else ():
-            yield from _issue(name, number, row, projects)
-    for name, (_, comments) in paths.items():
-        for number, row in rows(files, name, comments) if comments is not None else ():
+    for name, number, row in _ISSUES.rows(files):
+        yield from _issue(name, number, row, projects)
+    for name, number, row in _COMMENTS.rows(files):
+        if name not in of_issues:
             yield item_of(name, number, "Jira", _comment, row, None, projects)
     for name in _exports(files):
         for number, item in xml_items(files, name, "item"):

@@ -9,7 +9,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -28,12 +28,14 @@ AIRBYTE = "_airbyte_data"
 _JSON = (".json", ".jsonl", ".ndjson")
 _LOOKED_AT = 20
 _LONGEST = 1 << 28
+_SHAPES = 1 << 14
+"""Most shapes that are kept of the files of an export."""
 _LONE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F]..)|\\."
 )
 """Matches an escaped pair of surrogates, half of one (in its group), or another escape."""
 
-Shape = Mapping[str, set[str]]
+Shape = Mapping[str, Set[str]]
 """Keys of the objects in a document, by the path to them, as `json_values` takes it."""
 
 
@@ -46,7 +48,11 @@ def documents(files: Files) -> list[str]:
 
 def shape(files: Files, name: str) -> Shape:
     """Returns the keys of objects in the first 64 KiB of a file; empty unless it is JSON."""
-    return _shape(files.head(name))
+    if name not in files.shapes:
+        if len(files.shapes) == _SHAPES:
+            files.shapes.clear()
+        files.shapes[name] = _shape(files.head(name))
+    return files.shapes[name]
 
 
 @lru_cache(maxsize=64)
@@ -93,9 +99,18 @@ def _add_keys(keys: dict[str, set[str]], path: str, tree: Any) -> None:
 
 
 def path_of(keys: Shape, paths: Iterable[str], *wanted: set[str]) -> str | None:
-    """Returns the first path to objects that have all keys of one of the sets; None if none do."""
+    """Returns the first path to objects that have all keys of one of the sets; None if none do.
+
+    A key may be a path within the object, such as `fields.summary`.
+    """
+
+    def has(path: str, key: str) -> bool:
+        within, _, last = f"{path}.{key}".lstrip(".").rpartition(".")
+        return last in keys.get(within, ())
+
     return next(
-        (path for path in paths if any(some <= keys.get(path, set()) for some in wanted)), None
+        (path for path in paths if any(all(has(path, key) for key in some) for some in wanted)),
+        None,
     )
 
 
@@ -300,24 +315,12 @@ def json_values(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
 
     Documents may follow one another.
     """
-    require("extract", "ijson")
-    import ijson
-
-    try:
-        yield from ijson.items(file, path, use_float=True, multiple_values=True)
-    except (ijson.JSONError, UnicodeDecodeError) as error:
-        raise _not_json(where, error) from None
+    return _parsed("items", where, file, path, multiple_values=True)
 
 
 def json_members(file: IO[bytes], path: str, where: str) -> Iterator[tuple[str, Any]]:
     """Yields the keys and values of an object in a JSON document, as `json_items` does."""
-    require("extract", "ijson")
-    import ijson
-
-    try:
-        yield from ijson.kvitems(file, path, use_float=True)
-    except (ijson.JSONError, UnicodeDecodeError) as error:
-        raise _not_json(where, error) from None
+    return _parsed("kvitems", where, file, path)
 
 
 def json_parts(
@@ -328,30 +331,33 @@ def json_parts(
     Where an object or array at one of `begins` opens, it yields that path and None.
     """
     require("extract", "ijson")
-    import ijson
     from ijson.common import ObjectBuilder
 
     builder, within = ObjectBuilder(), ""
+    for path, event, value in _parsed("parse", where, file):
+        opens = event in ("start_map", "start_array")
+        if within:
+            builder.event(event, value)
+            if path == within and event in ("end_map", "end_array"):
+                yield path, builder.value
+                within = ""
+        elif path in paths and opens:
+            builder, within = ObjectBuilder(), path
+            builder.event(event, value)
+        elif path in paths or (path in begins and opens):
+            yield path, value
+
+
+def _parsed(function: str, where: str, *given: Any, **options: Any) -> Iterator[Any]:
+    """Yields what a function of ijson does."""
+    require("extract", "ijson")
+    import ijson
+
     try:
-        for path, event, value in ijson.parse(file, use_float=True):
-            opens = event in ("start_map", "start_array")
-            if within:
-                builder.event(event, value)
-                if path == within and event in ("end_map", "end_array"):
-                    yield path, builder.value
-                    within = ""
-            elif path in paths and opens:
-                builder, within = ObjectBuilder(), path
-                builder.event(event, value)
-            elif path in paths or (path in begins and opens):
-                yield path, value
+        yield from getattr(ijson, function)(*given, use_float=True, **options)
     except (ijson.JSONError, UnicodeDecodeError) as error:
-        raise _not_json(where, error) from None
-
-
-def _not_json(where: str, error: Exception) -> InputError:
-    reason = " ".join(str(error).split())[:100]
-    return InputError(f"{where} is not whole JSON ({reason}); export it again.")
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"{where} is not whole JSON ({reason}); export it again.") from None
 
 
 def xml_files(files: Files, begins: bytes) -> list[str]:

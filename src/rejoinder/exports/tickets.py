@@ -5,7 +5,7 @@ and comments that are in no ticket; functions say what a row means.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,6 @@ from rejoinder.exports.rows import (
     Shape,
     documents,
     first_of,
-    first_shapes,
     id_of,
     id_text,
     item_of,
@@ -59,18 +58,14 @@ class _Opened:
     comments: list[Any]
 
 
-_Paths = tuple[str | None, str | None]
-"""Where the tickets of a file are, and the comments that are in no ticket."""
-
-
 @dataclass(frozen=True)
 class _System:
     """What differs between systems."""
 
     name: str
-    likely: str
-    """What is in the names of files with tickets."""
-    paths: Callable[[Shape], _Paths]
+    with_tickets: Layout
+    with_comments: Sequence[Layout]
+    """Of comments that are in no ticket. A file of tickets is none of them."""
     opened: Callable[[Any, _Known], _Opened]
     """Reads the row of a ticket."""
     comment: Callable[[Any, _Opened | None, _Known], Message]
@@ -78,8 +73,14 @@ class _System:
 
     def recognises(self, files: Files) -> bool:
         """Returns whether one of the first files has tickets or comments."""
-        shapes = first_shapes(files, self.likely)
-        return any(self.paths(keys) != (None, None) for keys in shapes)
+        return any(one.recognises(files) for one in (self.with_tickets, *self.with_comments))
+
+    def paths(self, keys: Shape) -> tuple[str | None, str | None]:
+        """Returns where tickets of a file are, and comments that are in none."""
+        found = (one.path(keys) for one in self.with_comments)
+        return self.with_tickets.path(keys), next(
+            (path for path in found if path is not None), None
+        )
 
     def read(self, files: Files) -> Iterator[Item]:
         """Yields the messages file by file: of tickets, or else of comments in none."""
@@ -118,10 +119,12 @@ _OLD = ("helpdesk_ticket", "item.helpdesk_ticket")
 _FRESH_TICKETS = Layout(
     ("", "item", "tickets.item", "ticket", *_OLD, AIRBYTE),
     ({"requester_id", "responder_id"}, {"description_text", "requester_id"}),
+    "ticket",
 )
 _LOOSE = Layout(
     ("", "item", "conversations.item", "conversation", AIRBYTE),
     ({"incoming", "private", "body"}, {"incoming", "private", "body_text"}),
+    "ticket",
 )
 _PEOPLE = Layout(
     ("", "item", "agents.item", "contacts.item", "item.agent", "item.user", AIRBYTE),
@@ -134,15 +137,10 @@ _META = 4
 """Source of a note that says what happened to a ticket."""
 
 
-def _fresh_paths(keys: Shape) -> _Paths:
-    tickets = _FRESH_TICKETS.path(keys)
-    return tickets, None if tickets is not None else _LOOSE.path(keys)
-
-
 def _read_fresh(files: Files) -> Iterator[Item]:
     known = _Known()
     for name, _, row in _PEOPLE.rows(files):
-        is_person = _fresh_paths(shape(files, name)) == (None, None)
+        is_person = _FRESH.paths(shape(files, name)) == (None, None)
         if is_person and isinstance(row, dict) and (called := _fresh_name(row)):
             known.people[id_text(row.get("id"))] = called
     yield from _FRESH.messages(files, known)
@@ -197,7 +195,7 @@ def _fresh_text(row: Mapping[str, Any], html: str, plain: str) -> str:
     return written_text(marked)
 
 
-_FRESH = _System("Freshdesk", "ticket", _fresh_paths, _fresh_ticket, _fresh_comment)
+_FRESH = _System("Freshdesk", _FRESH_TICKETS, [_LOOSE], _fresh_ticket, _fresh_comment)
 FRESHDESK = ExportFormat(
     "freshdesk",
     "Freshdesk (tickets with conversations, JSON)",
@@ -218,9 +216,12 @@ _CONVERSATIONS = Layout(
         {"source", "contacts", "teammates"},
         {"source", "statistics", "admin_assignee_id"},
     ),
+    "conversation",
 )
 _PARTS = Layout(
-    ("", "item", "conversation_parts.item", AIRBYTE), [{"part_type", "conversation_id"}]
+    ("", "item", "conversation_parts.item", AIRBYTE),
+    [{"part_type", "conversation_id"}],
+    "conversation",
 )
 """Of parts that are in no conversation, as programs that copy tables have them."""
 _SAID = ("comment", "open", "close", "quick_reply")
@@ -285,13 +286,7 @@ def _is_bot(author: Any) -> bool:
     return author.get("type") == "bot" or bool(author.get("from_ai_agent"))
 
 
-_INTERCOM = _System(
-    "Intercom",
-    "conversation",
-    lambda keys: (_CONVERSATIONS.path(keys), _PARTS.path(keys)),
-    _conversation,
-    _part,
-)
+_INTERCOM = _System("Intercom", _CONVERSATIONS, [_PARTS], _conversation, _part)
 INTERCOM = ExportFormat(
     "intercom",
     "Intercom (conversations and tickets, JSON)",
@@ -306,14 +301,17 @@ INTERCOM = ExportFormat(
 _TICKETS = Layout(
     ("", "item", "tickets.item", "ticket", AIRBYTE),
     ({"requester_id", "submitter_id"}, {"requester_id", "via"}, {"requester", "via"}),
+    "ticket",
 )
 _COMMENTS = Layout(
     ("", "item", "comments.item", AIRBYTE),
     [{"author_id", "public", body} for body in ("plain_body", "html_body", "audit_id")],
+    "ticket",
 )
 _EVENTS = Layout(
     ("", "item", "ticket_events.item", "audits.item", AIRBYTE),
     ({"ticket_id", "child_events"}, {"ticket_id", "events", "author_id"}),
+    "ticket",
 )
 _USERS = Layout(("users.item", "", "item", AIRBYTE), [{"id", "name", "role"}])
 _COLUMNS = {"Summation column", "Requester", "Subject"}
@@ -329,10 +327,8 @@ def _is_zendesk(files: Files) -> bool:
     return _ZENDESK.recognises(files) or bool(tables(files, _COLUMNS))
 
 
-def _zendesk_paths(keys: Shape) -> _Paths:
-    tickets, comments = _TICKETS.path(keys), _EVENTS.path(keys)
-    if comments is None:
-        comments = _COMMENTS.path(keys)
+def _zendesk_paths(keys: Shape) -> tuple[str | None, str | None]:
+    tickets, comments = _ZENDESK.paths(keys)
     if comments == "comments.item" and not keys[""] <= _PAGE:
         return "", None  # tickets that hold their comments
     return tickets, comments
@@ -438,7 +434,7 @@ def _comment_text(row: dict[str, Any]) -> str:
     return markdown_text(written_text(row.get("body") or ""))
 
 
-_ZENDESK = _System("Zendesk", "ticket", _zendesk_paths, _ticket, _comment)
+_ZENDESK = _System("Zendesk", _TICKETS, (_EVENTS, _COMMENTS), _ticket, _comment)
 ZENDESK = ExportFormat(
     "zendesk",
     "Zendesk (tickets with comments, JSON)",
