@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.api.evaluation import load_encoder
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.semeval import read_stsb
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.evaluation.encoding import identity
 from rejoinder.evaluation.report import COLOURS, new_figure, svg_of

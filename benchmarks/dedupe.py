@@ -29,7 +29,7 @@ import numpy as np
 
 from rejoinder import SentenceEncoder, dedupe
 from rejoinder.conversations.collection import open_collection
-from rejoinder.datasets.cqa import read_cqa
+from rejoinder.datasets.semeval import read_cqa
 from rejoinder.io.formats.compression import decompressed
 
 GRID = [round(0.5 + 0.05 * step, 2) for step in range(10)]

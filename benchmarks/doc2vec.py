@@ -16,7 +16,7 @@ import numpy as np
 from safetensors import safe_open
 
 from rejoinder import evaluate
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.semeval import read_stsb
 from rejoinder.measures import Floats, cosines, pearson_correlation
 from rejoinder.protocols import Embeddings
 from rejoinder_papers.baselines.words import tokens

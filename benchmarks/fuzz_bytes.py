@@ -23,7 +23,7 @@ with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.corpus.reading.readers import keys_of, parse_block
     from rejoinder.corpus.texts import entries_of
     from rejoinder.datasets.acquire.archives import read_coco_pickle
-    from rejoinder.datasets.sts import parse_stsb
+    from rejoinder.datasets.semeval import parse_stsb
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results import read_results
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest

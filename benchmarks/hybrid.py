@@ -41,7 +41,7 @@ import numpy as np
 from rejoinder import Index, IndexHit, extract
 from rejoinder.corpus.texts import entries_of
 from rejoinder.corpus.writer import open_pairs
-from rejoinder.datasets.cqa import read_cqa
+from rejoinder.datasets.semeval import read_cqa
 from rejoinder.index.state import DEPTH as FUSED
 from rejoinder.index.state import fuse
 from rejoinder.index.words import words_of

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rejoinder.api.pairs import response_pairs
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.semeval import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.targets import export_to

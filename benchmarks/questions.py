@@ -22,7 +22,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from rejoinder import Scorer
-from rejoinder.datasets.cqa import Question, RelatedQuestions, read_cqa
+from rejoinder.datasets.semeval import Question, RelatedQuestions, read_cqa
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.tasks.cqa import average_precision, official_scores, ranked

@@ -17,7 +17,7 @@ from rejoinder.api.scorer import calibration, training_pairs
 from rejoinder.api.trees import fitted_regression
 from rejoinder.datasets.groups import read_graded
 from rejoinder.datasets.leaks import EvaluationHashes
-from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb
+from rejoinder.datasets.semeval import GradedPairs, pair_keys, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.evaluation.tasks.bias import KINDS, read_contrasts
 from rejoinder.measures import Floats, pearson_correlation, spearman_correlation

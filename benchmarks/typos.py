@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rejoinder.corpus.texts import entries_of
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.semeval import read_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import tokens_of

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rejoinder.datasets import sts
+from rejoinder.datasets import semeval
 from tiny_models import WORDS
 
 Row = tuple[str, str, object]
@@ -17,7 +17,7 @@ def write_year(data: Path, rows_of: Callable[[str], Iterable[Row]], year: int = 
     """Writes each subset of a year's task; `rows_of` gives its rows by its name."""
     folder = data / f"downstream/STS/STS{year}-en-test"
     folder.mkdir(parents=True)
-    for subset in sts.SUBSETS[year]:
+    for subset in semeval.SUBSETS[year]:
         first, second, scores = zip(*rows_of(subset), strict=True)
         pairs = map("{}\t{}\n".format, first, second)
         (folder / f"STS.input.{subset}.txt").write_text("".join(pairs), "utf-8")
@@ -32,7 +32,7 @@ def write_benchmark(
     draw = np.random.default_rng(0)
     folder.mkdir()
     for split, size in sizes.items():
-        monkeypatch.setitem(sts.ROWS, split, size)
+        monkeypatch.setitem(semeval.ROWS, split, size)
         rows = []
         for n in range(size):
             words = draw.permutation(WORDS[:40])

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from safetensors.numpy import save
 
-from rejoinder.datasets.cqa import RelatedQuestions, read_cqa
 from rejoinder.datasets.groups import read_inference
 from rejoinder.datasets.labelled import (
     read_binary,
@@ -28,7 +27,7 @@ from rejoinder.datasets.leaks import (
     no_hashes,
     sentence_hashes,
 )
-from rejoinder.datasets.sts import ROWS, TRACKS, read_stsb
+from rejoinder.datasets.semeval import ROWS, TRACKS, RelatedQuestions, read_cqa, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.tasks.translation import LANGUAGES
 from rejoinder.io.files.atomic import write_bytes

@@ -19,7 +19,7 @@ import twins
 from wordnet import WordNet, content_words
 
 from rejoinder.api.trees import fitted_regression
-from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb
+from rejoinder.datasets.semeval import GradedPairs, pair_keys, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.measures import Floats, pearson_correlation

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rejoinder.datasets.sts import GradedPairs
+from rejoinder.datasets.semeval import GradedPairs
 from rejoinder.measures import Floats, pearson_correlation
 from rejoinder_papers.baselines.vectors import WordVectors
 from rejoinder_papers.baselines.words import tokens

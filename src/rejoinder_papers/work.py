@@ -12,7 +12,7 @@ from rejoinder.api.pairs import response_pairs
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.semeval import read_stsb
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.results import Result, read_results, write_results
 from rejoinder.evaluation.run import score_tasks

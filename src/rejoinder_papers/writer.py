@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.semeval import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.metrics import Items, joined
 from rejoinder.evaluation.report import (

@@ -15,7 +15,7 @@ from rejoinder.api.scorer import (
     scaled,
     training_pairs,
 )
-from rejoinder.datasets.sts import pair_keys
+from rejoinder.datasets.semeval import pair_keys
 from rejoinder.errors import BusyError, InputError, ModelError, RejoinderError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output

@@ -11,7 +11,7 @@ from rejoinder.datasets.labelled import (
     read_sst,
     read_trec,
 )
-from rejoinder.datasets.sts import read_sts_2017, read_sts_year, read_stsb
+from rejoinder.datasets.semeval import read_sts_2017, read_sts_year, read_stsb
 from rejoinder.errors import DataMissingError, InputError
 
 

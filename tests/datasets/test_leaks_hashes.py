@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation_hashes import build
-from rejoinder.datasets.cqa import read_cqa
 from rejoinder.datasets.labelled import read_binary, read_sst
 from rejoinder.datasets.leaks import (
     EvaluationHashes,
@@ -18,7 +17,7 @@ from rejoinder.datasets.leaks import (
     sentence_hashes,
     shipped,
 )
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.semeval import read_cqa, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.tasks.cqa import TEXTS
 from rejoinder.text.columns import as_series

@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 import rejoinder.evaluation.senteval as senteval
 import senteval_reference as reference
-from rejoinder.datasets.sts import SUBSETS
+from rejoinder.datasets.semeval import SUBSETS
 from rejoinder.errors import InputError
 from rejoinder.evaluation import classifiers
 from rejoinder.evaluation.senteval.utils import completed, settings_of

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rejoinder.datasets.sts import pair_keys, read_stsb
+from rejoinder.datasets.semeval import pair_keys, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation import encoding
 from rejoinder.evaluation.encoding import Embedder
@@ -267,7 +267,7 @@ def test_the_published_baseline_on_the_benchmark(shared_data):
 
 @pytest.mark.shared_data
 def test_zero_vectors_are_counted(shared_data):
-    from rejoinder.datasets.sts import read_stsb
+    from rejoinder.datasets.semeval import read_stsb
 
     class Deaf(BagOfWords):
         def encode(self, sentences):

@@ -27,7 +27,6 @@ from rejoinder.datasets.acquire.archives import read_coco_pickle, sick_splits, u
 from rejoinder.datasets.acquire.forms import examine
 from rejoinder.datasets.acquire.layout import add, presence
 from rejoinder.datasets.catalogue import DataSet, catalogue, content_of, read_bytes
-from rejoinder.datasets.cqa import read_cqa
 from rejoinder.datasets.groups import read_groups, read_inference, read_snli_split
 from rejoinder.datasets.labelled import (
     read_binary,
@@ -40,7 +39,14 @@ from rejoinder.datasets.labelled import (
     read_trec,
 )
 from rejoinder.datasets.leaks import read_rows
-from rejoinder.datasets.sts import SUBSETS, TRACKS, read_sts_2017, read_sts_year, read_stsb
+from rejoinder.datasets.semeval import (
+    SUBSETS,
+    TRACKS,
+    read_cqa,
+    read_sts_2017,
+    read_sts_year,
+    read_stsb,
+)
 from rejoinder.errors import RejoinderError
 from rejoinder.io.formats.compression import Limits
 

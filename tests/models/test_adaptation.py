@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from rejoinder.datasets.sts import GradedPairs, pair_keys
+from rejoinder.datasets.semeval import GradedPairs, pair_keys
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.measures import cosines

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rejoinder.api.evaluation import load_encoder, places_of
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.semeval import read_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output

@@ -22,7 +22,7 @@ from rejoinder.corpus.manifest import SPLITS
 from rejoinder.corpus.options import PAIR_FIELDS
 from rejoinder.corpus.writer import Pairs, open_pairs
 from rejoinder.datasets.groups import FIELDS, graded_rows, read_graded, read_groups
-from rejoinder.datasets.sts import GradedPairs, read_stsb
+from rejoinder.datasets.semeval import GradedPairs, read_stsb
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.tasks import ResponsePairs

@@ -19,7 +19,7 @@ from rejoinder.api.trees import fitted_regression
 from rejoinder.datasets.catalogue import read_bytes
 from rejoinder.datasets.groups import read_graded
 from rejoinder.datasets.leaks import EvaluationHashes
-from rejoinder.datasets.sts import GradedPairs, pair_keys, read_sts_year, read_stsb
+from rejoinder.datasets.semeval import GradedPairs, pair_keys, read_sts_year, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import DataMissingError, InputError, require
 from rejoinder.evaluation.tasks.bias import read_contrasts

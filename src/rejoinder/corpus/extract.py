@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.corpus.carry import Carry, carrying, check_carry
-from rejoinder.corpus.context import add_context
 from rejoinder.corpus.convert import (
     COLUMNS,
     Converted,
@@ -36,6 +35,7 @@ from rejoinder.corpus.options import (
 )
 from rejoinder.corpus.reading.files import find_files
 from rejoinder.corpus.reading.readers import columns_of
+from rejoinder.corpus.writer import add_context
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS
 from rejoinder.io.files.addresses import (

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rejoinder.datasets.catalogue import existing, missing, read_bytes
 from rejoinder.datasets.labelled import NLI_CLASSES
-from rejoinder.datasets.sts import GradedPairs, graded_pairs
+from rejoinder.datasets.semeval import GradedPairs, graded_pairs
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.formats.json_lines import (

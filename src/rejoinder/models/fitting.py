@@ -16,7 +16,7 @@ from msgspec import Meta, convert
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from rejoinder.datasets.sts import GradedPairs, pair_keys
+from rejoinder.datasets.semeval import GradedPairs, pair_keys
 from rejoinder.errors import ConfigError, InputError, ModelError
 from rejoinder.io.formats.text_lines import Count
 from rejoinder.models.adaptation import Adaptation, described, refuse_unadaptable

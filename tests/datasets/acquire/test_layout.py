@@ -15,7 +15,6 @@ import pytest
 from rejoinder.datasets.acquire.forms import examine, restore_escapes
 from rejoinder.datasets.acquire.layout import LOCK, add, presence
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, official_rows, select
-from rejoinder.datasets.cqa import read_cqa
 from rejoinder.datasets.labelled import (
     read_binary,
     read_mrpc,
@@ -24,7 +23,7 @@ from rejoinder.datasets.labelled import (
     read_sst,
     read_trec,
 )
-from rejoinder.datasets.sts import read_sts_2017, read_sts_year, read_stsb
+from rejoinder.datasets.semeval import read_cqa, read_sts_2017, read_sts_year, read_stsb
 from rejoinder.errors import BusyError, InputError
 
 

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from rejoinder.datasets.cqa import parse_cqa, parse_relevancy
 from rejoinder.datasets.labelled import (
     NLI_CLASSES,
     parse_captions,
@@ -24,7 +23,13 @@ from rejoinder.datasets.labelled import (
     parse_sst,
     parse_trec,
 )
-from rejoinder.datasets.sts import parse_inputs, parse_scores, parse_stsb
+from rejoinder.datasets.semeval import (
+    parse_cqa,
+    parse_inputs,
+    parse_relevancy,
+    parse_scores,
+    parse_stsb,
+)
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK, below_header, decoded_lines

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rejoinder.datasets.sts import GradedPairs
+from rejoinder.datasets.semeval import GradedPairs
 from rejoinder.errors import DataMissingError, InputError, nearest
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder

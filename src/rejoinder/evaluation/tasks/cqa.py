@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.cqa import QuestionSet, read_cqa
+from rejoinder.datasets.semeval import QuestionSet, read_cqa
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import resampled_interval

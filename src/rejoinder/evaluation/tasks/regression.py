@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rejoinder.datasets.labelled import read_sick
-from rejoinder.datasets.sts import GradedPairs, read_stsb
+from rejoinder.datasets.semeval import GradedPairs, read_stsb
 from rejoinder.evaluation.classifiers.relatedness import Graded, fit_relatedness
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rejoinder.datasets.labelled import SentencePairSet, read_sick
-from rejoinder.datasets.sts import (
+from rejoinder.datasets.semeval import (
     SUBSETS,
     GradedPairs,
     pair_keys,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rejoinder.datasets import sts
-from rejoinder.datasets.sts import pair_keys, read_stsb
+from rejoinder.datasets import semeval
+from rejoinder.datasets.semeval import pair_keys, read_stsb
 from rejoinder.errors import InputError
 
 ROW = 'main-forum\tdeft\t2014\t0001\t4.200\tA "quoted" man.\tSecond\x85 one'
@@ -11,7 +11,7 @@ ROW = 'main-forum\tdeft\t2014\t0001\t4.200\tA "quoted" man.\tSecond\x85 one'
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    monkeypatch.setitem(sts.ROWS, "dev", 2)
+    monkeypatch.setitem(semeval.ROWS, "dev", 2)
 
     def call(*rows: str):
         (tmp_path / "sts-dev.csv").write_text("\n".join(rows) + "\n", "utf-8")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rejoinder.datasets.cqa import read_cqa
+from rejoinder.datasets.semeval import read_cqa
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.tasks.cqa import score_questions
