@@ -6,33 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.options import (
-    ColumnsOption,
-    ModelOption,
-    ModelSha256Option,
-    OverwriteOption,
-    ThreadsOption,
-    WhereOption,
-    epilog,
-    prints,
-)
-from rejoinder.cli.output import (
-    asked_for,
-    excerpt,
-    form_of_output,
-    note,
-    print_json,
-    print_rows,
-    print_table,
-    status_line,
-)
+from rejoinder.cli import options, output
 from rejoinder.cli.sources import SourceArgument, open_source, working_on
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.conversations.topics import Topic, Topics
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder cluster slack_export.zip",
     "rejoinder cluster index/ --topics 50 --json",
     "rejoinder cluster messages.csv --columns text=body --out topics/",
@@ -47,13 +28,13 @@ _SHOWN = 90
 """Characters of a typical message in a table."""
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def cluster(
     source: SourceArgument,
-    columns: ColumnsOption = None,
-    where: WhereOption = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
+    columns: options.ColumnsOption = None,
+    where: options.WhereOption = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
     topics: Annotated[
         int | None,
         typer.Option(min=1, help="About how many topics to find. Default: as the texts have."),
@@ -67,13 +48,13 @@ def cluster(
         ),
     ] = None,
     seed: Annotated[int | None, "Seed of all random draws. Default: 0."] = None,
-    threads: ThreadsOption = None,
+    threads: options.ThreadsOption = None,
     out: Annotated[Path | None, "Folder to write: topics, and the topic of each message."] = None,
     add: Annotated[
         bool,
         "Keep the topics in OUT, and add the texts that it lacks to the nearest ones.",
     ] = False,
-    overwrite: OverwriteOption = False,
+    overwrite: options.OverwriteOption = False,
 ) -> None:
     """Find the topics of texts: names, sizes, typical messages, and change over time."""
     _refuse_without_effect(
@@ -101,9 +82,11 @@ def cluster(
         found.save(out, overwrite=overwrite or add, inputs=[] if add else [source])
     _print(found)
     if not found.topics:
-        note("no topic was found: too few messages are alike. A lower --least finds smaller topics")
+        output.note(
+            "no topic was found: too few messages are alike. A lower --least finds smaller topics"
+        )
     if out is not None:
-        status_line(f"wrote {out}: {len(found)} topics of {len(found.ids):,} messages")
+        output.status_line(f"wrote {out}: {len(found)} topics of {len(found.ids):,} messages")
 
 
 def _refuse_without_effect(settings: dict[str, Any], out: Path | None, *, add: bool) -> None:
@@ -125,15 +108,15 @@ def _refuse_without_effect(settings: dict[str, Any], out: Path | None, *, add: b
 def _print(found: "Topics") -> None:
     """Prints topics below their wider ones, the largest of these first."""
     none = int((found.labels < 0).sum())
-    if asked_for("json"):
-        print_json({
+    if output.asked_for("json"):
+        output.print_json({
             "messages": len(found.ids), "none": none, "months": found.months,
             "topics": found.topic_dicts()[: len(found)],
             "wider": found.topic_dicts()[len(found) :],
         })  # fmt: skip
         return
-    if form_of_output() == "tsv":
-        print_rows(_COLUMNS, [_row(found, topic) for topic in found.topics])
+    if output.form_of_output() == "tsv":
+        output.print_rows(_COLUMNS, [_row(found, topic) for topic in found.topics])
         return
     dated = bool(found.months)
     columns = [name for name in _COLUMNS if dated or name != "over time"]
@@ -144,7 +127,9 @@ def _print(found: "Topics") -> None:
         inside = [one for one in found.topics if one.parent == parent]
         if inside:
             rows = [_row(found, topic) for topic in inside]
-            print_table(title, columns, [[*row[:3], *row[3 if dated else 4 :]] for row in rows])
+            output.print_table(
+                title, columns, [[*row[:3], *row[3 if dated else 4 :]] for row in rows]
+            )
             typer.echo()
     share = none / max(len(found.ids), 1)
     total = f"{len(found.ids):,} messages, {len(found)} topics"
@@ -154,7 +139,7 @@ def _print(found: "Topics") -> None:
 
 
 def _row(found: "Topics", topic: "Topic") -> tuple[Any, ...]:
-    shown = excerpt(topic.typical[0], _SHOWN) if topic.typical else ""
+    shown = output.excerpt(topic.typical[0], _SHOWN) if topic.typical else ""
     least = max(found.months.values(), default=0) * _LEAST_SHARE
     shares = found.shares(topic)
     line = [shares[month] for month, count in found.months.items() if count >= least]

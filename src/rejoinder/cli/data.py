@@ -6,16 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rejoinder.cli import output
 from rejoinder.cli.messages import split_lists
 from rejoinder.cli.options import PairsOption, epilog, prints
-from rejoinder.cli.output import (
-    as_options,
-    asked_for,
-    form_of_output,
-    print_json,
-    print_rows,
-    status_line,
-)
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,9 +55,9 @@ def list_sets(
     chosen = split_lists(names or [])
     shown = [(dataset, presence(data, dataset)) for dataset in select(chosen or ["all"])]
     remark = catalogue().remark
-    if asked_for("json"):
+    if output.asked_for("json"):
         sets = [{**asdict(one), "rows": one.rows, "here": asdict(here)} for one, here in shown]
-        print_json({"remark": remark, "sets": sets})
+        output.print_json({"remark": remark, "sets": sets})
     elif chosen:
         for dataset, here in shown:
             _show(dataset, here)
@@ -79,7 +72,7 @@ def list_sets(
         notes = [note for _, here in shown for note in (*here.problems, *here.notes)]
         hint = "`rejoinder data list NAME` shows licence, citation, addresses, files and SHA-256."
         for sentence in (*notes, hint, remark):
-            status_line(f"  {sentence}")
+            output.status_line(f"  {sentence}")
 
 
 @commands.command("add", epilog=_EPILOG)
@@ -130,7 +123,7 @@ def fetch_sets(
     failed = [result for result in results if isinstance(result, Failed)]
     _print_added(results, data)
     for failure in failed:
-        typer.echo(f"rejoinder: {failure.id}: {as_options(failure.reason)}", err=True)
+        typer.echo(f"rejoinder: {failure.id}: {output.as_options(failure.reason)}", err=True)
     if failed:
         raise typer.Exit(2)
 
@@ -174,21 +167,21 @@ def list_licences(
     _print_rows(columns, rows, "Licences of training data")
     if config is not None:
         count = sum(not row.licence.open for row in shown)
-        status_line(f"  {count} of {len(shown)} are not openly licensed")
+        output.status_line(f"  {count} of {len(shown)} are not openly licensed")
 
 
 def _print_rows(columns: "Sequence[str]", rows: "Sequence[Sequence[Any]]", title: str) -> None:
     """Prints rows; in a table, only the first four columns, which fit into 80 characters."""
-    count = 4 if form_of_output() == "table" else len(columns)
-    print_rows(columns[:count], [row[:count] for row in rows], title)
+    count = 4 if output.form_of_output() == "table" else len(columns)
+    output.print_rows(columns[:count], [row[:count] for row in rows], title)
 
 
 def _print_added(results: "Sequence[Added | Failed]", data: Path) -> None:
     """Prints the number of files of each set, and its notes."""
     from rejoinder.datasets.acquire.layout import Added
 
-    if asked_for("json"):
-        print_json([asdict(result) for result in results])
+    if output.asked_for("json"):
+        output.print_json([asdict(result) for result in results])
         return
     for result in results:
         if isinstance(result, Added):

@@ -7,32 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.options import (
-    ColumnsOption,
-    ModelOption,
-    ModelSha256Option,
-    OverwriteOption,
-    ScorerFromOption,
-    ThreadsOption,
-    WhereOption,
-    epilog,
-    prints,
-)
-from rejoinder.cli.output import (
-    excerpt,
-    form_of_output,
-    note,
-    print_json,
-    print_rows,
-    status_line,
-)
+from rejoinder.cli import options, output
 from rejoinder.cli.sources import SourceArgument, open_source, working_on
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.conversations.duplicates import Duplicates, Group
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder dedupe questions.txt",
     "rejoinder dedupe slack-export.zip --questions --min-words 5",
     "rejoinder dedupe questions.txt --examples pairs.jsonl",
@@ -45,7 +27,7 @@ _TOP, _MEMBERS = 20, 3
 _CHARACTERS = 160
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def dedupe(
     source: SourceArgument,
     threshold: Annotated[
@@ -72,17 +54,17 @@ def dedupe(
     scorer: Annotated[
         bool, "Also score pairs by the words one by one: they must reach --least-score."
     ] = False,
-    scorer_from: ScorerFromOption = None,
+    scorer_from: options.ScorerFromOption = None,
     least_score: Annotated[
         float | None,
         typer.Option(
             min=0, max=5, help="Score from which two texts mean the same to the scorer. Default: 4."
         ),
     ] = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
-    columns: ColumnsOption = None,
-    where: WhereOption = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
+    columns: options.ColumnsOption = None,
+    where: options.WhereOption = None,
     questions: Annotated[bool, "Compare only texts with a question mark."] = False,
     min_words: Annotated[
         int, typer.Option(min=0, help="Compare only texts of at least so many words.")
@@ -92,12 +74,12 @@ def dedupe(
         "Folder to write: kept.jsonl, dropped.jsonl, and duplicates.safetensors, which another "
         "threshold is applied to.",
     ] = None,
-    overwrite: OverwriteOption = False,
+    overwrite: options.OverwriteOption = False,
     top: Annotated[
         int | None,
         typer.Option(min=1, help="Groups to print. Default: 20, and all as JSON or TSV."),
     ] = None,
-    threads: ThreadsOption = None,
+    threads: options.ThreadsOption = None,
 ) -> None:  # fmt: skip
     """Find texts that mean the same, in groups around one to keep, the largest first.
 
@@ -142,7 +124,7 @@ def dedupe(
         found.save(out, overwrite=overwrite, inputs=[source, *([examples] if examples else [])])
     _print(found, top)
     if out is not None:
-        status_line(f"wrote {out}: {len(found) - len(found.filtered):,} kept")
+        output.status_line(f"wrote {out}: {len(found) - len(found.filtered):,} kept")
 
 
 def _changed(folder: Path, threshold: float | None, wrong: list[str]) -> "Duplicates":
@@ -159,10 +141,10 @@ def _changed(folder: Path, threshold: float | None, wrong: list[str]) -> "Duplic
 
 
 def _print(found: "Duplicates", top: int | None) -> None:
-    form = form_of_output()
+    form = output.form_of_output()
     groups = found.groups[: top if top or form != "table" else _TOP]
     if form == "json":
-        print_json({**found.summary(), "groups": [_tree(group) for group in groups]})
+        output.print_json({**found.summary(), "groups": [_tree(group) for group in groups]})
         return
     if form == "tsv":
         rows = (
@@ -170,7 +152,7 @@ def _print(found: "Duplicates", top: int | None) -> None:
             for number, group in enumerate(groups, 1)
             for one in (group.kept, *group.dropped)
         )
-        print_rows(("group", "size", "cosine", "id", "text"), rows)
+        output.print_rows(("group", "size", "cosine", "id", "text"), rows)
     else:
         _print_groups(groups)
         if len(found.groups) > len(groups):
@@ -194,10 +176,12 @@ def _print_groups(groups: "Iterable[Group]") -> None:
 
     console = Console(highlight=False, markup=False, emoji=False)
     for group in groups:
-        console.print(Text(f"{group.size:>6,}  ") + Text(excerpt(group.text, _CHARACTERS), "bold"))
-        shown = {excerpt(group.text, _CHARACTERS): 1.0}
+        console.print(
+            Text(f"{group.size:>6,}  ") + Text(output.excerpt(group.text, _CHARACTERS), "bold")
+        )
+        shown = {output.excerpt(group.text, _CHARACTERS): 1.0}
         for one in group.dropped:
-            shown.setdefault(excerpt(one.text, _CHARACTERS), one.score)
+            shown.setdefault(output.excerpt(one.text, _CHARACTERS), one.score)
         for text, score in islice(shown.items(), 1, 1 + _MEMBERS):
             console.print(Text(f"        {score:.2f}  {text}", "dim"))
         if len(shown) > 1 + _MEMBERS:
@@ -215,21 +199,21 @@ _BASES = {
 def _summarise(found: "Duplicates") -> None:
     """Prints what was found and how, on standard error."""
     dropped, estimate = len(found.filtered), found.estimate
-    status_line(
+    output.status_line(
         f"{len(found):,} texts: {len(found) - dropped:,} kept, {dropped:,} dropped "
         f"({found.duplicate_ratio:.1%}) in {len(found.groups):,} groups, from a cosine of "
         f"{found.threshold:.3g} ({_BASES[estimate.basis]})"
         f"{'' if found.least_score is None else f' and a score of {found.least_score:g}'}"
     )
     if estimate.f1 is not None:
-        status_line(
+        output.status_line(
             f"on the examples: precision {estimate.precision:.3f}, recall {estimate.recall:.3f}, "
             f"F1 {estimate.f1:.3f}"
         )
     if estimate.basis == "default":
-        note(
+        output.note(
             "there are few texts, or most have a near one, so that no rate of false positives can "
             "be estimated. Look at some groups, or label pairs for --examples"
         )
     if found.search_recall < 1:
-        status_line(f"{found.search_recall:.1%} of such pairs were found, by a sample")
+        output.status_line(f"{found.search_recall:.1%} of such pairs were found, by a sample")

@@ -10,27 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rejoinder.cli import options, output
 from rejoinder.cli.messages import as_text, stream_entries
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
-from rejoinder.cli.options import (
-    ColumnsOption,
-    MasterOption,
-    ModelOption,
-    ModelSha256Option,
-    OnTooLongOption,
-    OverwriteOption,
-    epilog,
-    prints,
-)
-from rejoinder.cli.output import (
-    asked_for,
-    form_of_output,
-    note,
-    note_zero,
-    print_encoded,
-    print_lines,
-    print_table,
-)
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +22,7 @@ if TYPE_CHECKING:
     from rejoinder.inference.sentence_stream import EncodedChunk
 
 _FILE_NAME = re.compile(r"\S+\.(?:txt|csv|tsv|jsonl|parquet|gz|zst|zip)")
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder encode 'How old are you?' --json",
     "rejoinder encode sentences.txt --model model/ --out embeddings.npy",
     "rejoinder encode texts.txt.gz --out vectors.parquet --resume",
@@ -51,7 +33,7 @@ EXAMPLES = epilog(
 )
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def encode(
     texts: Annotated[
         list[str] | None,
@@ -62,31 +44,31 @@ def encode(
             "per line, folders and patterns of them."
         ),
     ] = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
     sentences: Annotated[
         str | None,
         "The file, for scripts: an argument that is not there would be a sentence. - is standard "
         "input.",
     ] = None,
-    columns: ColumnsOption = None,
+    columns: options.ColumnsOption = None,
     out: Annotated[
         Path | None,
         "File to write: .npy (N x D float32), .parquet or .jsonl. With --engine: a folder "
         "of such files.",
     ] = None,
     resume: Annotated[bool, "Continue what an interrupted run wrote to OUT."] = False,
-    overwrite: OverwriteOption = False,
+    overwrite: options.OverwriteOption = False,
     response: Annotated[bool, "Encode as responses (v' of the paper)."] = False,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Sentences per batch: affects memory, not results.")
     ] = 4_096,
-    on_too_long: OnTooLongOption = "truncate",
+    on_too_long: options.OnTooLongOption = "truncate",
     engine: Annotated[
         str | None,
         "Encode files on many cores or machines: spark or ray. Default: this process.",
     ] = None,
-    master: MasterOption = None,
+    master: options.MasterOption = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="With --engine: files at a time on this machine.")
     ] = None,
@@ -99,7 +81,7 @@ def encode(
         raise InputError("--master and --threads are for --engine spark and --engine ray.")
     if out is None and (resume or overwrite):
         raise InputError("--resume and --overwrite need --out FILE.")
-    if out is not None and asked_for("tsv"):
+    if out is not None and output.asked_for("tsv"):
         raise InputError("--out writes a file and --tsv prints embeddings; leave one out.")
     shared: dict[str, Any] = {"response": response, "batch_size": batch_size}
     kept: dict[str, Any] = {**shared, "resume": resume, "overwrite": overwrite}
@@ -117,7 +99,7 @@ def encode(
             master=master, threads=threads, on_too_long=on_too_long, **kept,
         )  # fmt: skip
         written = _written(work, lambda: "{} of {} parts".format(*finished_parts(out)))
-        print_encoded(written, out)
+        output.print_encoded(written, out)
         return
     source = _source(words, sentences, columns)
     if out is None:
@@ -132,7 +114,7 @@ def encode(
             encoder = open_encoder(model, model_sha256, on_too_long)
             if resume:
                 done = interrupted_sentences(out)
-                note(
+                output.note(
                     f"{out} is resumed after its first {done:,} sentences"
                     if done
                     else f"no interrupted run has begun {out}: it begins with the first sentence"
@@ -140,7 +122,7 @@ def encode(
             in_file = columns if isinstance(source, Path) else None
             work = partial(encode_file, encoder, source, out, columns=in_file, **kept)
             written = _written(work, lambda: f"{interrupted_sentences(out):,} sentences")
-        print_encoded(written, out)
+        output.print_encoded(written, out)
         counts = {"n": written.n, "too_long": written.too_long}
     note_too_long(encoder, counts["too_long"], counts["n"], "sentences")
 
@@ -185,7 +167,7 @@ def _written(work: "Callable[..., EncodedFile]", kept: Callable[[], str]) -> "En
             return work(progress=show)
     except (KeyboardInterrupt, SystemExit):
         if not (said := kept()).startswith("0 "):
-            note(f"{said} are kept; the same command with --resume continues")
+            output.note(f"{said} are kept; the same command with --resume continues")
         raise
 
 
@@ -198,7 +180,7 @@ def _print(
     from rejoinder.io.formats.embedding_files import exact, json_lines
 
     counts: Counter[str] = Counter()
-    form = form_of_output()
+    form = output.form_of_output()
 
     def counted(chunk: "EncodedChunk") -> "EncodedChunk":
         counts.update(n=len(chunk.texts), unknown=chunk.unknown, too_long=chunk.too_long)
@@ -208,9 +190,13 @@ def _print(
         source = Source(entries, None, iter)
         chunks = map(counted, encoded_chunks(encoder, source, show, **settings))
         if form == "json":
-            print_lines(line for c in chunks for line in json_lines(c.texts, c.embeddings, c.known))
+            output.print_lines(
+                line for c in chunks for line in json_lines(c.texts, c.embeddings, c.known)
+            )
         elif form == "tsv":
-            print_lines("\t".join(map(exact, row.tolist())) for c in chunks for row in c.embeddings)
+            output.print_lines(
+                "\t".join(map(exact, row.tolist())) for c in chunks for row in c.embeddings
+            )
         else:
             rows = [
                 (text, " ".join(f"{value:+.3f}" for value in row) + " …" * (encoder.dim > 6))
@@ -218,6 +204,6 @@ def _print(
                 for text, row in zip(chunk.texts, chunk.embeddings[:, :6].tolist(), strict=True)
             ]
             columns = ("sentence", f"first {min(6, encoder.dim)} of {encoder.dim}")
-            print_table("", columns, rows)
-    note_zero(counts["unknown"], counts["n"])
+            output.print_table("", columns, rows)
+    output.note_zero(counts["unknown"], counts["n"])
     return counts

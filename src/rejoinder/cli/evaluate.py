@@ -13,24 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import (
-    DataOption,
-    OutOption,
-    OverwriteOption,
-    PairsOption,
-    epilog,
-    prints,
-)
-from rejoinder.cli.output import (
-    as_options,
-    asked_for,
-    form_of_output,
-    note,
-    print_rows,
-    print_table,
-    print_wrapped,
-    status_line,
-)
+from rejoinder.cli import options, output
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +23,7 @@ if TYPE_CHECKING:
     from rejoinder.evaluation.results import Missing
 
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder evaluate runs/dan/model --tasks response --pairs pairs/",
     "rejoinder evaluate runs/dan/model --tasks stsb,sts --data data --out dan.json",
     "rejoinder evaluate baseline:bow --tasks sts --data data",
@@ -53,7 +36,7 @@ _WITH_REPEAT = ("repeat", "cache", "skip_missing", "json", "quiet")
 """Parameters that can be combined with --repeat."""
 
 
-@prints("json")
+@options.prints("json")
 def evaluate(
     command: typer.Context,
     encoder: Annotated[
@@ -69,8 +52,8 @@ def evaluate(
         "Tasks or groups of tasks, joined by commas: response, stsb, sts, senteval, "
         "probing, cqa, contrasts, bias, or a single task such as trec.",
     ] = None,
-    data: DataOption = None,
-    pairs: PairsOption = None,
+    data: options.DataOption = None,
+    pairs: options.PairsOption = None,
     split: Annotated[str, "Split of the pairs that response ranks: train, dev or test."] = "test",
     form: Annotated[str | None, "Form of the STS data: official or senteval. Default: any."] = None,
     mode: Annotated[
@@ -143,7 +126,7 @@ def evaluate(
 
     show_results(results, worst=worst)
     if results.reused:
-        note(
+        output.note(
             f"{results.reused} of these results were in {out} already, of the same encoder, data "
             "and settings; --overwrite scores them again."
         )
@@ -165,9 +148,9 @@ def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None
     """Prints which tasks lack their data, and exits with 2 unless they may be skipped."""
     for reason in dict.fromkeys(task.reason for task in missing):
         names = ", ".join(task.task for task in missing if task.reason == reason)
-        reason = as_options(reason)
+        reason = output.as_options(reason)
         if skip_missing:
-            note(f"{names} missing: {reason}")
+            output.note(f"{names} missing: {reason}")
         else:
             typer.echo(f"rejoinder: {names} missing: {reason}", err=True)
     if missing and not skip_missing:
@@ -185,33 +168,33 @@ def _repeat(path: Path, cache: Path | None) -> "tuple[Sequence[Missing], int]":
         repeated = repeat(path, cache=cache, progress=progress)
     columns, rows = ("task", "split", "score", "before", "now"), repeated.differences
     summary = f"{repeated.same} scores are the same, {len(rows)} differ"
-    output = form_of_output()
-    if output == "json":
+    form = output.form_of_output()
+    if form == "json":
         differ = [dict(zip(columns, row, strict=True)) for row in rows]
         typer.echo(json.dumps({"same": repeated.same, "differ": differ}))
-    elif output == "tsv":
-        print_rows(columns, rows)
-        status_line(summary)
+    elif form == "tsv":
+        output.print_rows(columns, rows)
+        output.status_line(summary)
     else:
         if rows:
-            print_table("", columns, rows)
+            output.print_table("", columns, rows)
         typer.echo(summary)
     return repeated.missing, len(rows)
 
 
-REPORT_EXAMPLES = epilog(
+REPORT_EXAMPLES = options.epilog(
     "rejoinder report dan.json bow.json --out report/",
     "rejoinder report dan.json bow.json --out report/ --overwrite --json",
 )
 
 
-@prints("json")
+@options.prints("json")
 def report(
     results: Annotated[
         list[Path], typer.Argument(help="Results files written by `rejoinder evaluate`.")
     ],
-    out: OutOption,
-    overwrite: OverwriteOption = False,
+    out: options.OutOption,
+    overwrite: options.OverwriteOption = False,
 ) -> None:
     """Write tables (Markdown, LaTeX, CSV), plots (SVG) and a page that shows all of them.
 
@@ -220,23 +203,23 @@ def report(
     from rejoinder.evaluation.report import write_report
 
     written = write_report(results, out, overwrite=overwrite)
-    if asked_for("json"):
+    if output.asked_for("json"):
         typer.echo(json.dumps({"out": str(out), "files": [str(path) for path in written]}))
     else:
-        status_line(f"wrote {out / 'index.html'}")
+        output.status_line(f"wrote {out / 'index.html'}")
 
 
 _TSV = (
     *("task", "split", "settings", "score", "n", "first", "second", "difference"),
     *("low", "high", "p", "p_holm", "test", "separable", "note"),
 )
-COMPARE_EXAMPLES = epilog(
+COMPARE_EXAMPLES = options.epilog(
     "rejoinder evaluate baseline:bow --tasks stsb --data data --out bow.json",
     "rejoinder compare dan.json bow.json",
 )
 
 
-@prints("json")
+@options.prints("json")
 def compare(
     first: Annotated[Path, typer.Argument(help="Results file of `rejoinder evaluate`.")],
     second: Annotated[Path, typer.Argument(help="Results file of another encoder.")],
@@ -251,20 +234,20 @@ def compare(
 
     from rejoinder.evaluation.comparison import compare as run
 
-    output = form_of_output()
+    form = output.form_of_output()
     compared = run(first, second, seed=seed)
-    if output == "json":
+    if form == "json":
         rows = [
             {**asdict(row), "difference": row.difference, "separable": row.separable}
             for row in compared.tasks
         ]
         typer.echo(json.dumps(rows))
-    elif output == "tsv":
-        print_rows(_TSV, [_tsv_row(row) for row in compared.tasks])
+    elif form == "tsv":
+        output.print_rows(_TSV, [_tsv_row(row) for row in compared.tasks])
     else:
         _show(f"{first.name} against {second.name}", compared.tasks)
     for sentence in compared.left_out:
-        note(sentence)
+        output.note(sentence)
 
 
 def _tsv_row(row: "Comparison") -> tuple[object, ...]:
@@ -296,7 +279,7 @@ def _show(title: str, compared: "Sequence[Comparison]") -> None:
                 "yes" if row.separable else "no",
             )
         )
-    print_table(title, columns, rows, ("n", "test", "95 % interval", "score", "separable"))
+    output.print_table(title, columns, rows, ("n", "test", "95 % interval", "score", "separable"))
     for row in compared:
         if row.note:
-            print_wrapped(f"{row.task} on {row.split}: {row.note}")
+            output.print_wrapped(f"{row.task} on {row.split}: {row.note}")

@@ -26,22 +26,22 @@ def show_results(results: Sequence[Result], *, worst: int = 0) -> None:
 
     Each is followed by its `worst` items: those with the largest errors.
     """
-    output = form_of_output()
+    form = form_of_output()
     items = [_worst_of(result, worst) for result in results] if worst else []
-    if output == "json":
+    if form == "json":
         trees = [result.as_tree() for result in results]
         for tree, rows in zip(trees, items, strict=False):
             tree["worst"] = [dict(zip(_WORST[2:], row, strict=True)) for row in rows]
         typer.echo(json.dumps(trees))
         return
-    if output == "tsv":
+    if form == "tsv":
         labels = variants(results)
         rows = [row for result in results for row in _all_rows(result, labels[result.key])]
         print_rows(_TSV, rows)
     else:
         _show_table(results)
-    _show_notes(results, to_stderr=output == "tsv")
-    if output == "table":
+    _show_notes(results, to_stderr=form == "tsv")
+    if form == "table":
         _show_worst(results, items)
         return
     listed = [

@@ -5,18 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from rejoinder.cli.options import (
-    DataOption,
-    OutOption,
-    OverwriteOption,
-    PairsOption,
-    epilog,
-    prints,
-)
+from rejoinder.cli import options
 from rejoinder.cli.output import asked_for, note, print_json, print_rows, status_line
 from rejoinder.errors import InputError
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder export runs/dan/model --dtype int8 --out small/",
     "rejoinder export runs/dan/model --dtype int8 --out small/ --data data",
     "rejoinder export rejoinder-base --max-words 20000 --out small/",
@@ -28,12 +21,12 @@ EXAMPLES = epilog(
 )
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def export(
     model: Annotated[
         str, typer.Argument(help="Name of a model, or its folder, such as RUN/model.")
     ],
-    out: OutOption,
+    out: options.OutOption,
     to: Annotated[
         str | None,
         typer.Option(
@@ -72,16 +65,16 @@ def export(
         "Shorten long rows, of length n in medians, to (1 + K) n / (n + K); such as 3.",
     ] = None,
     name: Annotated[str | None, "Name of the new model. Default: as it is."] = None,
-    data: DataOption = None,
-    pairs: PairsOption = None,
-    overwrite: OverwriteOption = False,
+    data: options.DataOption = None,
+    pairs: options.PairsOption = None,
+    overwrite: options.OverwriteOption = False,
 ) -> None:
     """Write a smaller model, or a model for another library.
 
     --data shows what it loses of the Pearson correlation on STS-B dev (angular),
     --pairs what it loses of P@1 of 100 on the dev split, of 10,000 inputs at most.
     """
-    options: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "dtype": dtype, "dim": dim, "any_dim": any_dim, "max_words": max_words,
         "unknown_buckets": unknown_buckets, "letter_buckets": letter_buckets,
         "spelling": spelling, "saturation": saturation, "name": name, "overwrite": overwrite,
@@ -91,7 +84,7 @@ def export(
             raise InputError("--data and --pairs score smaller models; leave them out with --to.")
         from rejoinder.interfaces.targets import export_to
 
-        made = export_to(model, out, to, **options)
+        made = export_to(model, out, to, **settings)
         facts = {
             "out": str(out), "to": to, "MB": _megabytes(made.bytes), "dim": made.dim,
             "python": made.python,
@@ -104,7 +97,7 @@ def export(
         return
     from rejoinder.api import export as library
 
-    exported = library.export(model, out, data=data, pairs=pairs, **options)
+    exported = library.export(model, out, data=data, pairs=pairs, **settings)
     before, after, changes = exported.before, exported.after, exported.changes
     if asked_for("json"):
         sizes = {"before": asdict(before), "after": asdict(after)}

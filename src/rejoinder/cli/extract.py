@@ -5,17 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rejoinder.cli import output
 from rejoinder.cli.messages import as_files
 from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, epilog, prints
-from rejoinder.cli.output import (
-    as_options,
-    asked_for,
-    form_of_output,
-    note,
-    print_rows,
-    print_table,
-    status_line,
-)
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.options import PAIR_FIELDS, PROFILES, profile
 from rejoinder.errors import InputError, require
@@ -191,18 +183,18 @@ def extract(
                 stage, done, total, "bytes" if stage == "reading" else None
             ),
         )
-    if asked_for("json"):
+    if output.asked_for("json"):
         with (any_path(out) / "manifest.json").open("rb") as file:
             typer.echo(file.read().decode(), nl=False)
     else:
         _show(manifest, str(any_path(out)))
     if columns is None and (read := manifest.options.get("columns", {})).keys() == {*PAIR_FIELDS}:
-        note(
+        output.note(
             f"messages are the column {read['message']!r}, and replies {read['reply']!r}; "
             "--columns names others"
         )
-    if most := as_options(dropped_most(manifest.counts)):
-        note(most)
+    if most := output.as_options(dropped_most(manifest.counts)):
+        output.note(most)
 
 
 def _shares(text: str) -> tuple[float, float, float]:
@@ -216,13 +208,15 @@ def _shares(text: str) -> tuple[float, float, float]:
 def _show(manifest: "Manifest", out: str) -> None:
     """Prints the counts of an extraction as a table or as TSV."""
     rows = _rows(manifest)
-    if form_of_output() == "table":
-        print_table(f"rules: {manifest.rules}", ("", "count", ""), rows)
+    if output.form_of_output() == "table":
+        output.print_table(f"rules: {manifest.rules}", ("", "count", ""), rows)
     else:
-        print_rows(("what", "count", "note"), [(name.strip(), *rest) for name, *rest in rows])
+        output.print_rows(
+            ("what", "count", "note"), [(name.strip(), *rest) for name, *rest in rows]
+        )
     for line in manifest.malformed[:3]:
-        status_line(f"  {line.file} line {line.line}: {line.problem}")
-    status_line(f"wrote {out}")
+        output.status_line(f"  {line.file} line {line.line}: {line.problem}")
+    output.status_line(f"wrote {out}")
 
 
 def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:
@@ -255,7 +249,7 @@ def _export_rows(export: "ExportCounts") -> list[tuple[str, int, str]]:
     return [
         ("messages", export.messages, FORMATS[export.format].title),
         *(
-            (f"  {why}", count, as_options(REASONS[why]))
+            (f"  {why}", count, output.as_options(REASONS[why]))
             for why, count in export.dropped.items()
             if count
         ),

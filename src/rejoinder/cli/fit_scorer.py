@@ -3,20 +3,10 @@
 import time
 from typing import Annotated
 
-from rejoinder.cli.options import (
-    DataOption,
-    ModelOption,
-    ModelSha256Option,
-    OutOption,
-    OverwriteOption,
-    SeedOption,
-    ThreadsOption,
-    epilog,
-    prints,
-)
+from rejoinder.cli import options
 from rejoinder.cli.output import asked_for, duration, print_json, print_rows, status_line
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder fit-scorer --data data --out scorer/",
     "rejoinder fit-scorer --sets graded.jsonl --model model/ --out scorer/",
     "rejoinder similarity --scorer-from scorer/ 'How old are you?' 'Your age?'",
@@ -24,10 +14,10 @@ EXAMPLES = epilog(
 )
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def fit_scorer(
-    out: OutOption,
-    data: DataOption = None,
+    out: options.OutOption,
+    data: options.DataOption = None,
     sets: Annotated[
         str,
         "Pairs to fit on: stsb (its train split, counted eight times), sts (STS 2012 to 2015), "
@@ -38,11 +28,11 @@ def fit_scorer(
     families: Annotated[
         str | None, "Families of features, separated by commas. Default: all."
     ] = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
-    seed: SeedOption = 0,
-    threads: ThreadsOption = None,
-    overwrite: OverwriteOption = False,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
+    seed: options.SeedOption = 0,
+    threads: options.ThreadsOption = None,
+    overwrite: options.OverwriteOption = False,
 ) -> None:
     """Fit a scorer of pairs of texts: embeddings, words, order, numbers, names, negation."""
     from rejoinder.api.scorer import fit_scorer as fit

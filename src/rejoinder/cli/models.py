@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rejoinder.cli import output
 from rejoinder.cli.messages import split_lists
 from rejoinder.cli.options import OnTooLong, epilog, prints
-from rejoinder.cli.output import (
-    asked_for,
-    form_of_output,
-    note,
-    print_json,
-    print_rows,
-    status_line,
-)
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,10 +31,10 @@ def models() -> None:
 
     facts = [_facts(name, folder) for name, folder in shipped_models().items()]
     # a folder of this length would leave the other columns no room
-    columns = _COLUMNS[:-1] if form_of_output() == "table" else _COLUMNS
-    print_rows(columns, [[row[name] for name in columns] for row in facts])
+    columns = _COLUMNS[:-1] if output.form_of_output() == "table" else _COLUMNS
+    output.print_rows(columns, [[row[name] for name in columns] for row in facts])
     if not facts:
-        note("this installation has no models; give the path of a model folder")
+        output.note("this installation has no models; give the path of a model folder")
 
 
 def _facts(name: str, folder: Path) -> dict[str, Any]:
@@ -113,7 +106,7 @@ def note_too_long(encoder: "SentenceEncoder", count: int, total: int, texts: str
     done = "the rest was not read"
     if encoder.on_too_long == "split":
         done = f"each is the mean of pieces of {most:,} tokens"
-    note(f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done}")
+    output.note(f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done}")
 
 
 CARD_EXAMPLES = epilog(
@@ -147,7 +140,7 @@ def card(
 
     own, others = split_lists(results or ()), split_lists(baseline or ())
     written = write_card(model, results=own, baselines=others, run=run, out=out)
-    if asked_for("json"):
-        print_json({"out": str(written)})
+    if output.asked_for("json"):
+        output.print_json({"out": str(written)})
     else:
-        status_line(f"wrote {written}")
+        output.status_line(f"wrote {written}")

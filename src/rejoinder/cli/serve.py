@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rejoinder.cli import options
 from rejoinder.cli.messages import stream_entries
 from rejoinder.cli.models import model_folder
-from rejoinder.cli.options import (
-    ColumnsOption,
-    ModelSha256Option,
-    ScorerFromOption,
-    ThreadsOption,
-    epilog,
-    prints,
-)
 from rejoinder.cli.output import note
 from rejoinder.errors import InputError, require
 
@@ -28,7 +21,7 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder serve",
     "rejoinder serve model/ --port 9000 --texts questions.txt",
     "rejoinder serve --index index/",
@@ -36,7 +29,7 @@ EXAMPLES = epilog(
 )
 
 
-@prints()
+@options.prints()
 def serve(
     model: Annotated[
         str | None,
@@ -47,20 +40,20 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    model_sha256: ModelSha256Option = None,
+    model_sha256: options.ModelSha256Option = None,
     port: Annotated[int, "Port to listen on; 0 takes a free one."] = 8080,
     host: Annotated[str, "Address to listen on; 0.0.0.0 lets other machines in."] = "127.0.0.1",
     texts: Annotated[
         str | None,
         "File of texts, one per line, or an export of conversations, which /search searches.",
     ] = None,
-    columns: ColumnsOption = None,
+    columns: options.ColumnsOption = None,
     index: Annotated[
         Path | None,
         "Folder of `rejoinder index`, which /search searches, with its model.",
     ] = None,
     scorer: Annotated[bool, "Let /rerank score by the words one by one, too."] = False,
-    scorer_from: ScorerFromOption = None,
+    scorer_from: options.ScorerFromOption = None,
     api_key_file: Annotated[
         Path | None,
         f"File with the key that requests need. Or set ${KEY_VARIABLE}.",
@@ -74,7 +67,7 @@ def serve(
         list[str] | None,
         "Origin whose pages may call the server; repeatable; * is any.",
     ] = None,
-    threads: ThreadsOption = None,
+    threads: options.ThreadsOption = None,
     max_batch: Annotated[
         int, "Most texts to encode at a time; 1 encodes each request alone."
     ] = 4_096,

@@ -5,34 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rejoinder.cli import options, output
 from rejoinder.cli.messages import as_text, read_lines, where_conditions
 from rejoinder.cli.models import given_model
-from rejoinder.cli.options import (
-    ColumnsOption,
-    ModelOption,
-    ModelSha256Option,
-    ThreadsOption,
-    WhereOption,
-    epilog,
-    prints,
-)
-from rejoinder.cli.output import (
-    excerpt,
-    form_of_output,
-    note,
-    note_left_out,
-    print_json,
-    print_rows,
-    print_table,
-    status_line,
-)
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.conversations.suggest import Suggestions
     from rejoinder.conversations.suggestions import Fitted, Suggested, Suggestion
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder suggest 'Where is my parcel?' --from pairs/",
     "rejoinder suggest 'Where is my parcel?' --from chats/ --where author=ann",
     "rejoinder suggest --messages new.txt --from index/ --confidence 0.5 --json",
@@ -42,7 +24,7 @@ EXAMPLES = epilog(
 _CHARACTERS = 240
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def suggest(
     message: Annotated[list[str] | None, typer.Argument(help="Messages to answer.")] = None,
     source: Annotated[
@@ -68,11 +50,11 @@ def suggest(
         ),
     ] = 0.3,
     top_k: Annotated[int, typer.Option(min=1, help="Number of suggestions per message.")] = 3,
-    where: WhereOption = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
-    columns: ColumnsOption = None,
-    threads: ThreadsOption = None,
+    where: options.WhereOption = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
+    columns: options.ColumnsOption = None,
+    threads: options.ThreadsOption = None,
 ) -> None:  # fmt: skip
     """Suggest replies to a message, by what was replied to similar ones."""
     if not source:
@@ -89,15 +71,15 @@ def suggest(
             columns=columns, where=where_conditions(where or []), confidence=confidence,
             threads=threads, progress=encoding, stage=bar.show,
         )  # fmt: skip
-    note_left_out(opened.left_out)
+    output.note_left_out(opened.left_out)
     _print(opened, [opened.suggest(one, top_k) for one in wanted])
 
 
 def _print(opened: "Suggestions", found: "list[Suggested]") -> None:
-    form = form_of_output()
+    form = output.form_of_output()
     if form == "json":
         fitted = None if opened.fitted is None else opened.fitted.to_dict()
-        print_json({"fitted": fitted, "messages": [_tree(one) for one in found]})
+        output.print_json({"fitted": fitted, "messages": [_tree(one) for one in found]})
         return
     if form == "tsv":
         first = "score" if opened.fitted is None else "confidence"
@@ -107,10 +89,10 @@ def _print(opened: "Suggestions", found: "list[Suggested]") -> None:
             for one in found
             for rank, best in enumerate(one.suggestions, 1)
         ]
-        print_rows(names, rows)
+        output.print_rows(names, rows)
         for one in found:
             if one.is_good is False:
-                note(f"{one.message[:_CHARACTERS]!r}: {_no_good(one)}")
+                output.note(f"{one.message[:_CHARACTERS]!r}: {_no_good(one)}")
     else:
         for one in found:
             _print_one(one)
@@ -146,12 +128,15 @@ def _print_one(found: "Suggested") -> None:
         "alike",
     )
     rows = [
-        tuple(excerpt(cell, _CHARACTERS) if isinstance(cell, str) else cell for cell in _cells(one))
+        tuple(
+            output.excerpt(cell, _CHARACTERS) if isinstance(cell, str) else cell
+            for cell in _cells(one)
+        )
         for one in found.suggestions
         if found.threshold is None or (one.confidence or 0) >= found.threshold
     ]
     count = len(names) if past else 2
-    print_table(found.message, names[:count], [row[:count] for row in rows])
+    output.print_table(found.message, names[:count], [row[:count] for row in rows])
     typer.echo()
 
 
@@ -161,7 +146,7 @@ def _no_good(found: "Suggested") -> str:
     best = found.suggestions[0]
     return (
         f"no good answer: the best candidate has a confidence of {best.confidence or 0:.2f}, and "
-        f"{found.threshold:g} is needed: {excerpt(best.reply, _CHARACTERS)}"
+        f"{found.threshold:g} is needed: {output.excerpt(best.reply, _CHARACTERS)}"
     )
 
 
@@ -173,7 +158,7 @@ def _summarise(fitted: "Fitted | None", *, past: bool) -> None:
             if past
             else "without the messages that these answered, there is nothing"
         )
-        note(f"{cause} to tell how often suggestions are right; the scores only order them")
+        output.note(f"{cause} to tell how often suggestions are right; the scores only order them")
         return
     told = fitted.outcome
     rest = (
@@ -182,12 +167,12 @@ def _summarise(fitted: "Fitted | None", *, past: bool) -> None:
         else f"; {told.precision:.0%} of these say nearly the same as the true reply, "
         f"{fitted.same_words / told.answered:.0%} in the same words"
     )
-    status_line(
+    output.status_line(
         f"Fitted on {fitted.fitted_on:,} messages of threads held out. Of {told.messages:,} "
         f"others, {told.coverage:.0%} get a good answer (confidence {fitted.threshold:g}){rest}"
     )
     if not told.answered:
-        note(
+        output.note(
             "replies differ too much from each other to be foretold here; try a lower "
             "--confidence, narrower past messages (--where), or --answers"
         )

@@ -5,31 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.messages import (
-    as_text,
-    finder,
-    hits_among,
-    print_messages,
-    read_pairs,
-    stream_entries,
-)
+from rejoinder.cli import messages, options, output
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
-from rejoinder.cli.options import (
-    ColumnsOption,
-    ModelOption,
-    ModelSha256Option,
-    OnTooLongOption,
-    ScorerFromOption,
-    epilog,
-    prints,
-)
-from rejoinder.cli.output import (
-    asked_for,
-    note,
-    note_unknown,
-    print_json,
-    print_rows,
-)
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,30 +17,30 @@ _LISTED = 5
 """Number of pairs or words that a note names."""
 _READ = 100
 """Number of pairs of which words are named that are read as others."""
-SIMILARITY_EXAMPLES = epilog(
+SIMILARITY_EXAMPLES = options.epilog(
     "rejoinder similarity 'How old are you?' 'What is your age?'",
     "rejoinder similarity --model model/ 'How old are you?' 'What is your age?'",
     "rejoinder similarity --model model/ --pairs pairs.tsv --tsv",
     "rejoinder similarity --scorer --why 'He plays a guitar.' 'He plays no guitar.'",
 )
-RANK_EXAMPLES = epilog(
+RANK_EXAMPLES = options.epilog(
     "rejoinder rank 'How old are you?' --responses replies.txt",
     "rejoinder rank --model model/ 'How old are you?' --top-k 3 < replies.txt",
     "rejoinder rank 'And you?' --context 'How old is he?' --responses a.txt",
 )
-INFO_EXAMPLES = epilog(
+INFO_EXAMPLES = options.epilog(
     "rejoinder info",
     "rejoinder info model/",
     "rejoinder info model/ --json",
 )
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def similarity(
     first: Annotated[str | None, typer.Argument(help="A sentence.")] = None,
     second: Annotated[str | None, typer.Argument(help="Another sentence.")] = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
     pairs: Annotated[
         str | None,
         "File with two sentences per line, separated by a tab; - is stdin.",
@@ -74,17 +51,17 @@ def similarity(
         "Score by the words one by one, too, as people would, and print the interval in which nine "
         "of ten people's scores are.",
     ] = False,
-    scorer_from: ScorerFromOption = None,
+    scorer_from: options.ScorerFromOption = None,
     why: Annotated[bool, "With a scorer, print what moved the score."] = False,
-    on_too_long: OnTooLongOption = "truncate",
+    on_too_long: options.OnTooLongOption = "truncate",
 ) -> None:
     """Compute the similarity of two sentences: the cosine, and as a score from 0 to 5."""
     if pairs is not None and first is not None:
         raise InputError("sentences are given as arguments or by --pairs FILE, not both.")
     if pairs is not None:
-        rows = read_pairs(pairs)
+        rows = messages.read_pairs(pairs)
     elif first is not None and second is not None:
-        rows = [(as_text(first), as_text(second))]
+        rows = [(messages.as_text(first), messages.as_text(second))]
     else:
         raise InputError("two sentences are needed, or --pairs FILE with two per line.")
     by_scorer = scorer or scorer_from is not None
@@ -110,11 +87,11 @@ def similarity(
         unknown, first=firsts, second=seconds,
     )  # fmt: skip
     pairs_of = [number for number, row in enumerate(rows, 1) if unknown.intersection(row)]
-    note_unknown(unknown, [*firsts, *seconds], "sentences", f" ({_numbered(pairs_of)})")
+    output.note_unknown(unknown, [*firsts, *seconds], "sentences", f" ({_numbered(pairs_of)})")
     note_read_as(encoder, [*firsts[:_READ], *seconds[:_READ]])
     swapped = [number for number, row in enumerate(rows, 1) if encoder.confuses(*row)]
     if swapped and not by_scorer:
-        note(
+        output.note(
             f"the same words in another order ({_numbered(swapped)}): the model can't tell such "
             "sentences apart"
         )
@@ -134,7 +111,7 @@ def _scored(
     }
     if why:
         moves = [{name: round(by, 2) for name, by in pair.families().items()} for pair in pairs]
-        columns["why"] = moves if asked_for("json") else [_as_words(each) for each in moves]
+        columns["why"] = moves if output.asked_for("json") else [_as_words(each) for each in moves]
     return columns
 
 
@@ -143,16 +120,16 @@ def _as_words(moves: dict[str, float]) -> str:
     return ", ".join(f"{name} {by:+.2f}" for name, by in [*moves.items()][:_LISTED])
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def rank(
     message: Annotated[str, typer.Argument(help="The message to answer.")],
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
     responses: Annotated[
         str,
         "File of responses, one per line, or an export of conversations; - is standard input.",
     ] = "-",
-    columns: ColumnsOption = None,
+    columns: options.ColumnsOption = None,
     top_k: Annotated[
         int | None, typer.Option(min=1, help="Number of responses to print. Default: all.")
     ] = None,
@@ -163,16 +140,18 @@ def rank(
             "last five turns are read."
         ),
     ] = None,
-    on_too_long: OnTooLongOption = "truncate",
+    on_too_long: options.OnTooLongOption = "truncate",
 ) -> None:
     """Rank responses by how well they answer a message."""
-    entries, message = list(stream_entries(responses, columns)), as_text(message)
-    texts, turns = [entry.encoded for entry in entries], list(map(as_text, context or []))
+    entries, message = list(messages.stream_entries(responses, columns)), messages.as_text(message)
+    texts, turns = [entry.encoded for entry in entries], list(map(messages.as_text, context or []))
     encoder = open_encoder(model, model_sha256, on_too_long)
     hits = encoder.rank(message, texts, top_k, context=turns)
     if entries and entries[0].about:
-        ranked = hits_among(entries, [hits])
-        print_messages(finder(entries), [message], ranked, "score", ("message", "response"))
+        ranked = messages.hits_among(entries, [hits])
+        messages.print_messages(
+            messages.finder(entries), [message], ranked, "score", ("message", "response")
+        )
         return
     rows = [
         (position, round(hit.score, 6), hit.index + 1, hit.text)
@@ -184,19 +163,19 @@ def rank(
         ("rank", "score", "line", "response"), rows, unknown,
         message=[message] * len(rows), response=best,
     )  # fmt: skip
-    note_unknown(unknown, [message], "messages")
+    output.note_unknown(unknown, [message], "messages")
     note_read_as(encoder, [message])
-    note_unknown(unknown, best, "responses")
+    output.note_unknown(unknown, best, "responses")
     note_long(encoder, [message, *turns], "messages")
     note_long(encoder, texts, "responses")
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def info(
     model: Annotated[
         str | None, typer.Argument(metavar="MODEL", help="Model name, folder or https address.")
     ] = None,
-    model_sha256: ModelSha256Option = None,
+    model_sha256: options.ModelSha256Option = None,
 ) -> None:
     """Show what a model is and what it was trained on."""
     from rejoinder.inference.outputs import computed_by
@@ -220,14 +199,14 @@ def info(
     }
     rows = training_rows(training, facts["adaptation"])
     facts["data_licences"] = terms_of(rows).reason
-    if asked_for("json"):
-        print_json({**facts, "training": training})
+    if output.asked_for("json"):
+        output.print_json({**facts, "training": training})
         return
     facts |= {name: training.get(name) for name in ("pairs", "leaks_dropped", "steps", "seed")}
     if contents.adaptation is not None:
         facts["adaptation"] = contents.adaptation.summary()
     shown = [(name, _plain(value)) for name, value in facts.items() if value not in (None, {}, [])]
-    print_rows(("key", "value"), shown)
+    output.print_rows(("key", "value"), shown)
 
 
 def unknown_texts(encoder: "SentenceEncoder", texts: list[str]) -> set[str]:
@@ -241,12 +220,12 @@ def print_marked(
     columns: tuple[str, ...], rows: list[Any], unknown: set[str], **sides: list[str]
 ) -> None:
     """Prints rows. JSON also names the `sides`, texts by name, that are unknown in a row."""
-    if asked_for("json"):
+    if output.asked_for("json"):
         columns = (*columns, "unknown")
         told = zip(*sides.values(), strict=True)
         names = [[name for name, t in zip(sides, row, strict=True) if t in unknown] for row in told]
         rows = [(*row, named) for row, named in zip(rows, names, strict=True)]
-    print_rows(columns, rows)
+    output.print_rows(columns, rows)
 
 
 def note_read_as(reader: "SentenceEncoder | Index", texts: list[str]) -> None:
@@ -254,7 +233,7 @@ def note_read_as(reader: "SentenceEncoder | Index", texts: list[str]) -> None:
     read = reader.read_as(texts[: 2 * _READ])
     words = list(dict.fromkeys(f"{one} as {other}" for row in read for one, other in row.items()))
     if words:
-        note(f"reads {', '.join(words[:_LISTED])}{', …' if len(words) > _LISTED else ''}")
+        output.note(f"reads {', '.join(words[:_LISTED])}{', …' if len(words) > _LISTED else ''}")
 
 
 def note_long(encoder: "SentenceEncoder", texts: list[str], name: str) -> None:
