@@ -8,7 +8,6 @@ import typer
 
 from rejoinder.cli import options, output
 from rejoinder.cli.sources import SourceArgument, open_source, working_on
-from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.conversations.topics import Topic, Topics
@@ -28,7 +27,12 @@ _SHOWN = 90
 """Characters of a typical message in a table."""
 
 
-@options.prints("json", "tsv")
+@options.prints(
+    "json",
+    "tsv",
+    needs={"--out FOLDER": ("--add", "--overwrite")},
+    excludes=[("--add", one) for one in ("--topics", "--least", "--seed", "--overwrite")],
+)
 def cluster(
     source: SourceArgument,
     columns: options.ColumnsOption = None,
@@ -57,11 +61,6 @@ def cluster(
     overwrite: options.OverwriteOption = False,
 ) -> None:
     """Find the topics of texts: names, sizes, typical messages, and change over time."""
-    _refuse_without_effect(
-        {"--topics": topics, "--least": least, "--seed": seed, "--overwrite": overwrite},
-        out,
-        add=add,
-    )
     from rejoinder.conversations.topics import Topics
     from rejoinder.conversations.topics import cluster as find
     from rejoinder.io.files.claims import refuse_occupied
@@ -87,22 +86,6 @@ def cluster(
         )
     if out is not None:
         output.status_line(f"wrote {out}: {len(found)} topics of {len(found.ids):,} messages")
-
-
-def _refuse_without_effect(settings: dict[str, Any], out: Path | None, *, add: bool) -> None:
-    """Refuses options that would not change the result.
-
-    Raises:
-        InputError: there is one.
-    """
-    if out is None and (add or settings["--overwrite"]):
-        raise InputError(f"{'--add' if add else '--overwrite'} is for a folder; give --out FOLDER.")
-    wrong = [name for name, value in settings.items() if value not in (None, False)]
-    if add and wrong:
-        raise InputError(
-            f"{' and '.join(wrong)}: only where topics are looked for, and --add keeps those in "
-            "--out. Leave one out."
-        )
 
 
 def _print(found: "Topics") -> None:

@@ -27,7 +27,14 @@ _TOP, _MEMBERS = 20, 3
 _CHARACTERS = 160
 
 
-@options.prints("json", "tsv")
+@options.prints(
+    "json",
+    "tsv",
+    needs={
+        "--out FOLDER": ("--overwrite", "--floor"),
+        "--scorer or --scorer-from FOLDER": ("--least-score",),
+    },
+)
 def dedupe(
     source: SourceArgument,
     threshold: Annotated[
@@ -85,13 +92,7 @@ def dedupe(
 
     SOURCE may also be the OUT of another run: another --threshold is applied to it.
     """
-    if overwrite and out is None:
-        raise InputError("--overwrite needs --out FOLDER.")
     by_scorer = scorer or scorer_from is not None
-    if least_score is not None and not by_scorer:
-        raise InputError("--least-score needs --scorer or --scorer-from FOLDER.")
-    if floor is not None and out is None:
-        raise InputError("--floor is for what --out writes, whose threshold can be changed.")
     from rejoinder.conversations.duplicates import FILE
     from rejoinder.io.files.claims import refuse_occupied
 

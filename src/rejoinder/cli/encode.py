@@ -33,7 +33,15 @@ EXAMPLES = options.epilog(
 )
 
 
-@options.prints("json", "tsv")
+@options.prints(
+    "json",
+    "tsv",
+    needs={
+        "--engine spark or --engine ray": ("--master", "--threads"),
+        "--out FILE": ("--resume", "--overwrite"),
+    },
+    excludes=(("--columns", "--engine"), ("--out", "--tsv")),
+)
 def encode(
     texts: Annotated[
         list[str] | None,
@@ -75,14 +83,6 @@ def encode(
 ) -> None:
     """Compute embeddings of sentences: write them to a file, or print a line for each sentence."""
     words = [*(texts or [])]
-    if columns is not None and engine is not None:
-        raise InputError("--columns is for a file, without --engine.")
-    if engine is None and (master is not None or threads is not None):
-        raise InputError("--master and --threads are for --engine spark and --engine ray.")
-    if out is None and (resume or overwrite):
-        raise InputError("--resume and --overwrite need --out FILE.")
-    if out is not None and output.asked_for("tsv"):
-        raise InputError("--out writes a file and --tsv prints embeddings; leave one out.")
     shared: dict[str, Any] = {"response": response, "batch_size": batch_size}
     kept: dict[str, Any] = {**shared, "resume": resume, "overwrite": overwrite}
     if engine is not None:

@@ -4,15 +4,17 @@ A command that `prints` has `--quiet`, which silences `cli.output` and `cli.prog
 but errors is written to standard error, and `--json` and `--tsv`, which `cli.output` obeys.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, get_annotations, signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
 from rejoinder.cli.output import note_missing_kernels, set_output
+from rejoinder.errors import InputError
 
 ModelOption = Annotated[
     str | None,
@@ -104,31 +106,88 @@ _PRINTING = {
 }
 
 
-def prints(*forms: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def prints(
+    *forms: str,
+    options: type | None = None,
+    needs: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    excludes: Sequence[tuple[str, str]] = (),
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a command of a function, with `--quiet` and the options of its `forms`, json and tsv.
 
     They hold until the next command of the process. A parameter `Annotated[type, "help"]` is an
     option of its name; a bool is a flag.
+
+    Args:
+        forms: `json`, `tsv` or both.
+        options: A class whose annotated attributes are more options. The function takes them as
+            keyword arguments, and hands them on as they are.
+        needs: What options need, such as `--out FILE`, `--mode hybrid` or `--scorer or
+            --scorer-from FOLDER`, and the names of these options.
+        excludes: Pairs of options that can't be given together, such as `("--exact", "--where")`.
     """
     names = (*forms, "quiet")
     more = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=_PRINTING[name])
         for name in names
     ]
+    declared = [
+        Parameter(
+            name, Parameter.KEYWORD_ONLY, annotation=kind,
+            default=getattr(options, name, Parameter.empty),
+        )
+        for name, kind in (get_annotations(options) if options else {}).items()
+    ]  # fmt: skip
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        plain = signature(command)
+        own = [one for one in plain.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        parameters = [*own, *declared, *more]
+        usual = {one.name: one.default for one in parameters}
+
         @wraps(command)
         def run(*args: Any, **given: Any) -> None:
+            changed = {
+                name: value for name, value in given.items() if value not in (usual[name], [])
+            }
             set_output(**{name: given.pop(name, False) for name in names})
             note_missing_kernels()
+            _refuse(changed, needs, excludes)
             command(*args, **given)
 
-        plain = signature(command)
-        options = map(_option, (*plain.parameters.values(), *more))
-        run.__signature__ = plain.replace(parameters=[*options])  # type: ignore[attr-defined]
+        run.__signature__ = plain.replace(  # type: ignore[attr-defined]
+            parameters=[*map(_option, parameters)]
+        )
         return run
 
     return decorate
+
+
+def _refuse(
+    given: Mapping[str, Any],
+    needs: Mapping[str, Sequence[str]],
+    excludes: Sequence[tuple[str, str]],
+) -> None:
+    """Refuses options that would have no effect, or that contradict.
+
+    Raises:
+        InputError: there are some.
+    """
+
+    def has(options: str) -> bool:
+        for one in options.split(" or "):
+            option, _, value = one.partition(" ")
+            name = option.removeprefix("--").replace("-", "_")
+            if name in given and value in (value.upper(), given[name]):
+                return True
+        return False
+
+    for needed, options in needs.items():
+        lacking = [one for one in options if has(one)]
+        if lacking and not has(needed):
+            raise InputError(f"these options need {needed}: {', '.join(lacking)}.")
+    for first, second in excludes:
+        if has(first) and has(second):
+            raise InputError(f"{first} and {second} contradict; leave one out.")
 
 
 def _option(parameter: Parameter) -> Parameter:

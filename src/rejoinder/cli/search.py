@@ -58,7 +58,19 @@ EXAMPLES = epilog(
 )
 
 
-@prints("json", "tsv")
+@prints(
+    "json",
+    "tsv",
+    needs={
+        "--index FOLDER": ("--exact", "--mode", "--where", "--context"),
+        "--mode hybrid": ("--weight",),
+        "--rerank N": ("--scorer-from",),
+    },
+    excludes=(
+        ("--corpus", "--index"), ("--columns", "--index"), ("--exact", "--mode words"),
+        ("--exact", "--where"),
+    ),
+)  # fmt: skip
 def search(
     query: Annotated[list[str] | None, typer.Argument(help="Sentences to search for.")] = None,
     model: ModelOption = None,
@@ -113,12 +125,10 @@ def search(
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:
     """Find the sentences of a file, or of an index, that are most similar to a query."""
-    if index is not None and corpus is not None:
-        raise InputError("--corpus FILE and --index FOLDER both name what to search; give one.")
-    if columns is not None and index is not None:
-        raise InputError("--columns is for --corpus; an index has its texts.")
-    _refuse_without_effect(index, mode, weight, context, exact=exact, filtered=bool(where))
-    _check_rerank(rerank, top_k, scorer_from)
+    if context is not None and asked_for("tsv"):
+        raise InputError("--context prints messages around hits, as text or with --json.")
+    if rerank is not None and rerank < top_k:
+        raise InputError(f"--rerank {rerank} finds fewer than --top-k {top_k}; raise it.")
     score, count = (_SCORES[mode], top_k) if rerank is None else ("score", rerank)
     marked = mode != "semantic"
     corpus = corpus or "-"
@@ -212,13 +222,6 @@ def _search_in(
     return [[replace(hit, index=places[hit.index]) for hit in hits] for hits in found], copies
 
 
-def _check_rerank(rerank: int | None, top_k: int, scorer_from: Path | None) -> None:
-    if rerank is not None and rerank < top_k:
-        raise InputError(f"--rerank {rerank} finds fewer than --top-k {top_k}; raise it.")
-    if scorer_from is not None and rerank is None:
-        raise InputError("--scorer-from is for hits that --rerank N scores again.")
-
-
 def _rescoring(
     rerank: int | None, scorer_from: Path | None, queries: list[str], top_k: int
 ) -> "Callable[[SentenceEncoder, list[list[Found]]], list[list[Found]]]":
@@ -228,33 +231,3 @@ def _rescoring(
     from rejoinder.scoring.opened import Scorer
 
     return lambda encoder, hits: Scorer(scorer_from, encoder).rerank(queries, hits, top_k)
-
-
-def _refuse_without_effect(
-    index: Path | None,
-    mode: str,
-    weight: float | None,
-    context: int | None,
-    *,
-    exact: bool,
-    filtered: bool,
-) -> None:
-    """Refuses options that would not change a search.
-
-    Raises:
-        InputError: there is one.
-    """
-    if exact and index is None:
-        raise InputError("--exact is for --index; the search in a file is always exact.")
-    if exact and mode == "words":
-        raise InputError("--exact is for search by meaning; search by words is always exact.")
-    if mode != "semantic" and index is None:
-        raise InputError(f"--mode {mode} is for --index; a file is searched by meaning.")
-    if filtered and index is None:
-        raise InputError("--where is for --index, whose messages have authors and times.")
-    if exact and filtered:
-        raise InputError("--exact has no effect with --where: such a search is always exact.")
-    if context is not None and (index is None or asked_for("tsv")):
-        raise InputError("--context is for messages in an --index, as text or with --json.")
-    if weight is not None and mode != "hybrid":
-        raise InputError(f"--weight is for --mode hybrid, and the mode is {mode}.")

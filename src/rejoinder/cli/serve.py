@@ -29,7 +29,7 @@ EXAMPLES = options.epilog(
 )
 
 
-@options.prints()
+@options.prints(needs={"--texts FILE": ("--columns",)}, excludes=[("--texts", "--index")])
 def serve(
     model: Annotated[
         str | None,
@@ -94,10 +94,6 @@ def serve(
         allowed_hosts=tuple(allowed_host or ()),
         api_key=_api_key(api_key_file),
     )
-    if texts is not None and index is not None:
-        raise InputError("--texts FILE and --index FOLDER both say what to search; give one.")
-    if columns is not None and texts is None:
-        raise InputError("--columns is for --texts FILE.")
     entries = list(stream_entries(texts, columns)) if texts is not None else []
     opened = None if index is None else TextIndex(index)
     chosen = model_folder(model, model_sha256) if opened is None or model is not None else None

@@ -25,7 +25,7 @@ EXAMPLES = epilog(
 )
 
 
-@prints("json")
+@prints("json", excludes=[("--exclude-leaks", "--no-exclude-leaks")])
 def train(
     out: Annotated[Path, "Folder of the run; the model is OUT/model."],
     config: Annotated[
@@ -80,8 +80,6 @@ def train(
         set_output(quiet=True)
     seeds = _numbers(seed or ())
     settings = list(overrides or ())
-    if exclude_leaks and no_exclude_leaks:
-        raise InputError("--exclude-leaks and --no-exclude-leaks contradict; leave one out.")
     if exclude_leaks or no_exclude_leaks:
         settings.append(f"training.exclude_leaks={str(exclude_leaks).lower()}")
     if len(seeds) == 1:

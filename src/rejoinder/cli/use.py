@@ -35,7 +35,7 @@ INFO_EXAMPLES = options.epilog(
 )
 
 
-@options.prints("json", "tsv")
+@options.prints("json", "tsv", needs={"--scorer or --scorer-from FOLDER": ("--why",)})
 def similarity(
     first: Annotated[str | None, typer.Argument(help="A sentence.")] = None,
     second: Annotated[str | None, typer.Argument(help="Another sentence.")] = None,
@@ -65,8 +65,6 @@ def similarity(
     else:
         raise InputError("two sentences are needed, or --pairs FILE with two per line.")
     by_scorer = scorer or scorer_from is not None
-    if why and not by_scorer:
-        raise InputError("--why needs --scorer or --scorer-from FOLDER.")
     encoder = open_encoder(model, model_sha256, on_too_long)
     firsts, seconds = map(list, zip(*rows, strict=True))
     left, right = encoder.encode(firsts), encoder.encode(seconds)
