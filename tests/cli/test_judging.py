@@ -204,8 +204,7 @@ class Sealed:
 
 @pytest.mark.parametrize("width", [120, 80, 60])
 def test_no_word_and_no_number_is_split(width, results, capsys, monkeypatch):
-    from rejoinder.cli.evaluate import _show
-    from rejoinder.cli.evaluation_tables import _show_table
+    from rejoinder.cli.evaluate import _show, _show_table
 
     monkeypatch.setenv("COLUMNS", str(width))
     bow, chance = results / "bow.json", results / "random.json"

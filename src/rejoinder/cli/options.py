@@ -6,7 +6,7 @@ but errors is written to standard error, and `--json` and `--tsv`, which `cli.ou
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from inspect import Parameter, get_annotations, signature
+from inspect import Parameter, signature
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -108,7 +108,6 @@ _PRINTING = {
 
 def prints(
     *forms: str,
-    options: type | None = None,
     needs: Mapping[str, Sequence[str]] = MappingProxyType({}),
     excludes: Sequence[tuple[str, str]] = (),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -119,8 +118,6 @@ def prints(
 
     Args:
         forms: `json`, `tsv` or both.
-        options: A class whose annotated attributes are more options. The function takes them as
-            keyword arguments, and hands them on as they are.
         needs: What options need, such as `--out FILE`, `--mode hybrid` or `--scorer or
             --scorer-from FOLDER`, and the names of these options.
         excludes: Pairs of options that can't be given together, such as `("--exact", "--where")`.
@@ -130,18 +127,10 @@ def prints(
         Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=_PRINTING[name])
         for name in names
     ]
-    declared = [
-        Parameter(
-            name, Parameter.KEYWORD_ONLY, annotation=kind,
-            default=getattr(options, name, Parameter.empty),
-        )
-        for name, kind in (get_annotations(options) if options else {}).items()
-    ]  # fmt: skip
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         plain = signature(command)
-        own = [one for one in plain.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-        parameters = [*own, *declared, *more]
+        parameters = [*plain.parameters.values(), *more]
         usual = {one.name: one.default for one in parameters}
 
         @wraps(command)
