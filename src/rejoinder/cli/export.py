@@ -7,6 +7,7 @@ import typer
 
 from rejoinder.cli import options
 from rejoinder.cli.output import asked_for, note, print_json, print_rows, status_line
+from rejoinder.errors import InputError
 
 EXAMPLES = options.epilog(
     "rejoinder export runs/dan/model --dtype int8 --out small/",
@@ -20,7 +21,7 @@ EXAMPLES = options.epilog(
 )
 
 
-@options.prints("json", "tsv", excludes=[("--data", "--to"), ("--pairs", "--to")])
+@options.prints("json", "tsv")
 def export(
     model: Annotated[
         str, typer.Argument(help="Name of a model, or its folder, such as RUN/model.")
@@ -79,6 +80,8 @@ def export(
         "spelling": spelling, "saturation": saturation, "name": name, "overwrite": overwrite,
     }  # fmt: skip
     if to is not None:
+        if data is not None or pairs is not None:
+            raise InputError("--data and --pairs score smaller models; leave them out with --to.")
         from rejoinder.interfaces.targets import export_to
 
         made = export_to(model, out, to, **settings)
