@@ -28,9 +28,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rejoinder.corpus.writer import Pairs, open_pairs
+from rejoinder.encoders import modules
 from rejoinder.encoders.settings import TransformerConfig
-from rejoinder.encoders.transformer import module
-from rejoinder.encoders.transformer import module as transformer
 from rejoinder.text.subwords import SubwordFeatures, learn_subwords
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.config.settings import RunConfig
@@ -44,7 +43,7 @@ from rejoinder.training.loop.machine import (
     pick_device,
 )
 from rejoinder.training.loop.model import Optimizers, TrainableModel
-from rejoinder.training.objectives.responses import ResponsesTask
+from rejoinder.training.objectives import ResponsesTask
 
 SAMPLE_BLOCKS = 8
 WINDOW = 32_768
@@ -58,21 +57,21 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> 
 Change = tuple[object, str, object] | None
 """The replacement of an attribute of a module or class."""
 COMPILED: Change = (
-    transformer._Block,
+    modules._Block,
     "forward",
-    torch.compile(transformer._Block.forward, dynamic=True),
+    torch.compile(modules._Block.forward, dynamic=True),
 )
 WAYS: dict[str, dict[str, Change]] = {
     "cpu": {
         "as shipped": None,
-        "groups, 4 more": (module, "_GROUP_OVERHEAD", 4),
-        "groups, 64 more": (module, "_GROUP_OVERHEAD", 64),
-        "torch attention": (transformer, "attention", fused_attention),
+        "groups, 4 more": (modules, "_GROUP_OVERHEAD", 4),
+        "groups, 64 more": (modules, "_GROUP_OVERHEAD", 64),
+        "torch attention": (modules, "attention", fused_attention),
         "compiled blocks": COMPILED,
     },
     "cuda": {
         "as shipped": None,
-        "padded attention": (transformer, "varlen_attn", None),
+        "padded attention": (modules, "varlen_attn", None),
         "unchecked": (Optimizers, "finite", lambda _self: torch.tensor(True)),
         "compiled blocks": COMPILED,
     },

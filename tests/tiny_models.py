@@ -85,7 +85,7 @@ def transformer_model(*, seed=0):
     """A Transformer of two layers, drawn by its own module; its subwords are learned here."""
     import torch
 
-    from rejoinder.encoders.transformer.module import TransformerConfig, TransformerEncoder
+    from rejoinder.encoders.modules import TransformerConfig, TransformerEncoder
     from rejoinder.text.columns import as_series
     from rejoinder.text.subwords import learn_subwords
 
@@ -118,7 +118,7 @@ def bilstm_model(*, dim=5, dtype=np.float32, seed=0):
     """A BiLSTM drawn by its own module; with `dim` 0 its pooled states are the embedding."""
     import torch
 
-    from rejoinder.encoders.bilstm.module import BilstmConfig, BilstmEncoder
+    from rejoinder.encoders.modules import BilstmConfig, BilstmEncoder
 
     config = BilstmConfig(width=6, hidden=4, dim=dim, max_tokens=40)
     encoder = BilstmEncoder(len(WORDS), config, torch.Generator().manual_seed(seed))

@@ -20,8 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rejoinder import SentenceEncoder
-from rejoinder.encoders.dan.runtime import BagSums
-from rejoinder.encoders.layers import dequantized, quantize_rows, scales_name
+from rejoinder.encoders.layers import BagSums, dequantized, quantize_rows, scales_name
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.smaller import letter_counts
 from rejoinder.text.features import WordFeatures
@@ -31,7 +30,7 @@ from rejoinder.text.vocabulary import is_arabic
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.data.examples import GroupText
 from rejoinder.training.data.preparation import Data
-from rejoinder.training.objectives.paraphrase import ParaphraseTask
+from rejoinder.training.objectives import ParaphraseTask
 
 Rows = NDArray[np.float32]
 TABLE = "encoder.table.weight"

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.kinds import SubwordSizes, WordSizes, checked
+from rejoinder.encoders import ENCODERS, SubwordSizes, WordSizes, checked
 from rejoinder.encoders.nn.dense import shapes_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.schema import check

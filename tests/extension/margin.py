@@ -5,11 +5,9 @@ from typing import Literal
 import torch.nn.functional as F
 from pydantic import Field
 
-from rejoinder.training.config.tasks import GroupFiles, LabelledTask
 from rejoinder.training.data.examples import GroupedExamples, read_group_text
 from rejoinder.training.losses.in_batch import StepLoss
-from rejoinder.training.objectives import ObjectiveKind
-from rejoinder.training.objectives.base import Head
+from rejoinder.training.objectives import GroupFiles, Head, LabelledTask, ObjectiveKind
 
 
 class MarginTask(LabelledTask):

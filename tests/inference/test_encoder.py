@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.api.evaluation import load_encoder
-from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders import BIGRAM_ROWS
 from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder

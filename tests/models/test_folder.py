@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders import BIGRAM_ROWS
 from rejoinder.errors import InputError, ModelError
 from rejoinder.io.files.hashed import sealed
 from rejoinder.models import folder as folders

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders import BIGRAM_ROWS
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation import Adaptation

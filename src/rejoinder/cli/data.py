@@ -153,8 +153,8 @@ def list_licences(
         shown = all_rows()
     else:
         from rejoinder.corpus.writer import open_pairs
-        from rejoinder.training.config.checks import data_rows
         from rejoinder.training.config.loading import load_config
+        from rejoinder.training.data.preparation import data_rows
 
         loaded = load_config(config)
         shown = data_rows(loaded, None if pairs is None else open_pairs(pairs))

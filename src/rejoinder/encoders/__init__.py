@@ -1,21 +1,298 @@
 """Encoder kinds: one record each, looked up by name; importing this needs no torch.
 
-A new kind is one file with its record and one line in `ENCODERS` (docs/extend/encoder.md), or a
-call of `register_encoder` from outside the package.
+A record is all that the rest of the package knows about a kind. A new kind is a module with its
+record, and a call of `register_encoder` (docs/extend/encoder.md).
 """
 
-from rejoinder.encoders.kinds import EncoderKind as EncoderKind
-from rejoinder.registry import Registry
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from reprlib import repr as short
+from typing import Annotated, Any, Literal, TypeVar
+
+from msgspec import Meta, Struct
+
+from rejoinder.errors import ModelError
+from rejoinder.io.formats.text_lines import decoded
+from rejoinder.registry import Registry, resolve
+
+Shapes = dict[str, tuple[int, ...]]
+"""Shapes of tensors by name; -1 stands for any size."""
+
+LARGEST = 2**31 - 1
+"""The largest size: ids of words and rows are int32."""
+Size = Annotated[int, Meta(ge=1, le=LARGEST)]
+SizeOrNone = Annotated[int, Meta(ge=0, le=LARGEST)]
+ActivationName = Annotated[str, Meta(pattern=r"\A(gelu|none|relu|tanh)\Z")]
+
+_Table = TypeVar("_Table")
+
+
+class WordSizes(Struct, frozen=True):
+    """What is read of the table `text` of a model that reads words."""
+
+    words: Size
+    unknown_buckets: SizeOrNone
+    bigram_buckets: SizeOrNone
+    letter_buckets: SizeOrNone = 0
+    arabic_letter_buckets: SizeOrNone = 0
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of words: known ones, and buckets of the others and of their letters."""
+        letters = self.letter_buckets + self.arabic_letter_buckets
+        return self.words + self.unknown_buckets + letters
+
+
+class SubwordSizes(Struct, frozen=True):
+    """What is read of the table `text` of a model that reads subwords."""
+
+    subwords: Size
+    bigram_buckets: SizeOrNone = 0
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of subwords."""
+        return self.subwords
+
+
+TextSizes = WordSizes | SubwordSizes
+
+
+def checked(kind: type[_Table], tree: object, where: str, name: str = "") -> _Table:
+    """Returns a table of a `config.json` as an object of `kind`.
+
+    Messages name the file `where` and the table `name`.
+
+    Raises:
+        ModelError: a key is missing, or a value is not what is annotated.
+    """
+    try:
+        return decoded(kind, tree)
+    except ValueError as error:
+        said, _, at = str(error).partition(" - at `$")
+        at, found = at.rstrip("`").partition("[...]")[0], tree
+        for key, index in re.findall(r"\.([^.[]+)|\[(\d+)\]", at):
+            found = found[key or int(index)]  # type: ignore[index]
+        raise ModelError(
+            f"{where}: {(name + at).lstrip('.') or 'the content'} is {short(found)}: {said}. The "
+            "folder is damaged."
+        ) from None
+
+
+def _configured_dim(encoder: Mapping[str, Any]) -> int:
+    return int(encoder["dim"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderKind:
+    """One kind of encoder. Tensors have the same names in training and in model folders."""
+
+    name: str
+    """The value of `encoder.kind` in a config."""
+    text: Literal["words", "subwords"]
+    """The text features it reads."""
+    config: Any
+    """Its config class, a subclass of `EncoderSettings`, or `"module:class"`."""
+    module: Any
+    """Its `nn.Module`, a `TrainableEncoder` built from (rows, config, generator), or
+    `"module:class"`."""
+    table: str | None = None
+    """Name of the tensor with one row per token and bucket, the weight of a `SparseTable`. Rows
+    never trained are dropped at export. None means that all tensors are dense."""
+    embedding: str | None = None
+    """Name of a dense tensor with one row per token, of a kind without a `table`; see
+    `token_rows`."""
+    bigrams: bool = False
+    """Whether it reads hashed bigrams."""
+    runtime: Any = None
+    """What computes its embeddings without torch, an `inference.runtimes.Runtime` built from
+    (`ModelContents`, number of threads or None), or `"module:class"`. None means its module."""
+    dim: Callable[[Mapping[str, Any]], int] = _configured_dim
+    """Embedding dimension of a valid `encoder` table; by default its key `dim`."""
+    sizes: Any = None
+    """Of a kind with `shapes`: what those read of the table `encoder`, a `Struct`."""
+    shapes: Callable[[Any, TextSizes], Shapes] | None = None
+    """Tensor shapes of a model from `sizes` and those of its text, without torch. None means that
+    they are read off the module, which needs torch. It raises ValueError for sizes that do not fit
+    together."""
+
+    @property
+    def token_rows(self) -> str | None:
+        """Name of the tensor with one row per token, whose first rows `training.row_init` turns."""
+        return self.table or self.embedding
+
+    @property
+    def config_class(self) -> Any:
+        """The config class, imported."""
+        return resolve(self.config)
+
+    @property
+    def module_class(self) -> Any:
+        """The `nn.Module`, imported."""
+        return resolve(self.module)
+
+    def tensor_shapes(self, encoder: object, text: object, where: str) -> Shapes:
+        """Shapes of its tensors in a model folder, without the prefix `encoder.`.
+
+        `encoder` and `text` are tables of the `config.json` that messages call `where`.
+
+        Raises:
+            ModelError: the tables describe no such encoder.
+            MissingExtraError: the kind has no `shapes`, and torch is not installed.
+        """
+        of_text: type[TextSizes] = WordSizes if self.text == "words" else SubwordSizes
+        sizes = checked(of_text, text, where, "text")
+        if sizes.bigram_buckets and not self.bigrams:
+            raise ModelError(
+                f"{where}: text.bigram_buckets is {sizes.bigram_buckets}; a {self.name} reads none."
+            )
+        if self.shapes is None:
+            of_module = resolve("rejoinder.encoders.nn.dense:shapes_of")
+            shapes: Shapes = of_module(self, encoder, sizes, where)
+            return shapes
+        try:
+            return self.shapes(checked(self.sizes, encoder, where, "encoder"), sizes)
+        except ValueError as error:
+            raise ModelError(f"{where}: {error}. The folder is damaged.") from None
+
+
+def dense_shapes(name: str, width: int, layers: Sequence[int], *, residual: bool) -> Shapes:
+    """Shapes of dense layers (`encoders.nn.dense.FeedForward`) called `name` on inputs of `width`.
+
+    >>> dense_shapes("dnn", 3, [2], residual=True)["dnn.skip.weight"]
+    (2, 3)
+    """
+    shapes: Shapes = {}
+    for number, (inside, outside) in enumerate(pairwise([width, *layers])):
+        shapes[f"{name}.layers.{number}.weight"] = (outside, inside)
+        shapes[f"{name}.layers.{number}.bias"] = (outside,)
+    if residual and layers and layers[-1] != width:
+        shapes[f"{name}.skip.weight"] = (layers[-1], width)
+    return shapes
+
+
+BIGRAM_ROWS = "encoder.bigram_rows"
+"""Maps a bigram bucket to its row of the embedding table; -1 where the bucket was never trained."""
+COMBINERS: Mapping[str, float] = {"mean": 1.0, "sqrtn": 0.5, "sum": 0.0}
+"""A sum of n rows is divided by n to this power."""
+
+
+def _dan_dim(encoder: Mapping[str, Any]) -> int:
+    return int((encoder["layers"] or [encoder["width"]])[-1])
+
+
+class _DanSizes(Struct, frozen=True):
+    width: Size
+    layers: list[Size]
+    activation: ActivationName
+    combiner: Annotated[str, Meta(pattern=r"\A(mean|sqrtn|sum)\Z")]
+    residual: bool
+
+
+def _dan_shapes(encoder: _DanSizes, text: TextSizes) -> Shapes:
+    shapes: Shapes = {"table.weight": (-1 if text.bigram_buckets else text.rows, encoder.width)}
+    if text.bigram_buckets:
+        shapes["bigram_rows"] = (text.bigram_buckets,)
+    return shapes | dense_shapes("dnn", encoder.width, encoder.layers, residual=encoder.residual)
+
+
+DAN = EncoderKind(
+    name="dan",
+    text="words",
+    config="rejoinder.encoders.settings:DanConfig",
+    module="rejoinder.encoders.modules:DanEncoder",
+    runtime="rejoinder.encoders.layers:DanRuntime",
+    table="table.weight",
+    bigrams=True,
+    dim=_dan_dim,
+    sizes=_DanSizes,
+    shapes=_dan_shapes,
+)
+
+
+class _BilstmSizes(Struct, frozen=True):
+    width: Size
+    hidden: Size
+    dim: Size
+    max_tokens: Size
+
+
+def _bilstm_shapes(encoder: _BilstmSizes, text: TextSizes) -> Shapes:
+    width, hidden, dim = encoder.width, encoder.hidden, encoder.dim
+    shapes: Shapes = {"table.weight": (text.rows, width)}
+    for direction in ("forwards", "backwards"):
+        shapes |= {
+            f"{direction}.weight_ih_l0": (4 * hidden, width),
+            f"{direction}.weight_hh_l0": (4 * hidden, hidden),
+            f"{direction}.bias_ih_l0": (4 * hidden,),
+            f"{direction}.bias_hh_l0": (4 * hidden,),
+        }
+    if dim != 2 * hidden:
+        shapes |= {"projection.weight": (dim, 2 * hidden), "projection.bias": (dim,)}
+    return shapes
+
+
+BILSTM = EncoderKind(
+    name="bilstm",
+    text="words",
+    config="rejoinder.encoders.settings:BilstmConfig",
+    module="rejoinder.encoders.modules:BilstmEncoder",
+    table="table.weight",
+    sizes=_BilstmSizes,
+    shapes=_bilstm_shapes,
+)
+
+
+class _TransformerSizes(Struct, frozen=True):
+    hidden: Size
+    filter: Size
+    dim: Size
+    heads: Size
+    layers: Annotated[int, Meta(ge=1, le=1_000)]  # the shapes of each block are listed
+
+
+def _transformer_shapes(encoder: _TransformerSizes, text: TextSizes) -> Shapes:
+    hidden, wide, dim = encoder.hidden, encoder.filter, encoder.dim
+    if hidden % (2 * encoder.heads):
+        raise ValueError(
+            f"encoder.hidden is {hidden}; a multiple of 2 * heads ({2 * encoder.heads}) is needed"
+        )
+    linear = {"projection": (dim, hidden)}
+    norms = ["norm"]
+    for block in range(encoder.layers):
+        linear |= {
+            f"blocks.{block}.query_key_value": (3 * hidden, hidden),
+            f"blocks.{block}.out": (hidden, hidden),
+            f"blocks.{block}.filter_in": (wide, hidden),
+            f"blocks.{block}.filter_out": (hidden, wide),
+        }
+        norms += [f"blocks.{block}.attention_norm", f"blocks.{block}.filter_norm"]
+    shapes: Shapes = {"embedding.weight": (text.rows, hidden)}
+    for name, shape in linear.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    for name in norms:
+        shapes |= {f"{name}.weight": (hidden,), f"{name}.bias": (hidden,)}
+    return shapes
+
+
+TRANSFORMER = EncoderKind(
+    name="transformer",
+    text="subwords",
+    config="rejoinder.encoders.settings:TransformerConfig",
+    module="rejoinder.encoders.modules:TransformerEncoder",
+    embedding="embedding.weight",
+    sizes=_TransformerSizes,
+    shapes=_transformer_shapes,
+)
+
 
 ENCODERS: Registry[EncoderKind] = Registry(
     "encoder",
-    {
-        "dan": "rejoinder.encoders.dan.kind:DAN",
-        "transformer": "rejoinder.encoders.transformer.kind:TRANSFORMER",
-        "bilstm": "rejoinder.encoders.bilstm.kind:BILSTM",
-    },
+    {kind.name: kind for kind in (DAN, TRANSFORMER, BILSTM)},
 )
-"""Every encoder kind: its name, and where its record is."""
+"""Every encoder kind by its name."""
 
 
 def register_encoder(kind: EncoderKind) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders import BIGRAM_ROWS
 from rejoinder.encoders.layers import dequantize_rows, scales_name
 from rejoinder.errors import ModelError
 from rejoinder.models.folder import ModelContents

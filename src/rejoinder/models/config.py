@@ -17,8 +17,16 @@ from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from rejoinder.encoders import ENCODERS, EncoderKind
-from rejoinder.encoders.kinds import ActivationName, Shapes, Size, SizeOrNone, checked, dense_shapes
+from rejoinder.encoders import (
+    ENCODERS,
+    ActivationName,
+    EncoderKind,
+    Shapes,
+    Size,
+    SizeOrNone,
+    checked,
+    dense_shapes,
+)
 from rejoinder.encoders.layers import Tensors
 from rejoinder.errors import ModelError
 from rejoinder.io.files.hashed import check_seal, refuse_constant

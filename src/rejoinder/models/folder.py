@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from rejoinder.encoders import EncoderKind
-from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders import BIGRAM_ROWS, EncoderKind
 from rejoinder.encoders.layers import Tensors, scales_name
 from rejoinder.errors import ModelError
 from rejoinder.io.files.atomic import new_folder, write_bytes, write_text

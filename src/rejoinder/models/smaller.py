@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders import BIGRAM_ROWS
 from rejoinder.encoders.layers import Tensors, dequantized, quantize_rows, scales_name
 from rejoinder.errors import InputError, ModelError, require
 from rejoinder.models.config import RESPONSES

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.dan.runtime import BagSums
-from rejoinder.encoders.layers import dequantized
+from rejoinder.encoders.layers import BagSums, dequantized
 from rejoinder.errors import InputError
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents

@@ -47,7 +47,7 @@ from rejoinder.training.data.preparation import (
     distinct_texts,
 )
 from rejoinder.training.data.stream import read_without
-from rejoinder.training.objectives.paraphrase import ParaphraseTask
+from rejoinder.training.objectives import ParaphraseTask
 
 _SEED = 0
 """Rows are learned from the data, as the vocabulary is: runs of several seeds share them."""
@@ -62,10 +62,8 @@ FUNCTION_WORDS = 150
 
 def learn_rows(
     config: RunConfig, data: Data, prepared: Prepared, progress: PreparationProgress
-) -> WordRows | None:
-    """Returns the rows of `training.row_init`, None if all rows are random."""
-    if config.training.row_init == "random":
-        return None
+) -> WordRows:
+    """Returns the rows of a config whose `training.row_init` is not random."""
     features = prepared.features
     ranked = isinstance(features, WordFeatures)  # ids of subwords are in the order of merges
     words = len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows

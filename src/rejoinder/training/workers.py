@@ -29,10 +29,10 @@ from torch.distributed.rendezvous import rendezvous
 from rejoinder.encoders.nn.sparse import RowGradient, gradient_of_rows, merged
 from rejoinder.errors import InputError, OtherWorkerError, RejoinderError, TrainingError
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import WHOLE, Part
 from rejoinder.training.loop.machine import worker_device
 from rejoinder.training.loop.model import Optimizers
+from rejoinder.training.objectives import Task
 
 _TIMEOUT = datetime.timedelta(hours=6)
 """How long a worker waits for the others, as while worker 0 evaluates. The end of a process shows

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder import kernels
-from rejoinder.encoders.dan.runtime import BagSums
-from rejoinder.encoders.layers import dequantize_rows, quantize_rows
+from rejoinder.encoders.layers import BagSums, dequantize_rows, quantize_rows
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged, offsets_of
 

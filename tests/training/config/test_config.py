@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from config_reference import page
 from rejoinder.cli.main import app
-from rejoinder.encoders.dan.kind import COMBINERS
+from rejoinder.encoders import COMBINERS
 from rejoinder.encoders.layers import _ACTIVATIONS
 from rejoinder.encoders.nn.dense import ACTIVATIONS
 from rejoinder.encoders.settings import Activation, Combiner, TransformerConfig

@@ -8,8 +8,8 @@ from msgspec import structs
 
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import ModelError
-from rejoinder.training.config.checks import data_rows
 from rejoinder.training.config.loading import load_config, parse_config, shipped_names
+from rejoinder.training.data.preparation import data_rows
 
 RESEARCH = Path(__file__).parents[3] / "models/rejoinder-research/src/rejoinder_research"
 OPEN = ["self_dialogue_corpus", "sgd", "critical_role"]

@@ -22,7 +22,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import read_model
 from rejoinder.training.config.loading import load_config, to_toml
 from rejoinder.training.loop import checkpoint
-from rejoinder.training.objectives.inference import pair_features
+from rejoinder.training.objectives import pair_features
 from runs import DAN, KINDS, MULTITASK
 
 TEXTS = ["How old are you?", "What is your age?", "", "I live in Oslo.", "zzzz"]

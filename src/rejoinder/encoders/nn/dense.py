@@ -17,9 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rejoinder.encoders.kinds import EncoderKind, Shapes, TextSizes
-from rejoinder.encoders.nn.sparse import SparseTable
-from rejoinder.encoders.nn.threads import OnDevice
+from rejoinder.encoders import EncoderKind, Shapes, TextSizes
+from rejoinder.encoders.nn.sparse import OnDevice, SparseTable
 from rejoinder.encoders.settings import Activation
 from rejoinder.errors import ConfigError, ModelError
 from rejoinder.io.schema import check

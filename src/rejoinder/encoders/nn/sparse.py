@@ -6,15 +6,19 @@ itself, and are leaves that collect gradients. The gradient of a row is the sum 
 bags that it is in, so the optimiser can work it out row by row, while it moves the rows.
 
 On the CPU a kernel in C (`_rows.c`) computes sums and moves rows, with as many threads as torch
-has. One thread computes a sum, in the order of its rows, so that the number of threads does not
-change it. The kernel and torch agree up to the rounding of float32 sums.
+has, which it shares with torch. One thread computes a sum, in the order of its rows, so that the
+number of threads does not change it. The kernel and torch agree up to the rounding of float32 sums.
 """
 
+import ctypes
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import cache
 from itertools import accumulate
-from typing import Any
+from threading import Event, Thread
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -22,10 +26,81 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rejoinder.encoders.nn.threads import OnDevice, threads_for
-from rejoinder.io.files.storage import ask_for_huge_pages
+from rejoinder.io.files.storage import ask_for_huge_pages, spin_briefly, usable_cores
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged
+
+
+def threads_for(work: int, least: int) -> tuple[int, int]:
+    """Returns the first arguments of a kernel: the address of `GOMP_parallel`, and the threads.
+
+    Less than `least` work is not worth a second thread.
+    """
+    return _parallel(), torch.get_num_threads() if work >= least else 1
+
+
+@contextmanager
+def short_spins() -> Iterator[None]:
+    """Lets idle threads of torch sleep soon, also if torch was imported to let them spin for long.
+
+    GNU's OpenMP spins for microseconds only while its pools have more threads than there are cores.
+    A second pool that does nothing makes that so.
+    """
+    address = 0 if spin_briefly() else _parallel()
+    if not address:
+        yield
+        return
+    begun, done = Event(), Event()
+
+    def hold_pool() -> None:  # a pool belongs to the thread that made it, and ends with it
+        nothing = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None)
+        arguments = (ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+        begin = ctypes.CFUNCTYPE(None, type(nothing), *arguments)(address)
+        begin(nothing, None, usable_cores(), 0)
+        begun.set()
+        done.wait()
+
+    holder = Thread(target=hold_pool, name="rejoinder-spins", daemon=True)
+    holder.start()
+    begun.wait()
+    try:
+        yield
+    finally:
+        done.set()
+        holder.join()
+
+
+@cache
+def _parallel() -> int:
+    """Returns the address of `GOMP_parallel` in the OpenMP library of torch; 0 if it has none.
+
+    A second pool of threads would compete with torch's for the cores, at 0.1 ms a call.
+    """
+    try:
+        function = ctypes.CDLL(torch._C.__file__).GOMP_parallel
+    except (OSError, AttributeError):
+        return 0
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+@dataclass(frozen=True, slots=True)
+class OnDevice:
+    """Base class of a batch: a dataclass of tensors, of other batches, and of tuples of these."""
+
+    def to(self, device: torch.device) -> Self:
+        """Returns a copy on `device`."""
+        return type(self)(*(_moved(getattr(self, each.name), device) for each in fields(self)))
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, torch.Tensor):
+        if device.type == "cuda":  # from pinned memory, without waiting for the GPU's work
+            value = value.pin_memory()
+        return value.to(device, non_blocking=True)
+    if isinstance(value, tuple):
+        return tuple(_moved(each, device) for each in value)
+    return value.to(device) if hasattr(value, "to") else value
+
 
 _LEAST_WORK = 2_048
 """Rows to read below which a second thread does not pay."""

@@ -19,10 +19,7 @@ from rejoinder.io.schema import (
     Units,
     tagged,
 )
-from rejoinder.training.config.tasks import Task
-from rejoinder.training.objectives import OBJECTIVES
-from rejoinder.training.objectives.base import Head
-from rejoinder.training.objectives.responses import ResponsesTask
+from rejoinder.training.objectives import OBJECTIVES, Head, ResponsesTask, Task
 
 _LEAK_SETS = ("stsb-dev", "stsb-test", "sts12", "sts13", "sts14", "sts15", "sts2017",
               "snli-dev", "snli-test", "mrpc-test", "cqa2016-dev", "cqa2016-test", "mr", "cr",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from rejoinder.datasets.groups import LABELS, read_groups, read_inference
 from rejoinder.datasets.labelled import NLI_CLASSES
 from rejoinder.datasets.leaks import EvaluationHashes
-from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_number
 from rejoinder.text.columns import as_series
-from rejoinder.training.config.tasks import GroupFile, InferenceFile, Task
-from rejoinder.training.objectives import OBJECTIVES
+
+if TYPE_CHECKING:
+    from rejoinder.training.objectives import GroupFile, InferenceFile
 
 ENTAILMENT, CONTRADICTION = NLI_CLASSES.index("entailment"), NLI_CLASSES.index("contradiction")
 Indices = NDArray[np.int64]
@@ -152,47 +152,8 @@ class Labelled:
     examples: Examples
 
 
-def read_labelled(
-    task: Task,
-    folder: Path | None,
-    hashes: EvaluationHashes | None,
-    known: dict[str, LabelledText],
-) -> list[Labelled]:
-    """Returns the files of a task, which are below `folder`, without the sentences in `hashes`.
-
-    A file is not read again if it is in `known`, to which every file is added.
-
-    Raises:
-        InputError: no folder is given, a file is missing or has another format, or too little is
-            left of it.
-    """
-    kind = OBJECTIVES[task.objective]
-    labelled = []
-    for file in task.data:
-        assert kind.read is not None and kind.examples is not None  # noqa: S101, PT018 -- it has data
-        if folder is None:
-            raise InputError(
-                f"the task {task.objective} reads {file.path}; give its folder with `data`."
-            )
-        path = folder / file.path
-        sets = "" if hashes is None else hashes.name
-        key = f"{kind.read.__module__}.{kind.read.__qualname__} {sets} {file.model_dump_json()}"
-        if key not in known:
-            known[key] = kind.read(file, path, hashes)
-        content = known[key]
-        examples = kind.examples(task, content)
-        if len(examples) < 2:
-            raise InputError(
-                f"{path} leaves {len(examples)} rows for {task.objective}: {content.leaks} contain "
-                f"an evaluation sentence, {content.unlabelled} have no label in use; at least 2 "
-                "are needed."
-            )
-        labelled.append(Labelled(file.path, content, examples))
-    return labelled
-
-
 def read_inference_text(
-    file: InferenceFile, path: Path, hashes: EvaluationHashes | None
+    file: "InferenceFile", path: Path, hashes: EvaluationHashes | None
 ) -> InferenceText:
     """Reads labelled pairs without the sentences in `hashes`.
 
@@ -225,7 +186,7 @@ def read_inference_text(
     )
 
 
-def read_group_text(file: GroupFile, path: Path, hashes: EvaluationHashes | None) -> GroupText:
+def read_group_text(file: "GroupFile", path: Path, hashes: EvaluationHashes | None) -> GroupText:
     """Reads groups of sentences; a group loses those in `hashes`, and those that it repeats.
 
     Raises:
@@ -269,7 +230,7 @@ def _leaked(texts: Sequence[str], hashes: EvaluationHashes | None) -> NDArray[np
     return np.zeros(len(texts), bool) if hashes is None else hashes.contains(as_series(texts))
 
 
-def _sample(rows: Indices, file: InferenceFile) -> Indices:
+def _sample(rows: Indices, file: "InferenceFile") -> Indices:
     """Returns the fraction `file.share` of the rows; a smaller sample is part of a larger one."""
     if file.share == 1:
         return rows

@@ -1,4 +1,4 @@
-"""Preparation of a run: its vocabulary, its labelled files, and the leaks that it leaves out."""
+"""Preparation of a run: its data and their licences, its vocabulary, and the leaks left out."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +10,22 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.corpus.writer import Pairs
+from rejoinder.datasets.catalogue import (
+    NOT_STATED,
+    DataRow,
+    licence_of_file,
+    licence_of_source,
+)
 from rejoinder.datasets.leaks import EvaluationHashes
 from rejoinder.errors import InputError
+from rejoinder.models.card import training_rows
+from rejoinder.models.config import read_config
+from rejoinder.models.find import find_model
 from rejoinder.text.columns import learn_vocabulary, tokenize
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config.settings import RunConfig, TrainingConfig
-from rejoinder.training.config.tasks import Task
-from rejoinder.training.data.examples import Labelled, LabelledText, read_labelled
+from rejoinder.training.data.examples import Labelled, LabelledText
+from rejoinder.training.objectives import OBJECTIVES, Task
 
 _LISTED = 100
 """Number of sources that a message lists."""
@@ -63,6 +72,45 @@ def _listed(present: Mapping[str, int]) -> str:
     largest = sorted(present.items(), key=lambda item: (-item[1], item[0]))
     more = f", and {len(largest) - _LISTED:,} smaller ones" if len(largest) > _LISTED else ""
     return ", ".join(f"{name} ({count:,})" for name, count in largest[:_LISTED]) + more
+
+
+def read_labelled(
+    task: Task,
+    folder: Path | None,
+    hashes: EvaluationHashes | None,
+    known: dict[str, LabelledText],
+) -> list[Labelled]:
+    """Returns the files of a task, which are below `folder`, without the sentences in `hashes`.
+
+    A file is not read again if it is in `known`, to which every file is added.
+
+    Raises:
+        InputError: no folder is given, a file is missing or has another format, or too little is
+            left of it.
+    """
+    kind = OBJECTIVES[task.objective]
+    labelled = []
+    for file in task.data:
+        assert kind.read is not None and kind.examples is not None  # noqa: S101, PT018 -- it has data
+        if folder is None:
+            raise InputError(
+                f"the task {task.objective} reads {file.path}; give its folder with `data`."
+            )
+        path = folder / file.path
+        sets = "" if hashes is None else hashes.name
+        key = f"{kind.read.__module__}.{kind.read.__qualname__} {sets} {file.model_dump_json()}"
+        if key not in known:
+            known[key] = kind.read(file, path, hashes)
+        content = known[key]
+        examples = kind.examples(task, content)
+        if len(examples) < 2:
+            raise InputError(
+                f"{path} leaves {len(examples)} rows for {task.objective}: {content.leaks} contain "
+                f"an evaluation sentence, {content.unlabelled} have no label in use; at least 2 "
+                "are needed."
+            )
+        labelled.append(Labelled(file.path, content, examples))
+    return labelled
 
 
 @dataclass(frozen=True)
@@ -270,3 +318,37 @@ def _features(
         fold=text.fold_marks,
     )
     return WordFeatures(vocabulary, text.bigram_buckets, text.unknown_buckets, text.fold_marks)
+
+
+def data_rows(config: RunConfig, pairs: Pairs | None = None) -> list[DataRow]:
+    """Returns the sources of pairs and the labelled files that a config trains on.
+
+    Without `pairs`, only the sources that `training.sources` names are known, and judged by their
+    names alone; a config that names none has one row for all of them, whose licence is not stated.
+
+    Raises:
+        InputError: the config names a source that is not among the pairs, or leaves none.
+        ModelError: the model that training starts from is not there.
+    """
+    rows = _sources(config, pairs) if config.reads_pairs else []
+    files = dict.fromkeys(file.path for task in config.mixture for file in task.data)
+    rows += [DataRow("file", path, licence_of_file(path)) for path in files]
+    if config.training.init_from:
+        initial = read_config(find_model(config.training.init_from))
+        rows += training_rows(initial.get("training") or {}, initial.get("adaptation"))
+    return rows
+
+
+def _sources(config: RunConfig, pairs: Pairs | None) -> list[DataRow]:
+    if pairs is not None:
+        inputs = [str(file["file"]) for file in pairs.manifest.inputs]
+        chosen = select_sources(pairs, config.training).chosen
+        return [
+            DataRow("source", name, licence_of_source(name, inputs), count)
+            for name, count in chosen.items()
+            if count
+        ]
+    named = config.training.sources
+    if not named:
+        return [DataRow("source", "the pairs", NOT_STATED)]
+    return [DataRow("source", name, licence_of_source(name)) for name in named]

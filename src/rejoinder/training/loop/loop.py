@@ -23,7 +23,6 @@ from torch import Tensor, nn
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config.settings import Phase, RunConfig
-from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import Position, prefetched
 from rejoinder.training.data.mixture import MixedBatch, Mixture
 from rejoinder.training.initial_rows import whiten
@@ -39,6 +38,7 @@ from rejoinder.training.loop.model import (
 )
 from rejoinder.training.loop.reporting import Meter, Reporter
 from rejoinder.training.losses.in_batch import StepLoss
+from rejoinder.training.objectives import Task
 from rejoinder.training.workers import ALONE, Exchange, LostError, Share, Workers
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from rejoinder.encoders.nn.threads import short_spins
+from rejoinder.encoders.nn.sparse import short_spins
 from rejoinder.errors import InputError
 from rejoinder.io.files.storage import processor_name, usable_cores
 

@@ -14,18 +14,15 @@ from torch import Tensor, nn
 
 from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.nn.dense import FeedForward, TrainableEncoder
-from rejoinder.encoders.nn.sparse import RowGradient, SparseTable
-from rejoinder.encoders.nn.threads import OnDevice
+from rejoinder.encoders.nn.sparse import OnDevice, RowGradient, SparseTable
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import OptimizerConfig, Phase, RunConfig
-from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import duplicates
 from rejoinder.training.data.mixture import MixedBatch
 from rejoinder.training.loop.machine import multiplies_in_bfloat16
 from rejoinder.training.losses.in_batch import StepInputs, StepLoss
-from rejoinder.training.objectives import OBJECTIVES
-from rejoinder.training.objectives.responses import respond
+from rejoinder.training.objectives import OBJECTIVES, Task, respond
 
 RESPONSES = "responses"
 _CHUNK = 4_096

@@ -13,8 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rejoinder.encoders import ENCODERS, EncoderKind
-from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders import BIGRAM_ROWS, ENCODERS, EncoderKind
 from rejoinder.encoders.layers import dequantized
 from rejoinder.encoders.nn.dense import BOOKKEEPING
 from rejoinder.errors import ConfigError, RejoinderError, TrainingError
@@ -103,8 +102,10 @@ def begin(
             if prepared is None:
                 features = None if initial is None else initial.features
                 prepared = prepare(data, config, progress, features)
-                with own_torch_state(torch.device("cpu"), threads):
-                    rows = learn_rows(config, data, prepared, progress)
+                rows = None
+                if config.training.row_init != "random":
+                    with own_torch_state(torch.device("cpu"), threads):
+                        rows = learn_rows(config, data, prepared, progress)
                 prepared = replace(prepared, rows=rows, initial=_facts_of(initial))
             write_start(folder, config, data, prepared, "" if initial is None else initial.sha256)
             return prepared

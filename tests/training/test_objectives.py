@@ -6,7 +6,7 @@ import torch
 
 from rejoinder.encoders.nn.dense import FeedForward
 from rejoinder.training.losses.in_batch import StepInputs, in_batch_softmax
-from rejoinder.training.objectives.inference import ENTAILMENT_KIND, pair_features
+from rejoinder.training.objectives import ENTAILMENT_KIND, pair_features
 
 
 def rows(count: int, seed: int, width: int = 4) -> torch.Tensor:

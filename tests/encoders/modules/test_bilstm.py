@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.encoders.bilstm.module import BilstmEncoder
+from rejoinder.encoders.modules import BilstmEncoder
 from rejoinder.encoders.settings import BilstmConfig
 from rejoinder.errors import ConfigError
 from rejoinder.io.schema import check

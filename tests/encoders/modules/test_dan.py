@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.encoders.dan.module import DanEncoder
+from rejoinder.encoders.modules import DanEncoder
 from rejoinder.encoders.nn.sparse import index_bags
 from rejoinder.encoders.settings import DanConfig
 from rejoinder.errors import ConfigError

@@ -7,9 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from rejoinder.encoders.modules import TransformerEncoder, attention, sinusoids
 from rejoinder.encoders.nn.dense import encode_parts, pad_groups
 from rejoinder.encoders.settings import TransformerConfig
-from rejoinder.encoders.transformer.module import TransformerEncoder, attention, sinusoids
 from rejoinder.errors import ConfigError
 from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged

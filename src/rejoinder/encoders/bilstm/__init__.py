@@ -1,1 +1,0 @@
-"""The bidirectional LSTM with max pooling (Conneau et al. 2017)."""

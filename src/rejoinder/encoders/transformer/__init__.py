@@ -1,1 +1,0 @@
-"""The Transformer (Yang et al. 2018, §2.3.2)."""

@@ -1,0 +1,391 @@
+"""Objectives: the tables `[[tasks]]` of a config, and one record for each kind, found by its name.
+
+A new objective is a module with its record, and a call of `register_objective`
+(docs/extend/objective.md). Importing this needs no torch.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from rejoinder.io.schema import (
+    AsTuple,
+    FilledText,
+    Printable,
+    Probability,
+    Settings,
+    shown,
+)
+from rejoinder.models.config import CLASSES, PAIR_FEATURES
+from rejoinder.registry import Registry
+from rejoinder.training.data.examples import (
+    CONTRADICTION,
+    ENTAILMENT,
+    ClassifiedExamples,
+    EntailedExamples,
+    GroupedExamples,
+    InferenceText,
+    read_group_text,
+    read_inference_text,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from rejoinder.datasets.leaks import EvaluationHashes
+    from rejoinder.encoders.settings import Activation
+    from rejoinder.training.data.examples import Examples, LabelledText
+    from rejoinder.training.losses.in_batch import StepInputs, StepLoss
+
+_Label = Annotated[str, Field(max_length=200), Printable]
+
+
+def _task_name(value: str) -> str:
+    if not re.fullmatch(r"[\w-]*", value):
+        raise ValueError(f"is {shown(value)}; a name is letters, digits, - and _")
+    if value == "responses":
+        raise ValueError('is "responses", which is the task of that objective; choose another name')
+    return value
+
+
+def _json_text(value: Any) -> Any:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class DataFile(Settings):
+    """A file of a task."""
+
+    path: FilledText
+    """Path below the folder given by `--data`."""
+    where: Mapping[_Label, Annotated[_Label, BeforeValidator(_json_text)]] = Field(
+        default_factory=dict
+    )
+    """Only rows whose fields have these values are used, such as `{split = "train"}`."""
+
+
+class GroupFile(DataFile):
+    """A file of groups of sentences with the same meaning."""
+
+    fields: Annotated[tuple[FilledText, ...], Field(max_length=100), AsTuple] = ()
+    """Fields whose texts are a group; by default `sentences`, or `sentence1` and `sentence2`."""
+
+
+class InferenceFile(DataFile):
+    """A file of pairs of sentences with a label, as SNLI's."""
+
+    share: float = Field(default=1.0, gt=0, le=1)
+    """Fraction of rows used, sampled at random: the points of figure 8 of Yang et al. 2018."""
+    premise: FilledText = "sentence1"
+    """Field of the premise; a list of premises is read as one text."""
+    hypothesis: FilledText = "sentence2"
+    """Field of the hypothesis."""
+    label: FilledText = "gold_label"
+    """Field of the label."""
+    labels: Mapping[_Label, Literal["entailment", "neutral", "contradiction", ""]] = Field(
+        default_factory=dict
+    )
+    """Maps the file's labels to entailment, neutral or contradiction; rows whose label maps to ""
+    are skipped."""
+
+
+_AsTable = BeforeValidator(lambda value: {"path": value} if isinstance(value, str) else value)
+_FILES = "Files to train on: a list of paths, or of tables with a path."
+
+
+_File = TypeVar("_File", bound=DataFile)
+_Files = Annotated[
+    tuple[Annotated[_File, _AsTable], ...],
+    Field(min_length=1, max_length=1_000, description=_FILES),
+    AsTuple,
+]
+GroupFiles = _Files[GroupFile]
+InferenceFiles = _Files[InferenceFile]
+
+
+class Task(Settings):
+    """Base class of an entry of `[[tasks]]`; extend `PairsTask` or `LabelledTask`."""
+
+    objective: str
+    share: float = Field(gt=0, le=1)
+    """Share of the steps; the shares of all tasks add up to 1."""
+    batch_size: int | None = Field(default=None, ge=2, le=1_048_576)
+    """Rows per batch; by default that of the phase."""
+    word_dropout: Probability | None = None
+    """Fraction of ids dropped from each sentence at random; by default objective.word_dropout."""
+
+    @property
+    def label(self) -> str:
+        """Name of the task in metrics, and of its scale."""
+        return self.objective
+
+    if TYPE_CHECKING:  # fields of labelled tasks, properties of those on pairs
+
+        @property
+        def data(self) -> tuple[DataFile, ...]:
+            """Labelled files; empty for a task on pairs."""
+
+        @property
+        def power(self) -> float:
+            """Exponent of the number of rows by which files divide the task's share."""
+
+
+class PairsTask(Task):
+    """Base class of an entry of `[[tasks]]` that reads the pairs given by `--pairs`."""
+
+    @property
+    def data(self) -> tuple[DataFile, ...]:
+        """No labelled files."""
+        return ()
+
+    @property
+    def power(self) -> float:
+        """Has no effect on a single stream, which gets the whole share."""
+        return 1.0
+
+
+class LabelledTask(Task):
+    """Base class of an entry of `[[tasks]]` that reads labelled files; it needs a field `data`."""
+
+    name: Annotated[str, Field(max_length=100), AfterValidator(_task_name)] = ""
+    """Distinguishes tasks of the same objective, each with its own scale; letters, digits, - and
+    _. Empty means the name of the objective."""
+    power: float = Field(default=1.0, ge=0, le=4)
+    """A file of n rows gets a part of the share proportional to n to this power."""
+
+    @property
+    def label(self) -> str:
+        """Name of the task in metrics, and of its scale."""
+        return self.name or self.objective
+
+
+@dataclass(frozen=True)
+class Head:
+    """Dense layers after embeddings, trained by one objective and stored with the model."""
+
+    layers: tuple[int, ...]
+    """Units of its layers; empty for the identity."""
+    activation: "Activation"
+    inputs: int = 1
+    """Width of its input, as a multiple of the embedding dimension."""
+    residual: bool = False
+
+    def describe(self) -> dict[str, Any]:
+        """Its table in `config.json`, under `heads`."""
+        return {
+            "inputs": self.inputs,
+            "layers": list(self.layers),
+            "activation": self.activation,
+            "residual": self.residual,
+        }
+
+
+def mutual_loss(step: "StepInputs") -> "StepLoss":
+    """Each side of a row picks the other among those of the batch, as neither comes first."""
+    from rejoinder.training.losses.in_batch import in_batch_softmax
+
+    return in_batch_softmax(
+        *(step.left, step.right, step.scale),
+        same=step.same,
+        symmetric=True,
+        nested=step.nested,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectiveKind:
+    """One kind of objective: its table in a config, its data, its loss, its head."""
+
+    name: str
+    """The value of `objective` in a table of `[[tasks]]`."""
+    task: type[Task]
+    """The class of that table: `PairsTask`, or `LabelledTask` with a field `data`."""
+    loss: "Callable[[StepInputs], StepLoss]"
+    """The loss of a step."""
+    read: "Callable[[Any, Path, EvaluationHashes | None], LabelledText] | None" = None
+    """Reads a labelled file without its leaks; None means that the objective reads pairs."""
+    examples: "Callable[[Any, Any], Examples] | None" = None
+    """Makes the examples of a task from what `read` returned."""
+    head: "Callable[[Any], Head] | None" = None
+    """The head that the objective trains, by the `RunConfig`; None means that it has none."""
+    ranks: bool = True
+    """Whether it ranks candidates of the batch. It then has a learned scale, and `loss` heeds
+    `same` and `nested` of its inputs, as `in_batch_softmax` does."""
+
+
+class ResponsesTask(PairsTask):
+    """Response selection on the pairs given by `--pairs`."""
+
+    objective: Literal["responses"]
+
+
+def _response_head(config: Any) -> Head:
+    head = config.head
+    return Head(head.layers, head.activation, residual=head.residual)
+
+
+def respond(head: "Callable[[Tensor], Tensor]", embeddings: "Tensor") -> "Tensor":
+    """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
+    import torch
+
+    from rejoinder.encoders.nn.dense import unit_rows
+
+    lengths = torch.linalg.vector_norm(embeddings.detach(), dim=1)
+    return unit_rows(head(embeddings), lengths > 0)
+
+
+def _response_loss(step: "StepInputs") -> "StepLoss":
+    """Returns the loss of inputs that pick their responses.
+
+    With `nested` dimensions it is the mean over the first N entries, for each of these N, and all
+    of them (Kusupati et al. 2022, §3). The head, too, returns as many, of rows with zeros after
+    them.
+    """
+    import torch
+    import torch.nn.functional as F
+
+    from rejoinder.training.losses.in_batch import StepLoss, in_batch_softmax
+
+    assert step.head is not None  # noqa: S101 -- the record has one
+
+    def loss(left: "Tensor", responses: "Tensor") -> StepLoss:
+        return in_batch_softmax(left, responses, step.scale, same=step.same)
+
+    whole = loss(step.left, respond(step.head, step.right))
+    if not step.nested:
+        return whole
+    parts = [whole.loss]
+    for dim in step.nested:
+        left, right = (F.normalize(side[:, :dim], dim=1) for side in (step.left, step.right))
+        parts.append(loss(left, respond(step.head.first_entries, right)).loss)
+    return StepLoss(torch.stack(parts).mean(), whole.correct)
+
+
+RESPONSES = ObjectiveKind(
+    name="responses", task=ResponsesTask, loss=_response_loss, head=_response_head
+)
+
+
+class EntailmentTask(LabelledTask):
+    """A classifier of pairs: entailment, neutral or contradiction (Yang et al. 2018, §2.2)."""
+
+    objective: Literal["entailment"]
+    data: InferenceFiles
+
+
+def _classifier(config: Any) -> Head:
+    sizes = config.entailment
+    return Head((sizes.hidden, CLASSES), sizes.activation, inputs=PAIR_FEATURES)
+
+
+def pair_features(premises: "Tensor", hypotheses: "Tensor") -> "Tensor":
+    """Returns (B, 4 D): sqrt(D) times (u1, u2, |u1 - u2|, u1 * u2) of (B, D) unit rows.
+
+    Yang et al. 2018, figure 3. Most entries are about 1. The products stay small, about
+    1 / sqrt(D): scaled up to the size of the others, they are memorised
+    (notebook/recipes.md).
+    """
+    import torch
+
+    u1, u2 = premises, hypotheses
+    root: float = u1.shape[1] ** 0.5
+    return torch.cat([u1, u2, (u1 - u2).abs(), u1 * u2], dim=1) * root
+
+
+def _entailment_loss(step: "StepInputs") -> "StepLoss":
+    import torch.nn.functional as F
+
+    from rejoinder.training.losses.in_batch import StepLoss
+
+    assert step.head is not None and step.labels is not None  # noqa: S101, PT018 -- the record has both
+    scores = step.head(pair_features(step.left, step.right))
+    loss = F.cross_entropy(scores.float(), step.labels)
+    return StepLoss(loss, (scores.argmax(dim=1) == step.labels).sum())
+
+
+ENTAILMENT_KIND = ObjectiveKind(
+    name="entailment",
+    task=EntailmentTask,
+    loss=_entailment_loss,
+    read=read_inference_text,
+    examples=lambda _task, text: ClassifiedExamples(text.premises, text.hypotheses, text.labels),
+    head=_classifier,
+    ranks=False,
+)
+
+
+class EntailmentRankingTask(LabelledTask):
+    """A premise finds the hypothesis that it entails, and this its premise, in the batch.
+
+    Contradictions of the premises are further candidates.
+    """
+
+    objective: Literal["entailment-ranking"]
+    data: InferenceFiles
+
+
+def _entailed(_task: EntailmentRankingTask, text: InferenceText) -> EntailedExamples:
+    against, entailed = text.labels == CONTRADICTION, text.labels == ENTAILMENT
+    order = np.argsort(text.premises[against], kind="stable")
+    counts = np.bincount(text.premises[against], minlength=len(text.texts))
+    return EntailedExamples(
+        text.premises[entailed],
+        text.hypotheses[entailed],
+        contradictions=text.hypotheses[against][order],
+        starts=np.concatenate([[0], np.cumsum(counts)]),
+    )
+
+
+RANKING_KIND = ObjectiveKind(
+    name="entailment-ranking",
+    task=EntailmentRankingTask,
+    loss=mutual_loss,
+    read=read_inference_text,
+    examples=_entailed,
+)
+
+
+class ParaphraseTask(LabelledTask):
+    """A sentence finds another sentence of its group among those of the batch."""
+
+    objective: Literal["paraphrase"]
+    data: GroupFiles
+    retrofit: bool = False
+    """Move the initial rows of single words of these groups towards those of the other texts of
+    their groups: of synonyms and definitions (Faruqui et al. 2015). Needs training.row_init."""
+    interleave: bool = False
+    """Learn the initial rows of these groups' words from each two texts as one, their words in
+    turns: translations stand next to each other then. Needs training.row_init."""
+    inflections: bool = False
+    """Move the initial rows of single words of these groups and of their regular forms (-s, -ing,
+    -ed) towards each other. Needs training.row_init, and text of words."""
+
+
+PARAPHRASE = ObjectiveKind(
+    name="paraphrase",
+    task=ParaphraseTask,
+    loss=mutual_loss,
+    read=read_group_text,
+    examples=lambda _task, text: GroupedExamples(text.starts, text.members),
+)
+
+
+OBJECTIVES: Registry[ObjectiveKind] = Registry(
+    "objective",
+    {kind.name: kind for kind in (RESPONSES, ENTAILMENT_KIND, RANKING_KIND, PARAPHRASE)},
+)
+"""Every objective kind by its name. Heads are drawn in this order."""
+
+
+def register_objective(kind: ObjectiveKind) -> None:
+    """Adds an objective kind defined outside rejoinder.
+
+    Raises:
+        InputError: another kind has that name.
+    """
+    OBJECTIVES.register(kind.name, kind)
