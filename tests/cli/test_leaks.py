@@ -49,7 +49,6 @@ def test_lists_are_joined_by_commas_or_the_option_is_repeated(files, tmp_path):
 
 def test_a_table_of_what_occurs_a_line_for_what_does_not(files, monkeypatch):
     monkeypatch.setattr("rejoinder.cli.output.form_of_output", lambda: "table")
-    monkeypatch.setattr("rejoinder.cli.leaks.form_of_output", lambda: "table")
     told = invoke("leaks", "--train", joined(files), "--eval", "stsb,snli-test", "--show", 1)
     assert "leaking.txt: 2 rows" in told
     assert f"stsb-train: {LEAKING.upper()}" in told

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from rejoinder.cli.options import epilog, prints
-from rejoinder.cli.output import asked_for, print_json, print_rows, status_line
+from rejoinder.cli.output import asked_for, print_json, print_rows, printed_json, status_line
 
 _EPILOG = epilog(
     "rejoinder config list",
@@ -34,9 +34,7 @@ def show(
     from rejoinder.training.config.loading import effective_tree, load_config, to_toml
 
     loaded = load_config(config, overrides or ())
-    if asked_for("json"):
-        print_json(effective_tree(loaded))
-    else:
+    if not printed_json(effective_tree(loaded)):
         typer.echo(to_toml(loaded), nl=False)
 
 

@@ -1,4 +1,7 @@
-"""`rejoinder data`: lists, downloads and lays out the data sets of tasks and recipes."""
+"""`rejoinder data`: lists, downloads and lays out the data sets of tasks and recipes.
+
+`rejoinder leaks`: counts what training data shares with evaluation sets.
+"""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli import output
+from rejoinder.cli import options, output
 from rejoinder.cli.messages import split_lists
-from rejoinder.cli.options import PairsOption, epilog, prints
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
     from rejoinder.datasets.acquire.fetch import Failed
     from rejoinder.datasets.acquire.layout import Added, Presence
     from rejoinder.datasets.catalogue import DataSet
+    from rejoinder.datasets.leaks import Leak
 
-_EPILOG = epilog(
+_EPILOG = options.epilog(
     "rejoinder data list",
     "rejoinder data list stsb --json",
     "rejoinder data add stsb Stsbenchmark.tar.gz",
@@ -37,7 +40,7 @@ commands = typer.Typer(
 
 
 @commands.command("list", epilog=_EPILOG)
-@prints("json")
+@options.prints("json")
 def list_sets(
     names: Annotated[
         list[str] | None,
@@ -76,7 +79,7 @@ def list_sets(
 
 
 @commands.command("add", epilog=_EPILOG)
-@prints("json")
+@options.prints("json")
 def add_sets(
     name: Annotated[
         str,
@@ -98,7 +101,7 @@ def add_sets(
 
 
 @commands.command("fetch", epilog=_EPILOG)
-@prints("json")
+@options.prints("json")
 def fetch_sets(
     names: Annotated[
         list[str],
@@ -129,7 +132,7 @@ def fetch_sets(
 
 
 @commands.command("licences", epilog=_EPILOG)
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def list_licences(
     config: Annotated[
         str | None,
@@ -138,7 +141,7 @@ def list_licences(
             help="Config of `rejoinder train`: show only its data. Default: all known data.",
         ),
     ] = None,
-    pairs: PairsOption = None,
+    pairs: options.PairsOption = None,
 ) -> None:
     """Show the licences of all data that the recipes use, or of a config's data.
 
@@ -180,8 +183,7 @@ def _print_added(results: "Sequence[Added | Failed]", data: Path) -> None:
     """Prints the number of files of each set, and its notes."""
     from rejoinder.datasets.acquire.layout import Added
 
-    if output.asked_for("json"):
-        output.print_json([asdict(result) for result in results])
+    if output.printed_json([asdict(result) for result in results]):
         return
     for result in results:
         if isinstance(result, Added):
@@ -208,3 +210,77 @@ def _show(dataset: "DataSet", here: "Presence") -> None:
         typer.echo(f"  {label}: {text}")
     for sentence in (*here.problems, *here.notes):
         typer.echo(f"  {sentence}")
+
+
+LEAKS_EXAMPLES = options.epilog(
+    "rejoinder leaks --train pairs/ --eval stsb-test,snli",
+    "rejoinder leaks --train multinli.jsonl.zst,captions.jsonl --show 5",
+    "rejoinder leaks --train pairs/ --eval my_test.tsv --json",
+)
+_LEAK_COLUMNS = ("train", "train_rows", "evaluation", "sentences", "of_sentences", "rows", "pairs",
+            "of_pairs")  # fmt: skip
+"""The keys of JSON without the examples."""
+
+
+@options.prints("json")
+def leaks(
+    train: Annotated[
+        list[str],
+        typer.Option(
+            metavar="PATH[,PATH]...",
+            help="Folders of `rejoinder extract` (the train split), JSON lines of inference pairs, "
+            "paraphrases or groups, or text: a sentence per line, or several between tabs.",
+        ),
+    ],
+    evaluation: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--eval",
+            metavar="SET[,SET]...",
+            show_default=False,
+            help="Sets: stsb-train, stsb-dev, stsb-test, sts12 to sts15, sts2017, snli-dev, "
+            "snli-test, mrpc-test, cqa2016-dev, cqa2016-test, mr, cr, subj, sst2-dev, sst2-test, "
+            "trec-test, sts2017-languages (tracks 1 to 4 and 6), flores200. A name without its "
+            "split, such as stsb, means all its splits. Or files. Default: all sets.",
+        ),
+    ] = None,
+    show: Annotated[int, typer.Option(min=0, help="Number of sentences to show of each set.")] = 0,
+) -> None:
+    """Count the sentences and pairs of evaluation sets that occur in training data.
+
+    Texts are compared by their letters and digits, in lower case. A pipe gets TSV, one row per set.
+    The sentences of --show are printed on a terminal and in JSON.
+    """
+    from rejoinder.cli.progress import Bar
+    from rejoinder.datasets.leaks import evaluation_sets, find_leaks
+
+    sources = [Path(name) for name in split_lists(train)]
+    if not sources:
+        raise InputError("--train names no file or folder.")
+    sets = evaluation_sets(split_lists(evaluation or ()))
+    with Bar("rows") as progress:
+        results = find_leaks(sources, sets, examples=show, progress=progress.show)
+    form = output.form_of_output()
+    if form == "json":
+        output.print_json([asdict(leak) for leak in results])
+    elif form == "tsv":
+        output.print_rows(
+            _LEAK_COLUMNS, [[getattr(leak, name) for name in _LEAK_COLUMNS] for leak in results]
+        )
+    else:
+        for source in dict.fromkeys(leak.train for leak in results):
+            _show_leaks([leak for leak in results if leak.train == source])
+
+
+def _show_leaks(leaks: "Sequence[Leak]") -> None:
+    """Prints a table of the sets that leak into a source, examples, and the sets that do not."""
+    columns = _LEAK_COLUMNS[2:]
+    rows = [[getattr(leak, name) for name in columns] for leak in leaks if leak.sentences]
+    source = leaks[0].train
+    if rows:
+        output.print_rows(columns, rows, f"{source}: {leaks[0].train_rows:,} rows")
+    for leak in leaks:
+        for text in leak.examples:
+            typer.echo(f"  {leak.evaluation}: {text}")
+    if clean := ", ".join(leak.evaluation for leak in leaks if not leak.sentences):
+        typer.echo(f"  {source} has no sentence of {clean}")

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from rejoinder.cli import (
-    adapt,
     cluster,
     config,
     data,
@@ -15,12 +14,8 @@ from rejoinder.cli import (
     encode,
     evaluate,
     explore,
-    export,
     extract,
-    finetune,
-    fit_scorer,
     index,
-    leaks,
     models,
     reproduce,
     search,
@@ -45,11 +40,11 @@ app = typer.Typer(
 for _function, _examples in (
     (extract.extract, extract.EXAMPLES),
     (train.train, train.EXAMPLES),
-    (finetune.finetune, finetune.EXAMPLES),
-    (adapt.adapt, adapt.EXAMPLES),
-    (fit_scorer.fit_scorer, fit_scorer.EXAMPLES),
-    (export.export, export.EXAMPLES),
-    (leaks.leaks, leaks.EXAMPLES),
+    (train.finetune, train.FINETUNE_EXAMPLES),
+    (train.adapt, train.ADAPT_EXAMPLES),
+    (train.fit_scorer, train.FIT_SCORER_EXAMPLES),
+    (models.export, models.EXPORT_EXAMPLES),
+    (data.leaks, data.LEAKS_EXAMPLES),
     (evaluate.evaluate, evaluate.EXAMPLES),
     (evaluate.compare, evaluate.COMPARE_EXAMPLES),
     (evaluate.report, evaluate.REPORT_EXAMPLES),

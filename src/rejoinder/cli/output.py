@@ -166,9 +166,7 @@ def note_left_out(counts: Mapping[str, int]) -> None:
 
 def print_encoded(written: "EncodedFile", out: Path) -> None:
     """Says which file of embeddings was written to `out`, and how many sentences are zero."""
-    if asked_for("json"):
-        print_json({**asdict(written), "path": str(out)})
-    else:
+    if not printed_json({**asdict(written), "path": str(out)}):
         status_line(f"wrote {out}: {written.n} x {written.dim} float32")
     note_left_out(written.left_out)
     note_zero(written.unknown, written.n)
@@ -187,6 +185,13 @@ def form_of_output() -> str:
 def print_json(tree: object) -> None:
     """Prints a tree as a line of JSON on standard output."""
     typer.echo(json.dumps(tree, ensure_ascii=False))
+
+
+def printed_json(tree: object) -> bool:
+    """Prints a tree as a line of JSON if the command was given `--json`; returns whether it did."""
+    if asked_for("json"):
+        print_json(tree)
+    return asked_for("json")
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -1,6 +1,14 @@
-"""`rejoinder train`: trains an encoder from a config and pairs."""
+"""`rejoinder train`: trains an encoder from a config and pairs.
+
+`rejoinder finetune`: trains a model further on your pairs.
+
+`rejoinder adapt`: fits a linear map of an encoder's embeddings on the STS Benchmark.
+
+`rejoinder fit-scorer`: fits a scorer of pairs of texts on pairs that people scored.
+"""
 
 import json
+import time
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -8,8 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import OverwriteOption, PairsOption, ThreadsOption, epilog, prints
-from rejoinder.cli.output import asked_for, duration, print_table, set_output, status_line
+from rejoinder.cli import options, output
 from rejoinder.errors import InputError, RejoinderError, require
 
 if TYPE_CHECKING:
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 
     from rejoinder.api.training import Run, SessionOptions
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder train --config dan-modern --pairs pairs/ --out runs/dan",
     "rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume",
     "rejoinder train --config demo --pairs pairs/ --out runs/d phases.0.steps=500",
@@ -25,7 +32,7 @@ EXAMPLES = epilog(
 )
 
 
-@prints("json", excludes=[("--exclude-leaks", "--no-exclude-leaks")])
+@options.prints("json", excludes=[("--exclude-leaks", "--no-exclude-leaks")])
 def train(
     out: Annotated[Path, "Folder of the run; the model is OUT/model."],
     config: Annotated[
@@ -33,7 +40,7 @@ def train(
         "TOML file, or the name of a shipped config (`rejoinder config list`); with "
         "--resume, the config of the run by default.",
     ] = None,
-    pairs: PairsOption = None,
+    pairs: options.PairsOption = None,
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
     ] = None,
@@ -60,13 +67,13 @@ def train(
         "STS Benchmark, evaluations include its dev split.",
     ] = None,
     device: Annotated[str, "auto, cpu or cuda."] = "auto",
-    threads: ThreadsOption = None,
+    threads: options.ThreadsOption = None,
     exclude_leaks: Annotated[
         bool,
         "Leave out pairs with evaluation sentences, whatever CONFIG is.",
     ] = False,
     no_exclude_leaks: Annotated[bool, "Train on such pairs too."] = False,
-    overwrite: OverwriteOption = False,
+    overwrite: options.OverwriteOption = False,
 ) -> None:
     """Train an encoder on inputs and their responses."""
     require("train", "polars", "torch", "pydantic")
@@ -77,7 +84,7 @@ def train(
 
     leads = worker_leads()
     if not leads:
-        set_output(quiet=True)
+        output.set_output(quiet=True)
     seeds = _numbers(seed or ())
     settings = list(overrides or ())
     if exclude_leaks or no_exclude_leaks:
@@ -85,7 +92,7 @@ def train(
     if len(seeds) == 1:
         settings.append(f"training.seed={seeds[0]}")
     with TrainingProgress(_steps(config, out, settings, seeds)) as shown:
-        options: SessionOptions = {
+        session: SessionOptions = {
             "pairs": pairs,
             "data": data,
             "overrides": settings,
@@ -99,16 +106,16 @@ def train(
             "progress": shown.preparation,
         }
         if len(seeds) > 1:
-            runs = train_seeds(config, seeds, out=out, **options)
+            runs = train_seeds(config, seeds, out=out, **session)
         else:
-            runs = {0: train_run(config, out=out, **options)}
+            runs = {0: train_run(config, out=out, **session)}
     if not leads:
         return
     _print_summaries(runs.values(), "instead of --overwrite" if overwrite else "")
     last = list(runs.values())[-1]
     if last.interrupted is not None:
         raise typer.Exit(128 + last.interrupted)
-    if asked_for("json"):
+    if output.asked_for("json"):
         trees = {number: asdict(run) for number, run in runs.items()}
         typer.echo(json.dumps(trees if len(seeds) > 1 else asdict(last), default=str))
     elif len(seeds) > 1:
@@ -148,22 +155,22 @@ def _steps(
 def _print_summaries(runs: "Iterable[Run]", instead: str) -> None:
     for run in runs:
         if run.model is None:
-            status_line(
+            output.status_line(
                 f"stopped at step {run.steps:,}; continue with the same command and --resume "
                 f"{instead}".rstrip()
             )
         else:
-            status_line(
-                f"{run.steps:,} steps in {duration(run.seconds)}, from {run.pairs:,} pairs "
+            output.status_line(
+                f"{run.steps:,} steps in {output.duration(run.seconds)}, from {run.pairs:,} pairs "
                 f"({run.leaks:,} left out); the model is {run.model}"
             )
         if run.workers_before != run.workers:
-            status_line(
+            output.status_line(
                 f"warning: {run.workers} workers continued what {run.workers_before} began: the "
                 "order of batches changed, and results differ from those of the same number"
             )
         if run.warning:
-            status_line(f"warning: {run.warning}")
+            output.status_line(f"warning: {run.warning}")
 
 
 def _print_spread(runs: "Mapping[int, Run]") -> None:
@@ -174,4 +181,206 @@ def _print_spread(runs: "Mapping[int, Run]") -> None:
     for name in next(iter(runs.values())).scores:
         values = [run.scores[name] for run in runs.values() if name in run.scores]
         rows.append((name, *values, mean(values), stdev(values)))
-    print_table("on dev", ("", *(f"seed {seed}" for seed in runs), "mean", "sd"), rows)
+    output.print_table("on dev", ("", *(f"seed {seed}" for seed in runs), "mean", "sd"), rows)
+
+
+FINETUNE_EXAMPLES = options.epilog(
+    "rejoinder finetune --pairs pairs/ --out my-model",
+    "rejoinder finetune --pairs pairs/ --out my-model --minutes 20 --data data",
+    "rejoinder finetune --pairs pairs/ --out my-model --questions duplicates.jsonl",
+    "rejoinder evaluate my-model --tasks response --pairs pairs/",
+)
+
+
+@options.prints("json", "tsv")
+def finetune(
+    pairs: Annotated[Path, "Folder of `rejoinder extract`, with dev and test pairs."],
+    out: Annotated[Path, "Model folder to write."],
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Model to begin with: a name or a folder.")
+    ] = "rejoinder-base",
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="About how long to train; small data take less.")
+    ] = 5.0,
+    questions: Annotated[
+        Path | None,
+        "Groups of questions with the same answer, to train on too: JSON lines with `sentences`, "
+        "or two questions on each line, separated by a tab.",
+    ] = None,
+    sts: Annotated[
+        Path | None,
+        "Graded pairs, to fit a linear map on: JSON lines with `sentence1`, `sentence2` and "
+        "`score` (0 to 5), or the same separated by tabs.",
+    ] = None,
+    data: Annotated[
+        Path | None,
+        "Folder of data sets. If it holds the STS Benchmark, its dev split shows how much of the "
+        "general similarity was kept.",
+    ] = None,
+    seed: options.SeedOption = 0,
+    threads: options.ThreadsOption = None,
+    force: Annotated[bool, "Keep a model that got worse."] = False,
+    overwrite: options.OverwriteOption = False,
+) -> None:
+    """Go on training a model on your own pairs; it is kept if it finds replies better."""
+    require("train", "polars", "torch", "pydantic")
+    from rejoinder.api.finetuning import finetune as run
+    from rejoinder.cli.progress import TrainingProgress
+
+    with TrainingProgress(None) as shown:
+        tuned = run(
+            pairs,
+            out=out,
+            model=model,
+            minutes=minutes,
+            questions=questions,
+            sts=sts,
+            data=data,
+            seed=seed,
+            threads=threads,
+            force=force,
+            overwrite=overwrite,
+            reporter=shown,
+            progress=shown.preparation,
+            stage=lambda doing: shown.show(doing, 0),
+        )
+    if not output.printed_json({**asdict(tuned), "folder": tuned.folder and str(tuned.folder)}):
+        rows = [
+            (name, score, tuned.after[name], tuned.after[name] - score)
+            for name, score in tuned.before.items()
+        ]
+        output.print_rows(
+            ("held-out threads", "before", "after", "change"), rows, f"{model}, fine-tuned"
+        )
+    if tuned.folder is None:
+        scores = ", ".join(
+            f"{name} {before:.3f} before, {after:.3f} after"
+            for name, (before, after) in tuned.first_found.items()
+        )
+        output.status_line(
+            f"not kept: the first one found is right less often than before ({scores}). More pairs "
+            "may help; --force keeps it."
+        )
+        raise typer.Exit(1)
+    output.status_line(
+        f"wrote {out} ({tuned.pairs:,} pairs, {tuned.words:,} new words, {tuned.steps:,} steps in "
+        f"{output.duration(tuned.seconds)}, {tuned.share:.0%} of the way)"
+    )
+    search = tuned.search
+    output.status_line(
+        f"hybrid search takes {search.weight:g} of meaning with it: MRR of the replies to "
+        f"{search.queries:,} messages {search.both:.3f}; by meaning alone {search.meaning:.3f}, by "
+        f"words alone {search.words:.3f}"
+    )
+
+
+ADAPT_EXAMPLES = options.epilog(
+    "rejoinder adapt runs/dan/model --sts data --out adapted/",
+    "rejoinder evaluate adapted/ --tasks stsb,sts --data data",
+    "rejoinder adapt st:all-MiniLM-L6-v2 --sts data --out minilm/",
+)
+
+
+@options.prints("json", "tsv")
+def adapt(
+    encoder: Annotated[
+        str,
+        typer.Argument(
+            help="Model name or folder, or any encoder that `rejoinder evaluate` takes."
+        ),
+    ],
+    sts: Annotated[
+        Path,
+        "Folder of sts-train.csv and sts-dev.csv, or a folder of data sets.",
+    ],
+    out: Annotated[
+        Path,
+        "Folder to write: the adapted model, or for other encoders the adaptation alone.",
+    ],
+    form: Annotated[
+        str | None,
+        "Form of the STS data: official or senteval. Default: either.",
+    ] = None,
+    learning_rate: Annotated[float, "Learning rate of Adam, for the map."] = 3e-4,
+    penalty: Annotated[
+        float, "Weight of the squared distance of the map from the identity."
+    ] = 1e-3,
+    seed: options.SeedOption = 0,
+    overwrite: options.OverwriteOption = False,
+) -> None:
+    """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W."""
+    from rejoinder.api import export
+    from rejoinder.models.fitting import FitSettings
+
+    settings = FitSettings(learning_rate=learning_rate, penalty=penalty, seed=seed)
+    start = time.perf_counter()
+    adapted = export.adapt(encoder, sts, out=out, form=form, settings=settings, overwrite=overwrite)
+    seconds = round(time.perf_counter() - start, 1)
+    facts = adapted.describe()["adaptation"]
+    if output.printed_json({"out": str(out), "seconds": seconds, "adaptation": facts}):
+        return
+    output.print_rows(
+        ("STS-B, eq. (2)", "pairs", "Pearson before", "after"),
+        [("dev", facts["dev_pairs"], facts["dev_pearson_before"], facts["dev_pearson_after"])],
+        f"{facts['encoder']['name']}, adapted on {facts['pairs']:,} pairs",
+    )
+    output.status_line(f"wrote {out} ({facts['epochs']} epochs kept, {seconds} s)")
+
+
+FIT_SCORER_EXAMPLES = options.epilog(
+    "rejoinder fit-scorer --data data --out scorer/",
+    "rejoinder fit-scorer --sets graded.jsonl --model model/ --out scorer/",
+    "rejoinder similarity --scorer-from scorer/ 'How old are you?' 'Your age?'",
+    "rejoinder evaluate scorer:scorer/ --tasks stsb --data data",
+)
+
+
+@options.prints("json", "tsv")
+def fit_scorer(
+    out: options.OutOption,
+    data: options.DataOption = None,
+    sets: Annotated[
+        str,
+        "Pairs to fit on: stsb (its train split, counted eight times), sts (STS 2012 to 2015), "
+        "contrasts (sentences with another number, name, word, negation or order), "
+        "files of JSON lines with "
+        "sentence1, sentence2 and score (0 to 5), or the same separated by tabs.",
+    ] = "stsb,sts",
+    families: Annotated[
+        str | None, "Families of features, separated by commas. Default: all."
+    ] = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
+    seed: options.SeedOption = 0,
+    threads: options.ThreadsOption = None,
+    overwrite: options.OverwriteOption = False,
+) -> None:
+    """Fit a scorer of pairs of texts: embeddings, words, order, numbers, names, negation."""
+    from rejoinder.api.scorer import fit_scorer as fit
+    from rejoinder.cli.models import open_encoder
+    from rejoinder.cli.progress import Bar
+
+    start = time.perf_counter()
+    with Bar("fits") as bar:
+        fitted = fit(
+            out,
+            data=data,
+            sets=[name for name in sets.split(",") if name],
+            encoder=open_encoder(model, model_sha256, "truncate"),
+            families=families and [name for name in families.split(",") if name],
+            seed=seed,
+            threads=threads,
+            overwrite=overwrite,
+            progress=bar.show,
+        )
+    seconds, facts = time.perf_counter() - start, fitted.facts
+    if output.asked_for("json"):
+        told = {"pairs": facts.pairs, "leaks_dropped": facts.leaks_dropped, "dev": facts.dev}
+        output.print_json({"out": str(out), "seconds": round(seconds, 1), **told})
+        return
+    rows = [(name, count) for name, count in facts.pairs.items()]
+    rows.append(("left out: repeated, or of an evaluation set", facts.leaks_dropped))
+    output.print_rows(("pairs", "number"), rows)
+    if facts.dev:
+        output.print_rows(("STS-B dev", "correlation"), list(facts.dev.items()))
+    output.status_line(f"wrote {out} ({output.duration(seconds)})")

@@ -197,8 +197,7 @@ def info(
     }
     rows = training_rows(training, facts["adaptation"])
     facts["data_licences"] = terms_of(rows).reason
-    if output.asked_for("json"):
-        output.print_json({**facts, "training": training})
+    if output.printed_json({**facts, "training": training}):
         return
     facts |= {name: training.get(name) for name in ("pairs", "leaks_dropped", "steps", "seed")}
     if contents.adaptation is not None:
