@@ -171,7 +171,7 @@ def test_a_hit_shows_the_messages_around_it_and_the_words_found(call, tmp_path, 
     assert "\x1b" not in printed
     assert "Thanks!" not in call(*search)[1]
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("rejoinder.cli.messages.form_of_output", lambda: "table")
+    monkeypatch.setattr("rejoinder.cli.output.form_of_output", lambda: "table")
     assert "Yes, \x1b[1msince\x1b[0m today" in call(*search)[1]
     assert "\x1b[1msince" not in call(*search[:-2])[1]
 

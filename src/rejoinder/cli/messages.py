@@ -18,15 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rejoinder.cli.output import (
-    asked_for,
-    exit_if_signalled,
-    form_of_output,
-    note,
-    note_left_out,
-    print_json,
-    print_rows,
-)
+from rejoinder.cli import output
 from rejoinder.corpus.texts import KEYS, Entry, entries_of, looks_exported
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.io.files.storage import scratch_folder, storage_errors
@@ -146,7 +138,7 @@ def print_messages(
         copies: How many messages say the same, see `distinct`.
     """
     answered = iter(find([hit.about.get("answers", "") for hits in found for hit in hits]))
-    if form_of_output() == "table" or (context and not asked_for("json")):
+    if output.form_of_output() == "table" or (context and not output.asked_for("json")):
         for query, hits in zip(queries, found, strict=True):
             _print_blocks(query, hits, answered, copies, marked=marked, context=context)
         return
@@ -165,12 +157,12 @@ def print_messages(
         for query, hits in zip(queries, found, strict=True)
         for rank, hit in enumerate(hits, 1)
     ]
-    if asked_for("json"):
-        print_json(rows)
+    if output.asked_for("json"):
+        output.print_json(rows)
         return
     columns = (names[0], "rank", score, "id", names[1], *KEYS, "answered")
     cells = [["" if row[name] is None else row[name] for name in columns] for row in rows]
-    print_rows(columns, cells)
+    output.print_rows(columns, cells)
 
 
 def _about(message: "IndexHit | IndexedText") -> dict[str, Any]:
@@ -305,7 +297,7 @@ def stream_entries(path: str, columns: str | None = None) -> Iterator[Entry]:
         return
     left_out: list[str] = []
     yield from entries_of(Path(path), columns, on_left_out=left_out.append)
-    note_left_out(Counter(left_out))
+    output.note_left_out(Counter(left_out))
 
 
 def _entries_of_stdin(columns: str | None) -> Iterator[Entry]:
@@ -330,7 +322,7 @@ def _note_table(head: bytes) -> None:
     """Notes that standard input, which begins with `head`, is lines, if it seems to be a table."""
     names = table_columns(head)
     if names and "text" not in names and head.count(b"\n") > 2:
-        note(
+        output.note(
             f"{_STDIN} is read as lines of text. If it is a table, name its column of texts, such "
             f"as --columns text={shlex.quote(names[-1])}"
         )
@@ -404,7 +396,7 @@ def _stdin() -> Iterator[bytes]:
         # handles it in the main thread, which would never know while it waits for input.
         with suppress(OSError):  # not a file of the system
             while not select.select([stream], [], [], 1)[0]:
-                exit_if_signalled()
+                output.exit_if_signalled()
         if not (read := stream.read1(_READ_BYTES)):
             return
         yield read
