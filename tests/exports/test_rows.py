@@ -5,7 +5,7 @@ import pytest
 from export_samples import write
 from rejoinder.errors import InputError
 from rejoinder.exports.files import opened
-from rejoinder.exports.rows import rows, shape
+from rejoinder.exports.rows import Layout, rows, shape
 
 
 def read(folder, content, path=""):
@@ -33,3 +33,19 @@ def test_lines_pages_and_documents(tmp_path):
 def test_a_cut_page_is_an_error_after_its_rows(tmp_path):
     with pytest.raises(InputError, match="not whole JSON"):
         read(tmp_path, '{"a": [1, 2', "a.item")
+
+
+def test_a_layout_is_found_by_keys_of_rows_and_within_them(tmp_path):
+    layout = Layout(("", "item", "all.item"), [{"id", "fields.title"}, {"id", "replies.item.by"}])
+    files = {
+        "a.json": '[{"id": 1, "fields": {"title": "x"}}]',
+        "b.json": '{"all": [{"id": 2, "replies": [{"by": "ann"}]}]}',
+        "c.json": '{"id": 3, "fields": {"by": "ann"}, "title": "x"}',
+    }
+    with opened(write(files, tmp_path)) as found:
+        assert layout.recognises(found)
+        assert list(layout.places(found)) == [("a.json", "item"), ("b.json", "all.item")]
+        assert [(name, number) for name, number, _ in layout.rows(found)] == [
+            ("a.json", 1),
+            ("b.json", 1),
+        ]

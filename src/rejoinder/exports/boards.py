@@ -310,10 +310,6 @@ _UTTERANCES = Layout(
 )
 
 
-def _is_convokit(files: Files) -> bool:
-    return any(_corpora(files))
-
-
 def _corpora(files: Files) -> Iterator[tuple[str, str]]:
     """Yields the files of utterances, and where they are in them."""
     for name in documents(files):
@@ -371,6 +367,6 @@ CONVOKIT = ExportFormat(
     "convokit",
     "ConvoKit",
     "https://convokit.cornell.edu/documentation/data_format.html",
-    _is_convokit,
+    lambda files: any(_corpora(files)),
     _read_convokit,
 )

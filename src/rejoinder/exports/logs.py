@@ -315,10 +315,6 @@ def _header(line: str) -> re.Match[str] | None:
     return _HEADER.match(_CLOCK_FIRST.sub(r"\1\3, \2", line, count=1))
 
 
-def _is_whatsapp(files: Files) -> bool:
-    return bool(_chats(files))
-
-
 def _chats(files: Files) -> list[str]:
     heads = ((name, files.head(name).decode("utf-8", "replace")) for name in files.ending(".txt"))
     begun = ((name, _header(head)) for name, head in heads)
@@ -432,6 +428,6 @@ WHATSAPP = ExportFormat(
     "whatsapp",
     "WhatsApp (a chat's text)",
     "https://faq.whatsapp.com/1180414079177245",
-    _is_whatsapp,
+    lambda files: bool(_chats(files)),
     _read_whatsapp,
 )

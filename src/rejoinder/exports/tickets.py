@@ -323,10 +323,6 @@ _BY_ZENDESK = ("rule", "system", "voice", "sample_ticket")
 """Channels of what triggers, automations and merging tickets write, and of what calls leave."""
 
 
-def _is_zendesk(files: Files) -> bool:
-    return _ZENDESK.recognises(files) or bool(tables(files, _COLUMNS))
-
-
 def _zendesk_paths(keys: Shape) -> tuple[str | None, str | None]:
     tickets, comments = _ZENDESK.paths(keys)
     if comments == "comments.item" and not keys[""] <= _PAGE:
@@ -439,6 +435,6 @@ ZENDESK = ExportFormat(
     "zendesk",
     "Zendesk (tickets with comments, JSON)",
     "https://developer.zendesk.com/api-reference/ticketing/tickets/ticket_comments/",
-    _is_zendesk,
+    lambda files: _ZENDESK.recognises(files) or bool(tables(files, _COLUMNS)),
     _read_zendesk,
 )

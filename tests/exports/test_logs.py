@@ -1,0 +1,28 @@
+"""What lines of logs and of chats say beyond their words."""
+
+
+def test_who_is_named_first_is_answered(read):
+    log = (
+        "[2024-03-01 10:00:00] <ann> Which port?\n"
+        "[2024-03-01 10:01:00] <eve> hello\n"
+        "[2024-03-01 10:02:00] <bob> ann: 8000\n"
+        "[2024-03-01 12:00:00] <bob> ann: or 8080\n"
+    )
+    found = read("irc", {"#help.log": log})
+    assert [(one.author, one.parent) for one in found] == [
+        ("ann", None),
+        ("eve", None),
+        ("bob", found[0].id),
+        ("bob", None),
+    ]
+    assert {one.source for one in found} == {"#help"}
+
+
+def test_the_order_of_a_date_follows_from_all_dates_of_a_chat(read):
+    def time_of(dates: list[str]) -> float:
+        chat = "".join(f"{date}, 10:00 - Ann: Hi\n" for date in dates)
+        found = read("whatsapp", {"chat.txt": chat})
+        return float(found[0].time)
+
+    assert time_of(["02/03/24", "13/03/24"]) == 1_709_373_600  # 2 March
+    assert time_of(["02/03/24", "02/13/24", "02/14/24"]) == 1_706_954_400  # 3 February
