@@ -21,7 +21,7 @@ from pathlib import Path
 
 import tomli_w
 
-from rejoinder.training.loop.machine import describe_machine
+from rejoinder.training.workers import describe_machine
 from train import PAPER, WORDS
 
 SIZES = {"paper": PAPER, "words": WORDS}

@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rejoinder.training.loop.machine import describe_machine
 from rejoinder.training.losses.in_batch import in_batch_softmax
+from rejoinder.training.workers import describe_machine
 
 
 def at_once(left: Tensor, right: Tensor, scale: Tensor, nested: list[int]) -> Tensor:

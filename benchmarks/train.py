@@ -26,8 +26,8 @@ from rejoinder.corpus.writer import open_pairs
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.data.preparation import Data
 from rejoinder.training.loop.loop import Limits
-from rejoinder.training.loop.machine import describe_machine
 from rejoinder.training.loop.run import begin, go_on
+from rejoinder.training.workers import describe_machine
 
 SHARED: dict[str, Any] = {
     "objective": {"scale": 20.0, "learn_scale": True, "mask_duplicates": True},

@@ -33,17 +33,16 @@ from rejoinder.encoders.settings import TransformerConfig
 from rejoinder.text.subwords import SubwordFeatures, learn_subwords
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.data.batches import Batch, Position
 from rejoinder.training.data.mixture import MixedBatch
-from rejoinder.training.data.stream import PairStream
-from rejoinder.training.loop.machine import (
+from rejoinder.training.data.stream import Batch, PairStream, Position
+from rejoinder.training.loop.model import Optimizers, TrainableModel
+from rejoinder.training.objectives import ResponsesTask
+from rejoinder.training.workers import (
     describe_machine,
     kept_memory,
     own_torch_state,
     pick_device,
 )
-from rejoinder.training.loop.model import Optimizers, TrainableModel
-from rejoinder.training.objectives import ResponsesTask
 
 SAMPLE_BLOCKS = 8
 WINDOW = 32_768

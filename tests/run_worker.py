@@ -14,8 +14,8 @@ from rejoinder.cli.output import status_of
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.data.preparation import Data
+from rejoinder.training.loop.checkpoint import SilentReporter
 from rejoinder.training.loop.loop import Limits, Steps
-from rejoinder.training.loop.reporting import SilentReporter
 from rejoinder.training.loop.run import begin, go_on
 from rejoinder.training.workers import joined_workers
 

@@ -31,7 +31,7 @@ from rejoinder.evaluation.report import COLOURS, new_figure, svg_of
 from rejoinder.io.files.atomic import write_text
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.loop.machine import describe_machine
+from rejoinder.training.workers import describe_machine
 from rejoinder.version import VERSION
 from sample_threads import sample_threads
 

@@ -24,8 +24,8 @@ from rejoinder.models.adaptation import Adapted, read_adaptation
 from rejoinder.models.fitting import fit_adaptation
 from rejoinder.protocols import Encodes
 from rejoinder.training.config.loading import parse_config
-from rejoinder.training.loop.machine import describe_machine
-from rejoinder.training.loop.reporting import Reporter
+from rejoinder.training.loop.checkpoint import Reporter
+from rejoinder.training.workers import describe_machine
 from rejoinder_papers.budgets import NLI, Budget, multitask_config, response_config
 
 MODELS = ("Reddit", "Reddit tuned", "Reddit+SNLI", "Reddit+SNLI tuned")

@@ -16,7 +16,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
 from rejoinder.training.config.loading import parse_config
-from rejoinder.training.loop.reporting import SilentReporter
+from rejoinder.training.loop.checkpoint import SilentReporter
 
 FOUND = SearchWeight(0.5, 0.1, 0.1, 0.1, 1)
 WHEN = ("today", "again", "since Monday", "at night", "at home", "now", "outside", "once more")

@@ -31,7 +31,7 @@ from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
 from rejoinder.training.data.preparation import PreparationProgress
 from rejoinder.training.finetuning import QUESTIONS, SHARES, least_count, mixed, recipe, widened
-from rejoinder.training.loop.reporting import Reporter
+from rejoinder.training.loop.checkpoint import Reporter
 
 WEIGHTS = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9, 0.0, 1.0)
 """The shares of meaning that are tried, up to either alone. Of equally good ones the first wins."""

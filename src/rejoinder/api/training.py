@@ -22,8 +22,8 @@ from rejoinder.io.files.storage import creation_errors, resolved
 from rejoinder.training.config.loading import is_shipped_name, load_config
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.preparation import Data, PreparationProgress, Prepared
+from rejoinder.training.loop.checkpoint import Reporter, SilentReporter
 from rejoinder.training.loop.loop import Evaluate, Limits
-from rejoinder.training.loop.reporting import Reporter, SilentReporter
 from rejoinder.training.loop.run import RunResult, begin, go_on, removed_if_refused
 from rejoinder.training.workers import Workers, joined_workers
 

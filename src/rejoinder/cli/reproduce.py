@@ -11,7 +11,7 @@ from rejoinder.cli.output import asked_for, status_line
 from rejoinder.errors import require
 
 if TYPE_CHECKING:
-    from rejoinder.training.loop.reporting import Reporter
+    from rejoinder.training.loop.checkpoint import Reporter
 
 EXAMPLES = epilog(
     "rejoinder reproduce --data data --budget smoke --out report/",

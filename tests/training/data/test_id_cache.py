@@ -10,8 +10,7 @@ from rejoinder.corpus import writer
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
-from rejoinder.training.data.batches import Position
-from rejoinder.training.data.stream import IdCache, PairStream, text_key
+from rejoinder.training.data.stream import IdCache, PairStream, Position, text_key
 from runs import DAN
 
 PLENTY = 1e9

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from rejoinder.training.data.batches import prefetched
+from rejoinder.training.data.stream import prefetched
 
 
 def counting(made, last=1_000, error=None):

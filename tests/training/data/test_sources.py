@@ -65,7 +65,7 @@ def test_the_stream_draws_pairs_of_the_chosen_sources_alone(small_pairs, prepare
     )
     chosen = train_frame.filter(train_frame["source"].is_in(CHOSEN))
     assert stream.rows == len(chosen)
-    from rejoinder.training.data.batches import Position
+    from rejoinder.training.data.stream import Position
 
     seen = []
     for batch in stream.batches(Position(), lambda: 1):

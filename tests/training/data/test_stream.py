@@ -12,8 +12,7 @@ from rejoinder.corpus.writer import open_pairs
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.ragged import Ragged
-from rejoinder.training.data.batches import Position, drop_ids
-from rejoinder.training.data.stream import PairStream
+from rejoinder.training.data.stream import PairStream, Position, drop_ids
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,11 @@ import torch
 from rejoinder.errors import InputError
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.training.config.loading import parse_config
-from rejoinder.training.data.batches import Batch, Position
 from rejoinder.training.data.mixture import MixedBatch
+from rejoinder.training.data.stream import Batch, Position
 from rejoinder.training.loop.loop import add_gradients
-from rejoinder.training.loop.machine import compile_blocks
 from rejoinder.training.loop.model import Optimizers, TrainableModel
-from rejoinder.training.workers import Share
+from rejoinder.training.workers import Share, compile_blocks
 from runs import BILSTM, DAN, MULTITASK, TRANSFORMER
 
 ROWS = 80

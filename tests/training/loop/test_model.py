@@ -6,8 +6,8 @@ import torch
 
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.config.loading import load_config
-from rejoinder.training.data.batches import Batch, Position
 from rejoinder.training.data.mixture import MixedBatch
+from rejoinder.training.data.stream import Batch, Position
 from rejoinder.training.loop.model import TrainableModel
 from rejoinder.training.losses import in_batch
 from rejoinder.training.objectives import OBJECTIVES

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.training.data.batches import duplicates
+from rejoinder.training.loop.model import duplicates
 from rejoinder.training.losses import in_batch as module
 from rejoinder.training.losses.in_batch import in_batch_softmax
 

@@ -13,9 +13,17 @@ import numpy as np
 
 from rejoinder.errors import TrainingError
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.data.batches import Batch, Part, Position, Stream
 from rejoinder.training.data.preparation import Data, Prepared, labelled_facts
-from rejoinder.training.data.stream import IdCache, LabelledStream, PairStream, text_key
+from rejoinder.training.data.stream import (
+    Batch,
+    IdCache,
+    LabelledStream,
+    PairStream,
+    Part,
+    Position,
+    Stream,
+    text_key,
+)
 from rejoinder.training.objectives import OBJECTIVES, Task
 
 _IDS = "ids"

@@ -1,4 +1,4 @@
-"""What a run keeps on disk: its start, and the checkpoints from which it continues.
+"""What a run keeps on disk: its start, the checkpoints from which it continues, and its log.
 
 The start is the config, the vocabulary and the rows left out, with a manifest to check them. A run
 that continues from a checkpoint computes what it would have computed without the stop.
@@ -6,13 +6,16 @@ that continues from a checkpoint computes what it would have computed without th
 
 import datetime
 import json
+import os
 import re
 import shutil
+import socket
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as short
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from msgspec import Meta, to_builtins
 from safetensors import numpy as array_files
@@ -29,14 +32,15 @@ from rejoinder.io.files.hashed import (
     sealed_text,
     sha256_of,
 )
+from rejoinder.io.files.storage import storage_errors
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.text_lines import Count, Digest, FileName, Record, Seconds
 from rejoinder.text.features import load_features
 from rejoinder.training.config.loading import VOCABULARY_KEYS, to_toml, to_tree
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.data.batches import Position
 from rejoinder.training.data.preparation import Data, Prepared
-from rejoinder.training.loop.machine import describe_machine
+from rejoinder.training.data.stream import Position
+from rejoinder.training.workers import describe_machine
 from rejoinder.version import VERSION
 
 FORMAT = 4
@@ -202,7 +206,7 @@ class Manifest(Record, frozen=True, kw_only=True):
     rejoinder_version: str
     begun: str
     machine: Mapping[str, Any]
-    """See `machine.describe_machine`."""
+    """See `workers.describe_machine`."""
     pairs_folder: str | None
     pairs_sha256: Digest | None
     pairs: Count
@@ -319,4 +323,133 @@ def read_manifest(run: Path) -> Manifest:
         _NO_RESUME,
         unreadable=f"{run} is not a run that can be resumed",
         outdated="Begin the run again, or finish it with the version that began it.",
+    )
+
+
+class Reporter(Protocol):
+    """The extension point for progress: an object whose methods are called during training."""
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Called every `log_every` steps with the means of loss, accuracy, speed and scales."""
+        ...
+
+    def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
+        """Called after each evaluation."""
+        ...
+
+    def saved(self, step: int, path: Path) -> None:
+        """Called after each checkpoint with its folder."""
+        ...
+
+
+class SilentReporter:
+    """A reporter that does nothing."""
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Does nothing."""
+
+    def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
+        """Does nothing."""
+
+    def saved(self, step: int, path: Path) -> None:
+        """Does nothing."""
+
+
+class RunLog:
+    """A reporter that writes `metrics.jsonl` and TensorBoard events, and calls another reporter.
+
+    Events are written synchronously: TensorBoard's own writer is a thread, which would report a
+    full disk too late or not at all.
+    """
+
+    def __init__(self, run: Path, state: TrainingState, listener: Reporter) -> None:
+        """Opens the log of a run that continues from `state`; what was logged beyond is dropped.
+
+        Raises:
+            TrainingError: `metrics.jsonl` is not a file, or `events` not a folder.
+        """
+        from tensorboard.compat.proto.event_pb2 import SessionLog
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self.listener = listener
+        self.path = run / "metrics.jsonl"
+        step = state.step
+        _cut(self.path, state)
+        folder = run / "events"
+        if folder.exists() and not folder.is_dir():
+            raise TrainingError(f"{folder} is not a folder; remove it to resume the run.")
+        name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}"
+        self.events_path = folder / name
+        with storage_errors(self.events_path):
+            folder.mkdir(exist_ok=True)
+            self._events: Any = RecordWriter(self.events_path.open("ab"))
+        self._add_event(file_version="brain.Event:2")
+        # TensorBoard drops the values from that step on which earlier files of the run hold
+        self._add_event(step=step + 1, session_log=SessionLog(status=SessionLog.START))
+
+    def close(self) -> None:
+        """Closes the file of events."""
+        with storage_errors(self.events_path):
+            self._events.close()
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Logs the means of a stretch of steps."""
+        self._write("train", step, metrics)
+        self.listener.step(step, metrics)
+
+    def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
+        """Logs the scores of an evaluation."""
+        self._write("dev", step, scores)
+        self.listener.evaluation(step, scores)
+
+    def saved(self, step: int, path: Path) -> None:
+        """Tells the listener about a checkpoint."""
+        self.listener.saved(step, path)
+
+    def workers_changed(self, step: int, before: int, now: int) -> None:
+        """Notes that a run goes on after `step` with another number of workers."""
+        self._write("workers", step, {"before": before, "now": now})
+
+    def _write(self, group: str, step: int, values: Mapping[str, float]) -> None:
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        line = json.dumps({"step": step, "group": group, **values})
+        with storage_errors(self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+        scalars = [
+            Summary.Value(tag=f"{group}/{name.replace(' ', '_')}", simple_value=value)
+            for name, value in values.items()
+        ]
+        self._add_event(step=step, summary=Summary(value=scalars))
+
+    def _add_event(self, **fields: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        with storage_errors(self.events_path):
+            self._events.write(Event(wall_time=time.time(), **fields).SerializeToString())
+            self._events.flush()
+
+
+def _cut(path: Path, state: TrainingState) -> None:
+    """Keeps the lines up to `state`: a run stopped between checkpoints writes the rest again.
+
+    A line that is cut, as by a kill, is dropped too: nothing is computed from this file.
+    """
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise TrainingError(f"{path} is not a file; remove it to resume the run.")
+    lines = path.read_text("utf-8", "replace").splitlines()
+    write_text(path, "".join(f"{line}\n" for line in lines if _is_kept(line, state)))
+
+
+def _is_kept(line: str, state: TrainingState) -> bool:
+    """Returns whether a line of `metrics.jsonl` was logged before a state was saved."""
+    try:
+        values = json.loads(line)
+        step, group = float(values["step"]), values.get("group")
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError, AttributeError):
+        return False
+    return step < state.step or (
+        step == state.step and (group != "dev" or state.evaluated == state.step)
     )

@@ -1,16 +1,15 @@
 """The training loop: steps, evaluations and checkpoints of a run, from start to end.
 
-Steps of training: the gradient of a batch, summed over workers, checked, and followed.
-
-A loss over candidates of the batch needs the embeddings of all rows, not their activations. With
-gradient caching (Gao et al. 2021, §3.2) the batch is encoded in small parts without gradients, the
-loss gives the gradients of the embeddings, and each part is encoded again to carry its own on to
-the parameters.
+A step is the gradient of a batch, summed over workers, checked, and followed. A loss over
+candidates of the batch needs the embeddings of all rows, not their activations. With gradient
+caching (Gao et al. 2021, §3.2) the batch is encoded in small parts without gradients, the loss
+gives the gradients of the embeddings, and each part is encoded again to carry its own on to the
+parameters.
 """
 
 import signal
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +22,11 @@ from torch import Tensor, nn
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config.settings import Phase, RunConfig
-from rejoinder.training.data.batches import Position, prefetched
 from rejoinder.training.data.mixture import MixedBatch, Mixture
+from rejoinder.training.data.stream import Position, prefetched
 from rejoinder.training.initial_rows import whiten
 from rejoinder.training.loop import checkpoint as checkpoints
-from rejoinder.training.loop.checkpoint import Checkpoint, TrainingState
-from rejoinder.training.loop.machine import collected_signals, seed_generators
+from rejoinder.training.loop.checkpoint import Checkpoint, Reporter, TrainingState
 from rejoinder.training.loop.model import (
     CollatedBatch,
     LiveEncoder,
@@ -36,10 +34,17 @@ from rejoinder.training.loop.model import (
     TrainableModel,
     phase_at,
 )
-from rejoinder.training.loop.reporting import Meter, Reporter
 from rejoinder.training.losses.in_batch import StepLoss
 from rejoinder.training.objectives import Task
-from rejoinder.training.workers import ALONE, Exchange, LostError, Share, Workers
+from rejoinder.training.workers import (
+    ALONE,
+    Exchange,
+    LostError,
+    Share,
+    Workers,
+    collected_signals,
+    seed_generators,
+)
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 """Scores a model in training."""
@@ -118,7 +123,7 @@ class Trainer:
 
         SIGINT (Ctrl-C) and SIGTERM let the current step finish. A checkpoint is saved at the end,
         except after a loss or a gradient that is not finite. Torch's generators are seeded at each
-        step: callers wrap this in `machine.own_torch_state`.
+        step: callers wrap this in `workers.own_torch_state`.
 
         Returns:
             Whether the config's steps are done.
@@ -375,3 +380,54 @@ def _embedded(model: TrainableModel, chunk: Any, seed: int, number: int) -> Tens
     """Returns the embeddings of a part of a batch; twice the same, dropout included."""
     seed_generators(model.device, seed + number * _NEXT_CHUNK)
     return model.embed(chunk)
+
+
+class Meter:
+    """Means over a stretch of `every` steps."""
+
+    def __init__(self, every: int, tasks: Sequence[str], stretch: Tensor | None = None) -> None:
+        """Prepares means for tasks with these labels, in the middle of a `stretch` if given."""
+        self.every, self.tasks = every, tasks
+        self._facts: list[Tensor] = [] if stretch is None else list(stretch)
+        """Those of the stretch so far: sums at each step would take as long as a layer."""
+        self._earlier = len(self._facts)
+        """Number of these that an earlier session has seen."""
+        self._begun = time.perf_counter()
+
+    def add(self, step: int, facts: Tensor) -> dict[str, float] | None:
+        """Adds a step, counted from 1; returns the means of the stretch if this step ends it.
+
+        Losses by task are among them if there are several. The numbers stay on their device until
+        then, so that no step waits for it.
+
+        Args:
+            step: the number of the step.
+            facts: (T, 3) by task the loss times the rows, the rows ranked or classified correctly,
+                and the rows.
+        """
+        self._facts.append(facts)
+        if step % self.every:
+            return None
+        loss, correct, rows = torch.stack(self._facts).double().unbind(2)
+        self._facts.clear()
+        rows_of_session, self._earlier = float(rows[self._earlier :].sum()), 0
+        took_part = rows > 0
+        means = torch.where(took_part, loss / rows, 0.0)
+        totals = torch.stack([means, correct, rows, took_part.double()]).sum(dim=1)
+        losses, correct_rows, all_rows, steps = totals.tolist()
+        seconds = time.perf_counter() - self._begun
+        metrics = {
+            "loss": sum(losses) / sum(steps),
+            "accuracy": sum(correct_rows) / sum(all_rows),
+            "pairs_per_second": rows_of_session / seconds,
+        }
+        parts = zip(self.tasks, losses, steps, strict=True)
+        by_task = {f"loss {name}": loss / count for name, loss, count in parts if count}
+        if len(by_task) > 1:
+            metrics |= by_task
+        self._begun = time.perf_counter()
+        return metrics
+
+    def stretch(self) -> Tensor | None:
+        """Returns the facts of the stretch so far, (S, T, 3), None if it has not begun."""
+        return torch.stack(self._facts).cpu() if self._facts else None

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rejoinder.encoders import ENCODERS
@@ -18,11 +19,10 @@ from rejoinder.encoders.nn.sparse import OnDevice, RowGradient, SparseTable
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import OptimizerConfig, Phase, RunConfig
-from rejoinder.training.data.batches import duplicates
 from rejoinder.training.data.mixture import MixedBatch
-from rejoinder.training.loop.machine import multiplies_in_bfloat16
 from rejoinder.training.losses.in_batch import StepInputs, StepLoss
 from rejoinder.training.objectives import OBJECTIVES, Task, respond
+from rejoinder.training.workers import multiplies_in_bfloat16
 
 RESPONSES = "responses"
 _CHUNK = 4_096
@@ -31,6 +31,37 @@ _ADAM_BETAS = 0.9, 0.99
 """Decay rates of the mean of gradients and of their squares."""
 _SQUARABLE = 1e18
 """Numbers below it have squares that float32 can hold, and many of them."""
+
+
+def duplicates(left_keys: NDArray[np.int64], right_keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns (2, M) int64, index pairs (i, j) where row j's right text also fits row i's left.
+
+    That is the case where the right texts of i and j are equal, or their left texts are: the
+    response of j then answers input i as well. Ascending in i, without the diagonal.
+
+    Args:
+        left_keys: (B,) int64, equal where left texts are equal.
+        right_keys: (B,) int64, equal where right texts are equal.
+
+    >>> duplicates(np.array([1, 2, 1]), np.array([7, 7, 9])).tolist()
+    [[0, 0, 1, 2], [1, 2, 0, 0]]
+    """
+    size = len(left_keys)
+    equal = [_equal_pairs(keys) for keys in (left_keys, right_keys)]
+    flat = np.unique(np.concatenate([rows * size + columns for rows, columns in equal]))
+    pairs = np.stack([flat // size, flat % size])
+    return pairs[:, pairs[0] != pairs[1]]
+
+
+def _equal_pairs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns all (i, j) with `keys[i] == keys[j]`, of keys that occur more than once."""
+    _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.cumsum(counts) - counts
+    several = np.flatnonzero(counts[group] > 1)
+    sizes = counts[group[several]]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.repeat(several, sizes), order[np.repeat(starts[group[several]], sizes) + within]
 
 
 @dataclass(frozen=True, slots=True)

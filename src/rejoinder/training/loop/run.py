@@ -34,17 +34,26 @@ from rejoinder.training.data.preparation import (
 )
 from rejoinder.training.initial_rows import learn_rows, turn_rows
 from rejoinder.training.loop import checkpoint
-from rejoinder.training.loop.checkpoint import TrainingState, read_start, write_start
+from rejoinder.training.loop.checkpoint import (
+    Reporter,
+    RunLog,
+    SilentReporter,
+    TrainingState,
+    read_start,
+    write_start,
+)
 from rejoinder.training.loop.loop import Evaluate, Limits, Trainer
-from rejoinder.training.loop.machine import (
+from rejoinder.training.loop.model import RESPONSES, TrainableModel, phase_at
+from rejoinder.training.workers import (
+    ALONE,
+    Workers,
     compile_blocks,
     kept_memory,
+    local_rank,
     own_torch_state,
+    share_of,
     worker_device,
 )
-from rejoinder.training.loop.model import RESPONSES, TrainableModel, phase_at
-from rejoinder.training.loop.reporting import Reporter, RunLog, SilentReporter
-from rejoinder.training.workers import ALONE, Workers, local_rank, share_of
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from rejoinder.errors import InputError
-from rejoinder.training.loop.machine import (
+from rejoinder.training.workers import (
     multiplies_in_bfloat16,
     own_torch_state,
     pick_device,
@@ -47,7 +47,7 @@ MEMORY = """
 import json, resource
 from pathlib import Path
 import torch
-from rejoinder.training.loop.machine import kept_memory
+from rejoinder.training.workers import kept_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 import run_worker
 from rejoinder.errors import InputError
 from rejoinder.training.config.loading import load_config, parse_config
-from rejoinder.training.data.batches import Part
+from rejoinder.training.data.stream import Part
 from rejoinder.training.loop import checkpoint
 from rejoinder.training.workers import (
     ALONE,

@@ -13,7 +13,7 @@ from rejoinder.training.loop import checkpoint
 
 pytestmark = pytest.mark.slow  # each process of torchrun imports torch
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[3] / "README.md"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 SMALL = ["encoder.width=8", "encoder.layers=[8,8]", "head.layers=[8,8]"]
 
