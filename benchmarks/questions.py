@@ -28,7 +28,7 @@ from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.tasks.cqa import average_precision, official_scores, ranked
 from rejoinder.index.words import words_of
 from rejoinder.measures import Floats, Indices
-from rejoinder.scoring.words import stem
+from rejoinder.scoring.batch import stem
 
 PENALTY, FOLDS, REPEATS, DRAWS = 0.01, 10, 5, 20_000
 K1, B = 1.2, 0.75

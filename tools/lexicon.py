@@ -22,7 +22,7 @@ from safetensors.numpy import save
 from rejoinder.datasets.catalogue import read_bytes
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.scoring.words import KINDS
+from rejoinder.scoring.batch import KINDS
 from rejoinder.text.features import WordFeatures
 
 _RANK = {name: number for number, name in enumerate(KINDS)}

@@ -10,9 +10,8 @@ from overlap import OVERLAP
 from wordnet import KINDS, WordNet, content_words
 
 from rejoinder.encoders.layers import Array
-from rejoinder.scoring.batch import PairBatch, Side, share
+from rejoinder.scoring.batch import PairBatch, Side, share, stem
 from rejoinder.scoring.families import FAMILIES, Family
-from rejoinder.scoring.words import stem
 
 Tokens = list[str]
 _GAMMA = 1.0

@@ -6,7 +6,7 @@ import pytest
 from rich.text import Text
 
 from export_samples import slack, write
-from rejoinder.scoring.files import shipped_scorer
+from rejoinder.scoring.scorer import shipped_scorer
 
 QUESTIONS = """How do I reset my password?
 how can I reset my password

@@ -46,7 +46,7 @@ def test_a_model_that_got_worse_ends_with_status_1(call, tmp_path, monkeypatch):
     nouns = read_model(find_model("rejoinder-small")).features.vocabulary.words[2_000:2_400]
     rows = [{"q": f"Where is my {noun}?", "a": f"Your {noun} is on the table"} for noun in nouns]
     pairs = write(rows, tmp_path)
-    monkeypatch.setattr("rejoinder.training.finetuning._RATE", 0.3)
+    monkeypatch.setattr("rejoinder.api.finetuning._RATE", 0.3)
     monkeypatch.setattr("rejoinder.api.finetuning.SHARES", (1.0,))
     command = ("finetune", "--pairs", pairs, "--out", tmp_path / "mine", "--threads", "1")
     status, _, err = call(*command, "-m", "rejoinder-small")

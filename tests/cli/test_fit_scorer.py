@@ -9,7 +9,7 @@ import commands
 from commands import call
 from rejoinder.api import trees
 from rejoinder.errors import RejoinderError
-from rejoinder.scoring.files import FILE
+from rejoinder.scoring.scorer import FILE
 
 refused = partial(commands.refused, error=RejoinderError)
 

@@ -7,10 +7,9 @@ from awkward_texts import awkward_texts
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.scoring.batch import MOST_WORDS
+from rejoinder.scoring.batch import MOST_WORDS, common_subsequence, one_to_one
 from rejoinder.scoring.families import FAMILIES, Family
 from rejoinder.scoring.scorer import PairFeatures
-from rejoinder.scoring.words import common_subsequence, one_to_one
 
 AWKWARD = awkward_texts(200)
 FIRST = [

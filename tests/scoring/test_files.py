@@ -7,7 +7,7 @@ import pytest
 
 from rejoinder.errors import ModelError
 from rejoinder.scoring.families import FAMILIES
-from rejoinder.scoring.files import known_families, read_scorer, shipped_scorer, write_scorer
+from rejoinder.scoring.scorer import known_families, read_scorer, shipped_scorer, write_scorer
 
 
 def test_what_was_read_is_written_as_it_was(tmp_path):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.scoring.batch import KINDS, lexicon, relations
 from rejoinder.scoring.families import FAMILIES
 from rejoinder.scoring.scorer import PairFeatures
-from rejoinder.scoring.words import KINDS, lexicon, relations
 
 
 def kind(first, second):

@@ -29,19 +29,21 @@ from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.files.storage import default_workers
 from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
 from rejoinder.models.find import shipped_model
+from rejoinder.scoring.batch import NUMBERS, lexicon
 from rejoinder.scoring.families import FAMILIES
-from rejoinder.scoring.files import (
+from rejoinder.scoring.opened import Scorer
+from rejoinder.scoring.regression import Regression
+from rejoinder.scoring.scorer import (
+    COVERAGE,
     FILE,
+    HIGHEST,
     Interval,
     Keys,
+    PairFeatures,
     ScorerFacts,
     known_families,
     write_scorer,
 )
-from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.regression import Regression
-from rejoinder.scoring.scorer import COVERAGE, HIGHEST, PairFeatures
-from rejoinder.scoring.words import NUMBERS, lexicon
 
 TRANSLATIONS = "paraphrases/tatoeba_pivot.jsonl"
 """Groups of `sentences`, the first of which is changed."""

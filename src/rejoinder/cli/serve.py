@@ -79,7 +79,7 @@ def serve(
     """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
     require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
     from rejoinder.index.folder import TextIndex
-    from rejoinder.scoring.files import shipped_scorer
+    from rejoinder.scoring.scorer import shipped_scorer
     from rejoinder.serve.server import ServerSettings
 
     settings = ServerSettings(

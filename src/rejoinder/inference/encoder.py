@@ -384,8 +384,7 @@ class SentenceEncoder(Comparisons):
 
     @cached_property
     def _scorer(self) -> "PairScorer":
-        from rejoinder.scoring.files import shipped_scorer
-        from rejoinder.scoring.scorer import PairScorer
+        from rejoinder.scoring.scorer import PairScorer, shipped_scorer
 
         return PairScorer(shipped_scorer(), lambda _: self, self._threads)
 

@@ -10,8 +10,14 @@ import numpy as np
 from rejoinder.encoders.layers import Array, unit_rows
 from rejoinder.measures import Indices, angular_similarity
 from rejoinder.registry import Registry
-from rejoinder.scoring.batch import PairBatch, Side, lower_and_higher, share
-from rejoinder.scoring.words import KINDS, common_subsequence
+from rejoinder.scoring.batch import (
+    KINDS,
+    PairBatch,
+    Side,
+    common_subsequence,
+    lower_and_higher,
+    share,
+)
 
 
 @dataclass(frozen=True)

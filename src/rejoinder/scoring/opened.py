@@ -4,8 +4,7 @@ from pathlib import Path
 
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import shipped_model
-from rejoinder.scoring.files import shipped_scorer
-from rejoinder.scoring.scorer import PairScorer
+from rejoinder.scoring.scorer import PairScorer, shipped_scorer
 
 
 class Scorer(PairScorer):

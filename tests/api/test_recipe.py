@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rejoinder.api.finetuning import mixed, recipe, widened
 from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
-from rejoinder.training.finetuning import mixed, recipe, widened
 
 TABLE = "encoder.table.weight"
 
