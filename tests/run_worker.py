@@ -15,7 +15,7 @@ from rejoinder.corpus.writer import open_pairs
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.data.preparation import Data
 from rejoinder.training.loop.checkpoint import SilentReporter
-from rejoinder.training.loop.loop import Limits, Steps
+from rejoinder.training.loop.loop import Limits, Trainer
 from rejoinder.training.loop.run import begin, go_on
 from rejoinder.training.workers import joined_workers
 
@@ -70,19 +70,19 @@ def trained(asked):
 
 def end_at(at):
     """Kills this process in the middle of a step."""
-    before = Steps.take
+    before = Trainer.take
 
     def take(self, step, *rest):
         if step == at:
             os.kill(os.getpid(), signal.SIGKILL)
         return before(self, step, *rest)
 
-    Steps.take = take
+    Trainer.take = take
 
 
 def spoil_at(at):
     """Makes a weight of this worker NaN before a step."""
-    before = Steps.take
+    before = Trainer.take
 
     def take(self, step, batch, flags):
         if step == at:
@@ -90,12 +90,12 @@ def spoil_at(at):
                 next(self.model.heads["responses"].parameters()).fill_(float("nan"))
         return before(self, step, batch, flags)
 
-    Steps.take = take
+    Trainer.take = take
 
 
 def store_gradients(path):
     """Stores the gradients of the first step, as the optimisers get them."""
-    before = Steps.take
+    before = Trainer.take
 
     def take(self, step, batch, flags):
         def finite(optimizers):
@@ -106,7 +106,7 @@ def store_gradients(path):
         self.optimizers.finite = lambda: finite(self.optimizers)
         return before(self, step, batch, flags)
 
-    Steps.take = take
+    Trainer.take = take
 
 
 def gradients(steps):

@@ -247,16 +247,12 @@ def write_start(
         machine=describe_machine(),
         pairs_folder=None if data.pairs is None else str(data.pairs.folder),
         pairs_sha256=data.pairs_sha256,
-        pairs=prepared.pairs,
-        labelled=prepared.labelled,
-        leaks=prepared.leaks,
-        leaks_by_set=prepared.leaks_by_set,
+        **_counted_in(prepared),
         sources_left_out=data.selection(config).left_out,
         leak_sets=config.training.excluded_sets,
         text=prepared.features.config(),
         config_sha256=config_hash(config),
         initial_sha256=initial_sha256,
-        initial=prepared.initial,
         files=file_facts(run, files),
     )
     write_text(run / _MANIFEST, sealed_text(manifest, _RUN_FORMAT))
@@ -295,17 +291,13 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
         raise TrainingError(f"the files of {run} can't be read: {error}. {_NO_RESUME}") from None
     features = load_features(run / "vocabulary", manifest.text)
     rows = {int(number): value for number, value in excluded.items()}
-    prepared = Prepared(
-        features,
-        rows,
-        manifest.pairs,
-        manifest.leaks,
-        manifest.labelled,
-        learned,
-        manifest.leaks_by_set,
-        manifest.initial,
-    )
-    return prepared, manifest.initial_sha256
+    return Prepared(features, rows, rows=learned, **_counted_in(manifest)), manifest.initial_sha256
+
+
+def _counted_in(facts: Prepared | Manifest) -> dict[str, Any]:
+    """Returns the facts of preparation that a manifest holds, too."""
+    names = ("pairs", "labelled", "leaks", "leaks_by_set", "initial")
+    return {name: getattr(facts, name) for name in names}
 
 
 def read_manifest(run: Path) -> Manifest:

@@ -38,11 +38,11 @@ from rejoinder.training.losses.in_batch import StepLoss
 from rejoinder.training.objectives import Task
 from rejoinder.training.workers import (
     ALONE,
-    Exchange,
     LostError,
     Share,
     Workers,
     collected_signals,
+    exchange,
     seed_generators,
 )
 
@@ -51,6 +51,10 @@ Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 
 _AHEAD = 8
 """Number of batches that are made ahead."""
+_NEXT_WORKER = 1 << 52
+"""What is added to the seed of a step for each further worker."""
+_NEXT_CHUNK = 1 << 40
+"""What is added to the seed of a step for each further part of a batch."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +91,12 @@ class Trainer:
         self.state = TrainingState(0, {}, 0.0, self.workers.count)
         self.scores: dict[str, float] = {}
         """Scores of the last evaluation."""
-        self._steps = Steps(
-            self.config, self.model, self.features, self.optimizers, self.workers, self.share
-        )
+        self.tasks = {task.label: number for number, task in enumerate(self.config.mixture)}
+        self.whitened = -1
+        """The last step that began by whitening rows."""
         self.workers_before = self.workers.count
         """Number of workers before this session."""
-        self._meter = Meter(self.config.training.log_every, list(self._steps.tasks))
+        self._meter = Meter(self.config.training.log_every, list(self.tasks))
         self._stopping = False
         self.out_of_time = False
         self.interrupted: signal.Signals | None = None
@@ -112,11 +116,10 @@ class Trainer:
             raise TrainingError(f"checkpoint {folder} does not fit the run: {error}") from None
         self.workers_before = saved.state.workers
         self.state = replace(saved.state, workers=self.workers.count)
-        tasks = list(self._steps.tasks)
-        if saved.stretch is not None and saved.stretch.shape[1:] != (len(tasks), 3):
+        if saved.stretch is not None and saved.stretch.shape[1:] != (len(self.tasks), 3):
             raise TrainingError(f"checkpoint {folder} does not fit the run: it has other tasks.")
         stretch = None if saved.stretch is None else saved.stretch.to(self.model.device)
-        self._meter = Meter(self.config.training.log_every, tasks, stretch)
+        self._meter = Meter(self.config.training.log_every, list(self.tasks), stretch)
 
     def train(self, limits: Limits) -> bool:
         """Takes steps until the config's are done, a limit is reached, or a signal asks to stop.
@@ -138,7 +141,7 @@ class Trainer:
             return self._train(limits)
         except LostError:
             # the weights are those after `state.step`, and this worker knows all positions
-            whole = self._steps.whitened != self.state.step and self.share.of_all == 1.0
+            whole = self.whitened != self.state.step and self.share.of_all == 1.0
             if self.workers.leads and whole:
                 self._write_checkpoint()
             raise self.workers.lost(
@@ -158,7 +161,7 @@ class Trainer:
                 mixed, collated = next(batches)
                 late = limits.seconds is not None and self.state.seconds >= limits.seconds
                 flags = bool(signals), late and self.workers.leads
-                facts, told = self._steps.take(self.state.step, collated, flags)
+                facts, told = self.take(self.state.step, collated, flags)
                 self._report(self._meter.add(self.state.step + 1, facts))
                 seconds = self.state.seconds + time.perf_counter() - begun
                 self._advance(mixed.stream, mixed.batch.after, seconds)
@@ -237,33 +240,6 @@ class Trainer:
         folder = checkpoints.save(self.run, self.config, saved)
         self.reporter.saved(self.state.step, folder)
 
-
-_NEXT_WORKER = 1 << 52
-"""What is added to the seed of a step for each further worker."""
-
-_NEXT_CHUNK = 1 << 40
-"""What is added to the seed of a step for each further part of a batch."""
-
-
-class Steps:
-    """Takes the steps of a run, as one of its workers."""
-
-    def __init__(
-        self,
-        config: RunConfig,
-        model: TrainableModel,
-        features: TextFeatures,
-        optimizers: Optimizers,
-        workers: Workers,
-        share: Share,
-    ) -> None:
-        self.config, self.model, self.features = config, model, features
-        self.optimizers, self.workers, self.share = optimizers, workers, share
-        self.exchange = Exchange(workers)
-        self.tasks = {task.label: number for number, task in enumerate(config.mixture)}
-        self.whitened = -1
-        """The last step that began by whitening rows."""
-
     def take(
         self, step: int, batch: CollatedBatch, flags: tuple[bool, bool]
     ) -> tuple[Tensor, tuple[bool, bool]]:
@@ -290,7 +266,7 @@ class Steps:
         result = add_gradients(self.model, batch, self.share, seed)
         self.optimizers.collect()
         facts = self._facts(batch, result, flags)
-        facts = self.exchange(self.optimizers, self._trained(batch.task), facts)
+        facts = exchange(self.workers, self.optimizers, self._trained(batch.task), facts)
         if self.workers.count > 1:
             stop, late = (facts[-2:] > 0).tolist()
             flags = bool(stop), bool(late)
