@@ -16,21 +16,12 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save
 
+from rejoinder import protocols
 from rejoinder.errors import InputError, ModelError
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import refuse_constant, sha256_of_array
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.text_lines import decoded
-from rejoinder.protocols import (
-    CachesItself,
-    Describes,
-    Embeddings,
-    Encodes,
-    EncodesResponses,
-    Entails,
-    Prepares,
-    ScoresPairs,
-)
 
 FILE = "adaptation.safetensors"
 FORMAT = 1
@@ -106,7 +97,7 @@ class Adaptation:
             return text
         return f"{text}; Pearson on dev {before:.4f} before, {after:.4f} after"
 
-    def project(self, rows: Embeddings) -> Embeddings:
+    def project(self, rows: protocols.Embeddings) -> protocols.Embeddings:
         """Returns W u of (N, D) float32 rows of any length, not normalised.
 
         Raises:
@@ -115,7 +106,7 @@ class Adaptation:
         self.check_dim(rows.shape[1] if rows.ndim == 2 else 0)
         return rows @ self.matrix.T
 
-    def apply(self, embeddings: Embeddings) -> Embeddings:
+    def apply(self, embeddings: protocols.Embeddings) -> protocols.Embeddings:
         """Returns (N, D) float32 rows of length 1: W u of embeddings of any length.
 
         Zero rows stay zero. A row that is not finite stays so, so that callers can detect it.
@@ -129,7 +120,7 @@ class Adaptation:
             lengths = np.linalg.norm(wide, axis=1)
             return (wide / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
 
-    def apply_responses(self, embeddings: Embeddings) -> Embeddings:
+    def apply_responses(self, embeddings: protocols.Embeddings) -> protocols.Embeddings:
         """Returns (N, D) float32 rows W⁻ᵀ v' of response embeddings v', not of length 1.
 
         An input becomes W u / |W u|, so its dot product with W⁻ᵀ v' is u·v' / |W u|. Responses
@@ -235,7 +226,7 @@ class Adapted:
         adaptation: the map W, what it was fitted on, and how.
     """
 
-    def __init__(self, encoder: Encodes, adaptation: Adaptation) -> None:
+    def __init__(self, encoder: protocols.Encodes, adaptation: Adaptation) -> None:
         """Wraps an encoder.
 
         Raises:
@@ -254,14 +245,14 @@ class Adapted:
             adaptation.check_dim(dim)
         self._encoder = encoder
         self.adaptation = adaptation
-        if isinstance(encoder, Prepares):
+        if isinstance(encoder, protocols.Prepares):
             self.prepare = encoder.prepare
-        if isinstance(encoder, CachesItself):
+        if isinstance(encoder, protocols.CachesItself):
             self.cache_in = encoder.cache_in
-        if isinstance(encoder, EncodesResponses):
+        if isinstance(encoder, protocols.EncodesResponses):
             self._encode_response = encoder.encode_response
             self.encode_response = self._responses
-        if isinstance(encoder, Entails):
+        if isinstance(encoder, protocols.Entails):
             self.entails, self.entail = encoder.entails, encoder.entail
 
     def describe(self) -> dict[str, Any]:
@@ -272,7 +263,7 @@ class Adapted:
         """Returns (M,) uint64 keys of the pairs that the adaptation was fitted on."""
         return self.adaptation.fitted_pairs
 
-    def encode(self, sentences: Sequence[str], /) -> Embeddings:
+    def encode(self, sentences: Sequence[str], /) -> protocols.Embeddings:
         """Returns (N, D) float32 rows W u of length 1. Zero rows stay zero.
 
         Raises:
@@ -280,26 +271,26 @@ class Adapted:
         """
         return self.adaptation.apply(np.asarray(self._encoder.encode(sentences), np.float32))
 
-    def _responses(self, sentences: Sequence[str], /) -> Embeddings:
+    def _responses(self, sentences: Sequence[str], /) -> protocols.Embeddings:
         """Returns (N, D) float32 rows W⁻ᵀ v', not of length 1. They rank as without W."""
         rows = np.asarray(self._encode_response(sentences), np.float32)
         return self.adaptation.apply_responses(rows)
 
 
-def refuse_unadaptable(encoder: Encodes) -> None:
+def refuse_unadaptable(encoder: protocols.Encodes) -> None:
     """Refuses an encoder whose similarities a map of its vectors would not change, or change twice.
 
     Raises:
         InputError: it has no method `encode`.
         ModelError: it scores pairs itself, or is adapted already.
     """
-    if isinstance(encoder, type | str) or not isinstance(encoder, Encodes):
+    if isinstance(encoder, type | str) or not isinstance(encoder, protocols.Encodes):
         raise InputError(
             f"an encoder is needed, an object with encode(list of strings); got {encoder!r}. "
             "SentenceEncoder(path) opens a model folder."
         )
     about = described(encoder)
-    if isinstance(encoder, ScoresPairs):
+    if isinstance(encoder, protocols.ScoresPairs):
         raise ModelError(
             f"{about['name']} can't be adapted: it scores pairs itself, not by cosines of vectors."
         )
@@ -307,7 +298,7 @@ def refuse_unadaptable(encoder: Encodes) -> None:
         raise ModelError(f"{about['name']} is adapted already; adapt the original model.")
 
 
-def described(encoder: Encodes) -> dict[str, Any]:
+def described(encoder: protocols.Encodes) -> dict[str, Any]:
     """Returns what an encoder says of itself, at least the name of its class."""
-    about = encoder.describe() if isinstance(encoder, Describes) else {}
+    about = encoder.describe() if isinstance(encoder, protocols.Describes) else {}
     return {"name": type(encoder).__name__, **about}

@@ -14,26 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from rejoinder.io.schema import (
-    AsTuple,
-    FilledText,
-    Printable,
-    Probability,
-    Settings,
-    shown,
-)
+from rejoinder.io.schema import AsTuple, FilledText, Printable, Probability, Settings, shown
 from rejoinder.models.config import CLASSES, PAIR_FEATURES
 from rejoinder.registry import Registry
-from rejoinder.training.data.examples import (
-    CONTRADICTION,
-    ENTAILMENT,
-    ClassifiedExamples,
-    EntailedExamples,
-    GroupedExamples,
-    InferenceText,
-    read_group_text,
-    read_inference_text,
-)
+from rejoinder.training.data import examples
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -312,8 +296,10 @@ ENTAILMENT_KIND = ObjectiveKind(
     name="entailment",
     task=EntailmentTask,
     loss=_entailment_loss,
-    read=read_inference_text,
-    examples=lambda _task, text: ClassifiedExamples(text.premises, text.hypotheses, text.labels),
+    read=examples.read_inference_text,
+    examples=lambda _task, text: examples.ClassifiedExamples(
+        text.premises, text.hypotheses, text.labels
+    ),
     head=_classifier,
     ranks=False,
 )
@@ -329,11 +315,13 @@ class EntailmentRankingTask(LabelledTask):
     data: InferenceFiles
 
 
-def _entailed(_task: EntailmentRankingTask, text: InferenceText) -> EntailedExamples:
-    against, entailed = text.labels == CONTRADICTION, text.labels == ENTAILMENT
+def _entailed(
+    _task: EntailmentRankingTask, text: examples.InferenceText
+) -> examples.EntailedExamples:
+    against, entailed = text.labels == examples.CONTRADICTION, text.labels == examples.ENTAILMENT
     order = np.argsort(text.premises[against], kind="stable")
     counts = np.bincount(text.premises[against], minlength=len(text.texts))
-    return EntailedExamples(
+    return examples.EntailedExamples(
         text.premises[entailed],
         text.hypotheses[entailed],
         contradictions=text.hypotheses[against][order],
@@ -345,7 +333,7 @@ RANKING_KIND = ObjectiveKind(
     name="entailment-ranking",
     task=EntailmentRankingTask,
     loss=mutual_loss,
-    read=read_inference_text,
+    read=examples.read_inference_text,
     examples=_entailed,
 )
 
@@ -370,8 +358,8 @@ PARAPHRASE = ObjectiveKind(
     name="paraphrase",
     task=ParaphraseTask,
     loss=mutual_loss,
-    read=read_group_text,
-    examples=lambda _task, text: GroupedExamples(text.starts, text.members),
+    read=examples.read_group_text,
+    examples=lambda _task, text: examples.GroupedExamples(text.starts, text.members),
 )
 
 

@@ -10,12 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.corpus.writer import Pairs
-from rejoinder.datasets.catalogue import (
-    NOT_STATED,
-    DataRow,
-    licence_of_file,
-    licence_of_source,
-)
+from rejoinder.datasets.catalogue import NOT_STATED, DataRow, licence_of_file, licence_of_source
 from rejoinder.datasets.leaks import EvaluationHashes
 from rejoinder.errors import InputError
 from rejoinder.models.card import training_rows

@@ -23,15 +23,8 @@ from safetensors import torch as tensor_files
 from torch import Tensor
 
 from rejoinder.errors import TrainingError
+from rejoinder.io.files import hashed
 from rejoinder.io.files.atomic import new_folder, write_text
-from rejoinder.io.files.hashed import (
-    check_file,
-    file_facts,
-    read_sealed,
-    sealed,
-    sealed_text,
-    sha256_of,
-)
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.text_lines import Count, Digest, FileName, Record, Seconds
@@ -90,7 +83,7 @@ def config_hash(config: RunConfig) -> str:
         tree.pop(name)
     for name in ("id_cache_gb", "log_every", "keep_checkpoints", "checkpoint_every"):
         tree["training"].pop(name)
-    return sha256_of(json.dumps(tree, sort_keys=True).encode())
+    return hashed.sha256_of(json.dumps(tree, sort_keys=True).encode())
 
 
 def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
@@ -107,9 +100,9 @@ def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
             "format_version": FORMAT,
             "config_sha256": config_hash(config),
             **to_builtins(state),
-            "files": file_facts(part, [f"{name}.safetensors" for name in tensors]),
+            "files": hashed.file_facts(part, [f"{name}.safetensors" for name in tensors]),
         }
-        (part / _STATE).write_text(json.dumps(sealed(tree), indent=1) + "\n", "utf-8")
+        (part / _STATE).write_text(json.dumps(hashed.sealed(tree), indent=1) + "\n", "utf-8")
     for old in _by_step(run / "checkpoints")[: -config.training.keep_checkpoints]:
         shutil.rmtree(old)
     return folder
@@ -145,7 +138,7 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
         )
     tensors = {}
     for name, facts in stored.files.items():
-        check_file(folder / name, facts, TrainingError, _REMEDY)
+        hashed.check_file(folder / name, facts, TrainingError, _REMEDY)
         try:
             tensors[name.removesuffix(".safetensors")] = tensor_files.load_file(folder / name)
         except UNREADABLE as error:
@@ -167,7 +160,7 @@ def read_seconds(folder: Path) -> float:
 
 
 def _read(folder: Path) -> _Stored:
-    return read_sealed(
+    return hashed.read_sealed(
         folder / _STATE,
         _Stored,
         FORMAT,
@@ -253,9 +246,9 @@ def write_start(
         text=prepared.features.config(),
         config_sha256=config_hash(config),
         initial_sha256=initial_sha256,
-        files=file_facts(run, files),
+        files=hashed.file_facts(run, files),
     )
-    write_text(run / _MANIFEST, sealed_text(manifest, _RUN_FORMAT))
+    write_text(run / _MANIFEST, hashed.sealed_text(manifest, _RUN_FORMAT))
 
 
 def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]:
@@ -283,7 +276,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
                 f"the config has {asked.get(name)}. {_NO_RESUME}"
             )
     for name, facts in manifest.files.items():
-        check_file(run / name, facts, TrainingError, _NO_RESUME)
+        hashed.check_file(run / name, facts, TrainingError, _NO_RESUME)
     try:
         excluded = array_files.load_file(run / _EXCLUDED)
         learned = array_files.load_file(run / _ROWS)["rows"] if _ROWS in manifest.files else None
@@ -307,7 +300,7 @@ def read_manifest(run: Path) -> Manifest:
         TrainingError: the folder is not a run, or the manifest is damaged or of another version.
     """
     path = run / _MANIFEST
-    return read_sealed(
+    return hashed.read_sealed(
         path,
         Manifest,
         _RUN_FORMAT,

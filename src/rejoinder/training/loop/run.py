@@ -26,22 +26,9 @@ from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config.loading import VOCABULARY_KEYS, load_config, to_toml, to_tree
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.mixture import open_cache, open_mixture, remove_cache
-from rejoinder.training.data.preparation import (
-    Data,
-    PreparationProgress,
-    Prepared,
-    prepare,
-)
+from rejoinder.training.data.preparation import Data, PreparationProgress, Prepared, prepare
 from rejoinder.training.initial_rows import learn_rows, turn_rows
 from rejoinder.training.loop import checkpoint
-from rejoinder.training.loop.checkpoint import (
-    Reporter,
-    RunLog,
-    SilentReporter,
-    TrainingState,
-    read_start,
-    write_start,
-)
 from rejoinder.training.loop.loop import Evaluate, Limits, Trainer
 from rejoinder.training.loop.model import RESPONSES, TrainableModel, phase_at
 from rejoinder.training.workers import (
@@ -116,7 +103,9 @@ def begin(
                     with own_torch_state(torch.device("cpu"), threads):
                         rows = learn_rows(config, data, prepared, progress)
                 prepared = replace(prepared, rows=rows, initial=_facts_of(initial))
-            write_start(folder, config, data, prepared, "" if initial is None else initial.sha256)
+            checkpoint.write_start(
+                folder, config, data, prepared, "" if initial is None else initial.sha256
+            )
             return prepared
 
 
@@ -140,7 +129,7 @@ def go_on(
     limits: Limits,
     *,
     evaluate: Evaluate,
-    reporter: Reporter,
+    reporter: checkpoint.Reporter,
     config: RunConfig | None = None,
     device: str = "auto",
     threads: int | None = None,
@@ -212,7 +201,7 @@ def _trainer(
     config: RunConfig | None,
     device: torch.device,
     workers: Workers,
-    reporter: Reporter,
+    reporter: checkpoint.Reporter,
     evaluate: Evaluate,
 ) -> tuple[Trainer, Prepared]:
     """Returns the trainer of a run, at its last checkpoint if it has one."""
@@ -223,7 +212,7 @@ def _trainer(
         )
     stored = load_config(run / "config.toml")
     config = config or stored
-    prepared, initial_sha256 = read_start(run, data, config)
+    prepared, initial_sha256 = checkpoint.read_start(run, data, config)
     if config != stored and workers.leads:
         write_text(run / "config.toml", to_toml(config))
     share, tasks = share_of(config, workers)
@@ -238,7 +227,7 @@ def _trainer(
         model.to(device),
         prepared.features,
         mixture,
-        reporter if workers.leads else SilentReporter(),
+        reporter if workers.leads else checkpoint.SilentReporter(),
         evaluate,
         workers,
         share,
@@ -252,7 +241,7 @@ def _logged(trainer: Trainer, limits: Limits) -> bool:
     """Trains with a log in the folder of the run, which worker 0 writes."""
     if not trainer.workers.leads:
         return trainer.train(limits)
-    with closing(RunLog(trainer.run, trainer.state, trainer.reporter)) as log:
+    with closing(checkpoint.RunLog(trainer.run, trainer.state, trainer.reporter)) as log:
         trainer.reporter = log
         if trainer.workers_before != trainer.workers.count:
             step, now = trainer.state.step, trainer.workers.count
@@ -281,7 +270,7 @@ def _drawn_model(
     return model
 
 
-def _unfinished(config: RunConfig, state: TrainingState, limits: Limits) -> str:
+def _unfinished(config: RunConfig, state: checkpoint.TrainingState, limits: Limits) -> str:
     """Returns a warning that a limit of time cut the schedule, with a number of steps that fits."""
     steps = state.step
     phase, within = phase_at(config.phases, max(steps - 1, 0))
