@@ -40,7 +40,7 @@ from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config.loading import VOCABULARY_KEYS, parse_config
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.preparation import PreparationProgress
-from rejoinder.training.initial_rows import FUNCTION_WORDS, unit_rows
+from rejoinder.training.initial_rows import FUNCTION_WORDS
 from rejoinder.training.loop.checkpoint import Reporter
 
 WEIGHTS = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9, 0.0, 1.0)
@@ -355,14 +355,14 @@ def widened(
     table = np.asarray(tensors[name], np.float32)
     known = len(features.vocabulary)
     wider = replace(features, vocabulary=Vocabulary((*features.vocabulary.words, *words)))
-    unit = unit_rows(table[:known])
+    unit = _unit(table[:known])
     length = np.median(np.linalg.norm(table[known - known // 4 : known], axis=1))
     meant = Spelling(features.vocabulary.words)(words)
     spelt = np.where(meant[:, None] >= 0, _SPELT * unit[meant], 0)
-    rows = unit_rows(_by_context(wider, known, len(words), unit, texts) + spelt)
+    rows = _unit(_by_context(wider, known, len(words), unit, texts) + spelt)
     bare = np.flatnonzero(~rows.any(axis=1))
     if len(bare):  # as the model has read such a word so far
-        rows[bare] = unit_rows(BagSums(table)(features([words[row] for row in bare.tolist()])))
+        rows[bare] = _unit(BagSums(table)(features([words[row] for row in bare.tolist()])))
     tensors[name] = np.concatenate([table[:known], rows * length, table[known:]])
     return replace(model, features=wider, tensors=tensors, sha256="")
 
@@ -383,7 +383,12 @@ def _by_context(
             context = sp.csr_matrix((one[near], (rows[near], ids.ids[near])), shape) @ unit
             places = (ids.ids[added] - known, rows[added])
             sums += sp.csr_matrix((one[added], places), (new, len(ids.lengths))) @ context
-    return unit_rows(sums)
+    return _unit(sums)
+
+
+def _unit(rows: Rows) -> Rows:
+    unit: Rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return unit
 
 
 def _without_defaults(encoder: Mapping[str, Any]) -> dict[str, Any]:

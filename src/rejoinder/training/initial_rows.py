@@ -178,7 +178,7 @@ def retrofitted(rows: Rows, links: sp.csr_matrix) -> Rows:
     shares = (sp.diags(1 / degrees[linked]) @ links[linked]).astype(np.float32)
     moved = rows.copy()
     for _ in range(_ITERATIONS):
-        moved[linked] = unit_rows(rows[linked] + shares @ moved)
+        moved[linked] = _unit(rows[linked] + shares @ moved)
     return moved
 
 
@@ -216,8 +216,7 @@ def links_of(
     )
 
 
-def unit_rows(rows: Rows) -> Rows:
-    """Returns (N, D) float32 rows of length 1; zero rows stay zero."""
+def _unit(rows: Rows) -> Rows:
     unit: Rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return unit
 
