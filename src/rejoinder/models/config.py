@@ -17,16 +17,7 @@ from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from rejoinder.encoders import (
-    ENCODERS,
-    ActivationName,
-    EncoderKind,
-    Shapes,
-    Size,
-    SizeOrNone,
-    checked,
-    dense_shapes,
-)
+from rejoinder import encoders
 from rejoinder.encoders.layers import Tensors
 from rejoinder.errors import ModelError
 from rejoinder.io.files.hashed import check_seal, refuse_constant
@@ -93,9 +84,9 @@ class _Export(Struct, frozen=True):
 
     source: _Source = field(name="from")
     dropped: list[str]
-    dim: SizeOrNone | None = None
-    max_words: SizeOrNone | None = None
-    unknown_buckets: SizeOrNone | None = None
+    dim: encoders.SizeOrNone | None = None
+    max_words: encoders.SizeOrNone | None = None
+    unknown_buckets: encoders.SizeOrNone | None = None
 
 
 class _Text(Struct, frozen=True):
@@ -169,7 +160,7 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     Raises:
         ModelError: a key is missing, or its value is of another type.
     """
-    known = checked(_Config, config, where)
+    known = encoders.checked(_Config, config, where)
     needed = {WEIGHTS, _TEXT_FILES[known.text.kind]}
     if known.adaptation is not None:
         needed.add(ADAPTATION)
@@ -185,12 +176,12 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
 class _Head(Struct, frozen=True):
     inputs: Annotated[int, Meta(ge=1, le=64)]
     """Embeddings, or functions of them, that the head reads side by side."""
-    layers: list[Size]
-    activation: ActivationName
+    layers: list[encoders.Size]
+    activation: encoders.ActivationName
     residual: bool
 
 
-def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Shapes:
+def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> encoders.Shapes:
     """Returns the shapes of a model's tensors by name; -1 where the config does not fix a size.
 
     `config` has the tables `text`, `encoder` and `heads` of `config.json`, and `export` if there is
@@ -210,26 +201,28 @@ def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Sh
     shapes = {f"encoder.{name}": shape for name, shape in of_encoder.items()}
     dim = kind.dim(encoder)
     for name, table in heads.items():
-        shapes |= _head_shapes(name, checked(_Head, table, where, f"heads.{name}"), dim, where)
+        shapes |= _head_shapes(
+            name, encoders.checked(_Head, table, where, f"heads.{name}"), dim, where
+        )
     if RESPONSES not in heads and RESPONSES not in (config.get("export") or {}).get("dropped", ()):
         raise ModelError(f"{where}: heads.{RESPONSES} is missing. The folder is damaged.")
     return shapes | {"scale": ()}
 
 
-def known_kind(encoder: Mapping[str, Any], where: str) -> EncoderKind:
+def known_kind(encoder: Mapping[str, Any], where: str) -> encoders.EncoderKind:
     """The kind of an encoder, from the table `encoder` of `config.json`.
 
     Raises:
         ModelError: the kind is unknown.
     """
     name = encoder.get("kind")
-    if not isinstance(name, str) or name not in ENCODERS:
-        known = ", ".join(map(repr, sorted(ENCODERS)))
+    if not isinstance(name, str) or name not in encoders.ENCODERS:
+        known = ", ".join(map(repr, sorted(encoders.ENCODERS)))
         raise ModelError(f"{where}: encoder.kind {name!r} is unknown; known: {known}.")
-    return ENCODERS[name]
+    return encoders.ENCODERS[name]
 
 
-def _head_shapes(name: str, head: _Head, dim: int, where: str) -> Shapes:
+def _head_shapes(name: str, head: _Head, dim: int, where: str) -> encoders.Shapes:
     """Shapes of the dense layers of a head, `heads.NAME.layers.0.weight` and so on."""
     given = (head.inputs, *head.layers[-1:])
     if name == RESPONSES and head.layers and given != (1, dim):
@@ -242,7 +235,9 @@ def _head_shapes(name: str, head: _Head, dim: int, where: str) -> Shapes:
             f"{where}: heads.{name} has inputs {head.inputs} and layers {head.layers}; inputs "
             f"{PAIR_FEATURES} and layers that end in {CLASSES}, a unit for each class, are needed."
         )
-    return dense_shapes(f"heads.{name}", head.inputs * dim, head.layers, residual=head.residual)
+    return encoders.dense_shapes(
+        f"heads.{name}", head.inputs * dim, head.layers, residual=head.residual
+    )
 
 
 _PREFIXES = (

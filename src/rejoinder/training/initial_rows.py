@@ -37,15 +37,8 @@ from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.config.loading import to_tree
 from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.data import preparation
 from rejoinder.training.data.examples import GroupText
-from rejoinder.training.data.preparation import (
-    Data,
-    LabelledTasks,
-    PreparationProgress,
-    Prepared,
-    WordRows,
-    distinct_texts,
-)
 from rejoinder.training.data.stream import read_without
 from rejoinder.training.objectives import ParaphraseTask
 
@@ -61,8 +54,11 @@ FUNCTION_WORDS = 150
 
 
 def learn_rows(
-    config: RunConfig, data: Data, prepared: Prepared, progress: PreparationProgress
-) -> WordRows:
+    config: RunConfig,
+    data: preparation.Data,
+    prepared: preparation.Prepared,
+    progress: preparation.PreparationProgress,
+) -> preparation.WordRows:
     """Returns the rows of a config whose `training.row_init` is not random."""
     features = prepared.features
     ranked = isinstance(features, WordFeatures)  # ids of subwords are in the order of merges
@@ -95,7 +91,7 @@ def learn_rows(
     return rows.astype(np.float16)
 
 
-def _groups(labelled: LabelledTasks, setting: str) -> list[GroupText]:
+def _groups(labelled: preparation.LabelledTasks, setting: str) -> list[GroupText]:
     """Returns the files of paraphrase tasks that have a setting, which is off by default."""
     return [
         file.content
@@ -127,13 +123,13 @@ def _width(config: RunConfig, features: TextFeatures) -> int:
 
 def _texts(
     config: RunConfig,
-    data: Data,
-    labelled: LabelledTasks,
-    prepared: Prepared,
-    progress: PreparationProgress,
+    data: preparation.Data,
+    labelled: preparation.LabelledTasks,
+    prepared: preparation.Prepared,
+    progress: preparation.PreparationProgress,
 ) -> Iterator[pl.Series]:
     """Yields the texts that the run trains on: of many pairs, a sample."""
-    yield from distinct_texts(labelled)
+    yield from preparation.distinct_texts(labelled)
     blocks = list(enumerate(data.needed_pairs().blocks("train"))) if config.reads_pairs else []
     rows = sum(block.rows for _, block in blocks)
     sample = blocks[:: -(-rows // _MOST_PAIRS) or 1]
