@@ -36,18 +36,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rejoinder import Index, IndexHit, extract
 from rejoinder.corpus.texts import entries_of
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.datasets.semeval import read_cqa
-from rejoinder.index.state import DEPTH as FUSED
-from rejoinder.index.state import fuse
-from rejoinder.index.words import words_of
+from rejoinder.text.normalize import words_of
 
 DEPTH, TOP = 100, 10
-WEIGHTS = (0.2, 0.35, 0.5, 0.6, 0.7, 0.8)
+WEIGHTS = (0.15, 0.25, 0.35, 0.5)
 ALONE = 200
 """Queries that are searched one by one."""
 Wanted = tuple[str, set[str]]
@@ -138,15 +134,9 @@ def _found(name: str, index: Index, wanted: Sequence[Wanted]) -> list[dict[str, 
     meaning = index.search(queries, DEPTH, exact=True)
     words = index.search(queries, DEPTH, mode="words")
     lists = {"semantic": [_ids(hits) for hits in meaning], "words": [_ids(hits) for hits in words]}
-    names = sorted({*chain(*lists["semantic"], *lists["words"])})
-    numbers = {name: number for number, name in enumerate(names)}
     for weight in WEIGHTS:
-        both = zip(lists["semantic"], lists["words"], strict=True)
-        places = (
-            [np.array([numbers[n] for n in ids[:FUSED]], np.int64) for ids in pair] for pair in both
-        )
-        fused = [fuse(first, second, weight, DEPTH) for first, second in places]
-        lists[f"hybrid {weight}"] = [[names[n] for n in found.places.tolist()] for found in fused]
+        hits = index.search(queries, DEPTH, mode="hybrid", weight=weight, exact=True)
+        lists[f"hybrid {weight}"] = [_ids(of_query) for of_query in hits]
     about = {"set": name, "texts": len(index), "queries": len(queries)}
     goods = [good for _, good in wanted]
     return [about | {"mode": mode} | _scores(ids, goods) for mode, ids in lists.items()]

@@ -1,105 +1,208 @@
-"""Peak memory of commands, each in a separate process.
+"""Which turn of a long conversation answers a question: LMEB's score, LoCoMo and REALTALK.
 
-    python benchmarks/memory.py evaluate run/model --pairs pairs/ --data ../shared/data
-    python benchmarks/memory.py exports ../shared/data/conversations/reddit_2015.jsonl.zst
+    python benchmarks/memory.py ../shared/data/memory
+    python benchmarks/memory.py ../shared/data/memory --beside bm25s all-MiniLM-L6-v2
 
-`evaluate` has a process for each task. `exports` makes an export of each format that
-`large_exports.py` knows, extracts its pairs and indexes its messages with the default options, and
-removes it all before the next one. 2 GB of mail need 20 GB of disk for a while.
+The turns of a conversation are indexed with their author and time, and its questions searched. The
+score is NDCG@10 among the turns of the question's own conversation: the mean within a kind of
+question, then over kinds (LMEB 2026). Turns have the text of their picture, too. `--beside` judges
+others on the same turns: `bm25s` with its stems reads date, author and text, as LMEB gives them to
+encoders; anything else is the name or folder of an encoder of sentence-transformers.
 """
 
 import argparse
 import json
-import os
-import shutil
-import subprocess
-import sys
+import re
+import statistics
 import tempfile
 import time
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from large_exports import ENDINGS, FORMATS, messages
-from rejoinder.io.formats.shown import parse_bytes
+import numpy as np
+import zstandard
 
-TASKS = "response stsb sts12 sts15 sts17 mr cr subj sst2 trec mrpc stsb/senteval-regression cqa"
-RUN = [sys.executable, "-m", "rejoinder"]
+from rejoinder import Index
+from rejoinder.corpus.texts import Entry
+from rejoinder.index.state import MODES, Mode
+
+SETS = ("locomo", "realtalk")
+TOP = 10
+_SESSION = re.compile(r"session_\d+")
+_TURN = re.compile(r"D\s*0*(\d+)\s*:\s*0*(\d+)")
+_TEXTS = ("clean_text", "text", "blip_caption")
+_TIMES = ("%I:%M %p on %d %B, %Y", "%d.%m.%Y, %H:%M:%S")
+Search = Callable[[list[str]], list[list[str]]]
+"""Returns the ids of the best turns for each question."""
 
 
-def peak(command: list[str]) -> tuple[int, float, float]:
-    """Exit status and MB of resident memory at most, with and without pages of files.
+@dataclass(frozen=True)
+class Question:
+    """A question, its kind, and the ids of the turns that answer it."""
 
-    The second is looked at every 0.25 s, on Linux alone.
-    """
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    own, ended = 0, 0
-    while not ended:
-        with suppress(OSError, StopIteration):
-            lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
-            own = max(own, next(int(line.split()[1]) for line in lines if "RssAnon" in line))
-        time.sleep(0.25)
-        ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-    return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1.024e-3, own * 1.024e-3
+    text: str
+    kind: str
+    answers: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Turns and questions."""
+
+    name: str
+    turns: Sequence[Entry]
+    questions: Sequence[Question]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    evaluate = commands.add_parser("evaluate")
-    evaluate.add_argument("encoders", nargs="+")
-    evaluate.add_argument("--pairs", type=Path, required=True)
-    evaluate.add_argument("--data", type=Path, required=True)
-    evaluate.add_argument("--tasks", nargs="+", default=TASKS.split())
-    exports = commands.add_parser("exports")
-    exports.add_argument("comments", type=Path)
-    exports.add_argument("--size", default="2GB")
-    exports.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
-    exports.add_argument("--folder", type=Path, help="on a disk with room")
-    exports.add_argument("--options", nargs="*", default=[], help="more for extract")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--model", default="rejoinder-base")
+    parser.add_argument("--beside", nargs="*", default=[])
     chosen = parser.parse_args()
-    {"evaluate": _evaluate, "exports": _exports}[chosen.command](chosen)
+    for name in SETS:
+        conversations = [conversation(path) for path in sorted((chosen.data / name).iterdir())]
+        rows: dict[str, Callable[[Conversation], Search]] = {
+            mode: own(chosen.model, mode) for mode in MODES
+        }
+        rows |= {
+            other: by_bm25s if other == "bm25s" else by_encoder(other) for other in chosen.beside
+        }
+        for system, searcher in rows.items():
+            print(json.dumps({"set": name, "system": system, **scores(conversations, searcher)}))
 
 
-def _evaluate(chosen: Any) -> None:
-    data = ["--pairs", str(chosen.pairs), "--data", str(chosen.data), "--skip-missing"]
-    print("MB", *chosen.encoders, sep="\t")
-    with tempfile.TemporaryDirectory() as folder:
-        for task in chosen.tasks:
-            row = []
-            for encoder in chosen.encoders:
-                out = Path(folder) / f"{len(list(Path(folder).iterdir()))}.json"
-                command = [*RUN, "evaluate", encoder, "--tasks", task, "--out", str(out), *data]
-                row.append(_shown(*peak(command)[:2]))
-            print(task, *row, sep="\t", flush=True)
+def conversation(path: Path) -> Conversation:
+    """Reads a conversation. Questions without a turn that exists are left out."""
+    with path.open("rb") as file:
+        read = json.loads(zstandard.ZstdDecompressor().stream_reader(file).read())
+    talk = read.get("conversation", read)
+    sessions = sorted(filter(_SESSION.fullmatch, talk), key=lambda name: int(name[8:]))
+    turns = [turn for name in sessions for turn in _turns(talk, name, path.name)]
+    known = {turn.id for turn in turns}
+    questions = []
+    for asked in read["qa"]:
+        found = _TURN.findall(json.dumps(asked.get("evidence", [])))
+        answers = frozenset(f"D{session}:{turn}" for session, turn in found) & known
+        if answers:
+            questions.append(Question(asked["question"], str(asked["category"]), answers))
+    return Conversation(path.name, turns, questions)
 
 
-def _exports(chosen: Any) -> None:
-    size = int(parse_bytes(chosen.size, "--size"))
-    print("", "command", "MB", "MB without files", "seconds", "messages", sep="\t")
-    for name in chosen.formats:
-        with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
-            export = Path(folder) / f"export{ENDINGS.get(name, '')}"
-            FORMATS[name](messages(chosen.comments), size, export)
-            for command, options in (("extract", chosen.options), ("index", [])):
-                out, begin = Path(folder) / command, time.perf_counter()
-                run = [*RUN, command, str(export), "--out", str(out), *options]
-                status, most, own = peak(run)
-                seconds = round(time.perf_counter() - begin)
-                row = (_shown(status, most), f"{own:.0f}", seconds, _messages(out))
-                print(name, command, *row, sep="\t", flush=True)
-                shutil.rmtree(out, ignore_errors=True)
+def _turns(talk: dict[str, list[dict[str, str]]], session: str, source: str) -> Iterator[Entry]:
+    for number, turn in enumerate(talk[session]):
+        when = turn.get("date_time") or str(talk[f"{session}_date_time"])
+        text = " ".join(
+            filter(None, [turn.get("clean_text", turn.get("text")), turn.get("blip_caption")])
+        )
+        about = {"author": turn["speaker"], "time": _seconds(when) + number, "source": source}
+        yield Entry(turn["dia_id"], text, about)
 
 
-def _messages(pairs: Path) -> int | str:
-    """Returns the number of messages that an extraction read; nothing for an index."""
-    manifest = pairs / "manifest.json"
-    exports = json.loads(manifest.read_bytes()).get("exports") if manifest.exists() else None
-    return exports[0]["messages"] if exports else ""
+def _seconds(when: str) -> float:
+    for form in _TIMES:
+        try:
+            return datetime.strptime(when, form).replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            continue
+    raise ValueError(f"{when!r} is no time")
 
 
-def _shown(status: int, most: float) -> str:
-    return f"{most:.0f}" if status == 0 else f"exit status {status}"
+def scores(
+    conversations: Sequence[Conversation], searcher: Callable[[Conversation], Search]
+) -> dict[str, object]:
+    """Returns NDCG@10 by kind of question and its mean, and milliseconds per question."""
+    by_kind: dict[str, list[float]] = defaultdict(list)
+    seconds = 0.0
+    for talk in conversations:
+        search = searcher(talk)
+        begin = time.perf_counter()
+        found = search([question.text for question in talk.questions])
+        seconds += time.perf_counter() - begin
+        for question, ids in zip(talk.questions, found, strict=True):
+            by_kind[question.kind].append(ndcg(ids, question.answers))
+    kinds = {kind: statistics.mean(values) for kind, values in sorted(by_kind.items())}
+    count = sum(map(len, by_kind.values()))
+    return {
+        "questions": count,
+        "ndcg@10": round(statistics.mean(kinds.values()), 4),
+        "kinds": {kind: round(value, 3) for kind, value in kinds.items()},
+        "ms": round(1e3 * seconds / count, 2),
+    }
+
+
+def ndcg(found: Sequence[str], wanted: frozenset[str]) -> float:
+    """Returns the NDCG of the first ten, where what is wanted counts the same.
+
+    >>> ndcg(["a", "b"], frozenset({"a"})), round(ndcg(["b", "a"], frozenset({"a"})), 3)
+    (1.0, 0.631)
+    """
+    gains = 1 / np.log2(np.arange(2, TOP + 2))
+    gained = sum(gain for name, gain in zip(found[:TOP], gains, strict=False) if name in wanted)
+    return float(gained / gains[: len(wanted)].sum())
+
+
+def own(model: str, mode: Mode) -> Callable[[Conversation], Search]:
+    """Searches an index of ours."""
+
+    def searcher(talk: Conversation) -> Search:
+        folder = tempfile.TemporaryDirectory()
+        index = Index.create(Path(folder.name, "index"), talk.turns, model)
+
+        def search(questions: list[str]) -> list[list[str]]:
+            with folder:  # which the last search removes
+                hits = index.search(questions, TOP, mode=mode)
+            return [[hit.id for hit in of_query] for of_query in hits]
+
+        return search
+
+    return searcher
+
+
+def _with_facts(turn: Entry) -> str:
+    day = datetime.fromtimestamp(turn.about["time"], UTC).strftime("%d %B %Y")
+    return f"{day} {turn.about['author']}: {turn.text}"
+
+
+def by_bm25s(talk: Conversation) -> Search:
+    """Searches by bm25s with the stems of Snowball and its stop words."""
+    import bm25s
+    import Stemmer
+
+    stemmer = Stemmer.Stemmer("english")
+    index = bm25s.BM25()
+    texts = [_with_facts(turn) for turn in talk.turns]
+    index.index(bm25s.tokenize(texts, stemmer=stemmer, show_progress=False), show_progress=False)
+
+    def search(questions: list[str]) -> list[list[str]]:
+        asked = bm25s.tokenize(questions, stemmer=stemmer, show_progress=False)
+        found, _ = index.retrieve(asked, k=TOP, show_progress=False)
+        return [[str(talk.turns[row].id) for row in rows] for rows in found.tolist()]
+
+    return search
+
+
+def by_encoder(name: str) -> Callable[[Conversation], Search]:
+    """Searches by the cosines of an encoder."""
+    from sentence_transformers import SentenceTransformer
+
+    encoder = SentenceTransformer(name)
+
+    def searcher(talk: Conversation) -> Search:
+        texts = [_with_facts(turn) for turn in talk.turns]
+        rows = encoder.encode(texts, normalize_embeddings=True)
+
+        def search(questions: list[str]) -> list[list[str]]:
+            asked = encoder.encode(questions, normalize_embeddings=True)
+            best = np.argsort(-(asked @ rows.T), axis=1, kind="stable")[:, :TOP]
+            return [[str(talk.turns[row].id) for row in of_query] for of_query in best.tolist()]
+
+        return search
+
+    return searcher
 
 
 if __name__ == "__main__":

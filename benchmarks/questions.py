@@ -26,9 +26,9 @@ from rejoinder.datasets.semeval import Question, RelatedQuestions, read_cqa
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.tasks.cqa import average_precision, official_scores, ranked
-from rejoinder.index.words import words_of
 from rejoinder.measures import Floats, Indices
 from rejoinder.scoring.batch import stem
+from rejoinder.text.normalize import words_of
 
 PENALTY, FOLDS, REPEATS, DRAWS = 0.01, 10, 5, 20_000
 K1, B = 1.2, 0.75

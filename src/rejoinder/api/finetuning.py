@@ -22,9 +22,9 @@ from rejoinder.corpus.writer import Pairs, open_pairs
 from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.layers import BagSums, dequantized
 from rejoinder.errors import InputError
-from rejoinder.index.hits import IndexHit
 from rejoinder.index.indexing import Index
-from rejoinder.index.state import DEPTH, fuse
+from rejoinder.index.ranking import DEPTH
+from rejoinder.index.state import Mode
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.storage import scratch_folder
@@ -43,7 +43,7 @@ from rejoinder.training.data.preparation import PreparationProgress
 from rejoinder.training.initial_rows import FUNCTION_WORDS
 from rejoinder.training.loop.checkpoint import Reporter
 
-WEIGHTS = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9, 0.0, 1.0)
+WEIGHTS = (0.25, 0.2, 0.3, 0.15, 0.4, 0.1, 0.5, 0.05, 0.7, 0.0, 1.0)
 """The shares of meaning that are tried, up to either alone. Of equally good ones the first wins."""
 _QUERIES = 1_000
 _Places = NDArray[np.int64]
@@ -78,20 +78,14 @@ def search_weight(encoder: SentenceEncoder, pairs: Pairs, folder: Path) -> Searc
     index = Index.create(folder, [(str(n), reply) for reply, n in numbers.items()], encoder,
                          response=True, recall=1)  # fmt: skip
     queries = asked["input"].to_list()
-    meaning = [_places(hits) for hits in index.search(queries, DEPTH)]
-    words = [_places(hits) for hits in index.search(queries, DEPTH, mode="words")]
-    found = {weight: _mrr(_fused(meaning, words, weight), right) for weight in WEIGHTS}
+
+    def mrr(mode: Mode, weight: float | None = None) -> float:
+        hits = index.search(queries, DEPTH, mode=mode, weight=weight)
+        return _mrr([np.array([int(hit.id) for hit in of_query]) for of_query in hits], right)
+
+    found = {weight: mrr("hybrid", weight) for weight in WEIGHTS}
     best = max(WEIGHTS, key=lambda weight: found[weight])
-    return SearchWeight(best, _mrr(meaning, right), _mrr(words, right), found[best], len(queries))
-
-
-def _places(hits: Sequence[IndexHit]) -> _Places:
-    return np.array([int(hit.id) for hit in hits], np.int64)
-
-
-def _fused(meaning: Sequence[_Places], words: Sequence[_Places], weight: float) -> list[_Places]:
-    both = zip(meaning, words, strict=True)
-    return [fuse(first, second, weight, DEPTH).places for first, second in both]
+    return SearchWeight(best, mrr("semantic"), mrr("words"), found[best], len(queries))
 
 
 def _mrr(found: Sequence[_Places], right: Sequence[int]) -> float:

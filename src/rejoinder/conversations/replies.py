@@ -29,13 +29,13 @@ from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.index.whole import WholeIndex
-from rejoinder.index.words import words_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import blake2b_number, sha256_of, sha256_of_file
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
+from rejoinder.text.normalize import words_of
 
 _WITHIN = 600.0
 """Most seconds between a message and its reply, as `rejoinder extract` has it."""

@@ -17,7 +17,7 @@ from rejoinder.io.formats.texts import read_texts
 if TYPE_CHECKING:
     from rejoinder.exports.base import ExportFormat, Message
 
-KEYS = ("author", "time", "source", "thread", "answers", "link")
+KEYS = ("author", "time", "source", "thread", "answers", "link", "title")
 """What can be known about a message."""
 _QUESTION = re.compile(r"""[?؟]['")\]]*(?=\s|$)|？""")
 """Matches a question mark, except within an address."""
@@ -170,6 +170,7 @@ def entry_of(message: "Message") -> Entry:
 
     facts = (
         message.author, message.time, message.source, message.thread, message.parent, message.link,
+        message.title,
     )  # fmt: skip
     about = {name: fact for name, fact in zip(KEYS, facts, strict=True) if fact not in (None, "")}
     return Entry(message.id, message.text, about, core_of(message.text, message.author))

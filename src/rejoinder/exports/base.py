@@ -41,6 +41,8 @@ class Message(Struct, frozen=True, kw_only=True):
     """Id of the message that it answers; None where the export does not say."""
     thread: str | None = None
     """What belongs together: the id of a thread, topic or ticket; None where there is none."""
+    title: str = ""
+    """The subject of a mail, without "Re:" and the names of lists."""
     author: str = ""
     """Name, or the id where the export has no name; empty for a deleted user."""
     time: float | None = None
@@ -67,7 +69,7 @@ class Message(Struct, frozen=True, kw_only=True):
         """
         optional = (one for one in (self.parent, self.thread, self.link) if one is not None)
         try:
-            "".join((self.id, self.text, self.author, self.source, *optional)).encode()
+            "".join((self.id, self.text, self.title, self.author, self.source, *optional)).encode()
         except UnicodeEncodeError:
             for name in _TEXTS:
                 if isinstance(value := getattr(self, name), str):
@@ -78,7 +80,7 @@ class Message(Struct, frozen=True, kw_only=True):
             raise ValueError(f"{self.time} is not a time")
 
 
-_TEXTS = ("id", "text", "author", "source", "parent", "thread", "link")
+_TEXTS = ("id", "text", "title", "author", "source", "parent", "thread", "link")
 _LONE = re.compile("[\ud800-\udfff]")
 
 Item = Message | Malformed

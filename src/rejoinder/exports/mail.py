@@ -94,12 +94,13 @@ class Mails:
             self._texts.append(hash(text))
         elif self._texts[number] != hash(text):
             id_ = f"{id_}/{place}"
+        subject = _SUBJECT_MARKS.sub("", headers.get("subject", "")).strip()
         name, address = _author(headers.get("from", ""))
         user = re.split("@| at ", address)[0]
         return Message(
             id=id_,
-            text=text
-            or ("" if parent else _SUBJECT_MARKS.sub("", headers.get("subject", "")).strip()),
+            text=text or ("" if parent else subject),
+            title=subject if text else "",
             parent=parent,
             thread=thread,
             author=name or address,

@@ -1,9 +1,10 @@
 """What is known about messages: columns of a segment, which filters compare and hits show.
 
-`fields` has for each text its time, seconds since 1970 in UTC or NaN, and the numbers of its
-author, source and thread in the string table `values`; number 0 is the empty string, where none is
-known. The string table `links` has for each text what it answers, then its own link. A segment
-whose texts have none of these has no such files.
+`fields` has for each text its time, seconds since 1970 in UTC or NaN, the numbers of its author,
+source, thread and title in the string table `values`, and whether it asks something; number 0 is
+the empty string, where none is known. Older indexes lack titles and questions. The string table
+`links` has for each text what it answers, then its own link. A segment whose texts have none of
+these has no such files.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,10 +23,16 @@ from rejoinder.index.manifest import REMEDY
 from rejoinder.index.mapped_files import OFFSET, StringTable, StringWriter, mapped
 from rejoinder.index.where import NAMED, Conditions
 from rejoinder.io.files.hashed import check_file
+from rejoinder.text.normalize import words_of
 
 FILES = ("fields", "links.bin", "links.offsets", "values.bin", "values.offsets")
 _FILTERED = ("fields", "values.bin", "values.offsets")
-_ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in NAMED)])
+_OLD_ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in NAMED)])
+_ROW = np.dtype([*_OLD_ROW.descr, ("title", "<u4"), ("asks", "<u4")])
+ASKS, ENDS = 1, 2
+"""What `asks` says: a question mark is in a text, or ends it."""
+_MARKS = ("?", "？", "؟")
+_STRINGS = (*NAMED, "title")
 _LINKS = ("answers", "link")
 _CONVERSATIONS = ("thread", "source")
 
@@ -45,21 +52,22 @@ class FieldsWriter:
         self._links: StringWriter | None = None
         self._values: dict[str, int] = {"": 0}
 
-    def add(self, about: Sequence[About], count: int) -> None:
-        """Adds what is known about `count` texts; `about` may be empty."""
+    def add(self, about: Sequence[About], texts: Sequence[str]) -> None:
+        """Adds what is known about texts; `about` may be empty."""
         if self._file is None and any(about):
             self._file = (self._folder / "fields").open("xb")
             self._links = StringWriter(self._folder, "links")
-            self._append([{}] * self._rows)
-        self._append(about or [{}] * count)
-        self._rows += count
+            self._append([{}] * self._rows, [""] * self._rows)
+        self._append(about or [{}] * len(texts), texts)
+        self._rows += len(texts)
 
-    def _append(self, about: Sequence[About]) -> None:
+    def _append(self, about: Sequence[About], texts: Sequence[str]) -> None:
         if self._file is None or self._links is None:
             return
         rows, values = np.empty(len(about), _ROW), self._values
         rows["time"] = [np.nan if one.get("time") is None else one["time"] for one in about]
-        for name in NAMED:
+        rows["asks"] = [_asks(text) for text in texts]
+        for name in _STRINGS:
             rows[name] = [values.setdefault(one.get(name) or "", len(values)) for one in about]
         self._file.write(rows.tobytes())
         self._links.add(one.get(name) or "" for one in about for name in _LINKS)
@@ -75,6 +83,17 @@ class FieldsWriter:
         return FILES
 
 
+def _asks(text: str) -> int:
+    """Returns whether a text has a question mark, and whether it ends with one.
+
+    >>> _asks("Really? Yes."), _asks("Really? "), _asks("Yes.")
+    (1, 3, 0)
+    """
+    if not any(mark in text for mark in _MARKS):
+        return 0
+    return ASKS | ENDS if text.rstrip().endswith(_MARKS) else ASKS
+
+
 class Fields:
     """The columns that a `FieldsWriter` wrote."""
 
@@ -85,7 +104,9 @@ class Fields:
             InputError: a file has another size than its facts say.
         """
         self._folder, self._facts = folder, facts
-        self._rows: NDArray[Any] = mapped(folder / "fields", _ROW, (rows,))
+        is_old = facts["fields"]["bytes"] == rows * _OLD_ROW.itemsize
+        kind = _OLD_ROW if is_old else _ROW
+        self._rows: NDArray[Any] = mapped(folder / "fields", kind, (rows,))
         count = facts["values.offsets"]["bytes"] // OFFSET.itemsize - 1
         self._strings = StringTable(folder, "values", count)
         self._links = StringTable(folder, "links", len(_LINKS) * rows)
@@ -97,14 +118,15 @@ class Fields:
             InputError: the files contradict each other.
         """
         time, *numbers = self._rows[row].item()
-        if max(numbers) >= len(self._strings):
+        strings = dict(zip(_STRINGS, numbers, strict=False))
+        if max(strings.values()) >= len(self._strings):
             raise self._damaged()
         known = {
             "time": time if np.isfinite(time) else None,
-            **{name: self._strings[number] for name, number in zip(NAMED, numbers, strict=True)},
+            **{name: self._strings[number] for name, number in strings.items()},
             **{name: self._links[len(_LINKS) * row + at] for at, name in enumerate(_LINKS)},
         }
-        return {key: known[key] for key in KEYS if known[key] not in (None, "")}
+        return {key: known[key] for key in KEYS if known.get(key) not in (None, "")}
 
     def release(self) -> None:
         """Removes the strings from the memory of this process (see `mapped_files.release`)."""
@@ -168,6 +190,42 @@ class Fields:
             times = self._columns["time"]
             passing &= (times >= conditions.since) & (times < conditions.until)
         return passing
+
+    def numbers(self, name: str) -> NDArray[np.uint32]:
+        """Returns (rows,) uint32: the number of each text's author, source or thread; 0: none.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        return np.asarray(self._columns[name])
+
+    def named(self, word: str) -> NDArray[np.int64]:
+        """Returns the (N,) int64 numbers of the authors whose names have a word, or `word's`."""
+        return self._authors.get(word.removesuffix("'s"), np.empty(0, np.int64))
+
+    def written_by(self, authors: NDArray[np.int64]) -> int:
+        """Returns how many texts are of some authors."""
+        return int(self._written[authors].sum())
+
+    @cached_property
+    def _written(self) -> NDArray[np.int64]:
+        return np.bincount(self._columns["author"], minlength=len(self._strings))
+
+    @cached_property
+    def _authors(self) -> dict[str, NDArray[np.int64]]:
+        """The authors whose names have each word."""
+        found: dict[str, list[int]] = {}
+        for number in (np.flatnonzero(self._written[1:]) + 1).tolist():
+            for word in {*words_of(self._strings[number])}:
+                found.setdefault(word, []).append(number)
+        return {word: np.array(numbers) for word, numbers in found.items()}
+
+    @cached_property
+    def asks(self) -> NDArray[np.uint32]:
+        """(rows,) uint32: 0, `ASKS`, or `ASKS | ENDS`."""
+        if "asks" not in (self._columns.dtype.names or ()):
+            return np.zeros(len(self._rows), np.uint32)
+        return np.ascontiguousarray(self._columns["asks"])
 
     @property
     def times(self) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.index import lists
+from rejoinder.index import lists, words
 from rejoinder.index.fields import FieldsWriter
 from rejoinder.index.hits import Place
 from rejoinder.index.manifest import FILE, KEY, Manifest, SegmentFacts, keys_of, read_manifest
@@ -37,6 +37,7 @@ from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import file_facts
 from rejoinder.io.files.storage import storage_errors
+from rejoinder.text.stems import Stem, stemmer
 
 MODEL = "model"
 """Folder in an index for a copy of its model."""
@@ -268,7 +269,7 @@ def create_index(
 
 
 def write_segment(
-    folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str
+    folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str, stem: Stem
 ) -> tuple[int, tuple[str, ...]]:
     """Writes a segment into an empty folder, and returns the number of its texts and its files.
 
@@ -279,7 +280,7 @@ def write_segment(
         InputError: an id occurs twice.
     """
     ids, texts = StringWriter(folder, "ids"), StringWriter(folder, "texts")
-    about, of_words = FieldsWriter(folder), WordsWriter(folder)
+    about, of_words = FieldsWriter(folder), WordsWriter(folder, stem)
     keys: list[NDArray[np.uint64]] = []
     numbers = count(next_id)
     with (folder / "embeddings.bin").open("xb") as rows:
@@ -287,8 +288,8 @@ def write_segment(
             names = [str(next(numbers)) if name is None else name for name in part.ids]
             ids.add(names)
             texts.add(part.texts)
-            about.add(part.about, len(part.texts))
-            of_words.add(part.texts)
+            about.add(part.about, part.texts)
+            of_words.add(part.searched)
             rows.write(np.ascontiguousarray(part.embeddings, DTYPES[dtype]).tobytes())
             keys.append(keys_of(names))
     ids.close()
@@ -299,7 +300,7 @@ def write_segment(
     of_words.close()
     (folder / "keys").write_bytes(all_keys[order].astype(KEY).tobytes())
     (folder / "rows").write_bytes(order.astype(ROW_NUMBER).tobytes())
-    return len(all_keys), (*FILES, *about.close())
+    return len(all_keys), (*FILES, *words.SPELLINGS, *about.close())
 
 
 def new_segment(index: Path, about: Manifest, parts: Iterable[EncodedTexts]) -> SegmentFacts:
@@ -311,7 +312,8 @@ def new_segment(index: Path, about: Manifest, parts: Iterable[EncodedTexts]) -> 
     """
     name = f"{about.next_number:06d}"
     with new_folder(index / name) as new:
-        rows, names = write_segment(new, parts, about.next_id, about.dtype)
+        stem = stemmer(about.language or "")
+        rows, names = write_segment(new, parts, about.next_id, about.dtype, stem)
         if not gets_lists(about, rows):
             return SegmentFacts(name, rows, file_facts(new, list(names)))
         shape = (rows, about.dim)

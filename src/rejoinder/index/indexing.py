@@ -1,6 +1,7 @@
 """`Index`: an index with the model that encodes its texts and queries."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source, given_texts
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.protocols import Describes, Embeddings, Encodes, EncodesResponses, Prepares
+from rejoinder.text.stems import language_of
 
 
 class Index(TextIndex):
@@ -112,13 +114,17 @@ class Index(TextIndex):
         elif copy_model:
             raise InputError("copy_model: only a model of rejoinder can be copied into an index.")
         dim = _dim_of(loaded, response=response)
+        encoded = _encoded(loaded, dim, given, progress, response=response)
+        first = next(encoded, None)
+        language = language_of([] if first is None else first.texts)
         manifest = Manifest(
-            model, dim, recall=float(recall), dtype=dtype, response=response, weight=weight
-        )
+            model, dim, recall=float(recall), dtype=dtype, response=response, weight=weight,
+            language=language,
+        )  # fmt: skip
         create_index(
             Path(folder),
             manifest,
-            _encoded(loaded, dim, given, progress, response=response),
+            encoded if first is None else chain([first], encoded),
             copy_model=loaded.save if isinstance(loaded, SentenceEncoder) and copy_model else None,
             overwrite=overwrite,
             inputs=[texts, encoder],
@@ -161,7 +167,7 @@ class Index(TextIndex):
                 as long as they have a word of the query. `hybrid`: both lists, fused by the
                 places of texts in them.
             weight: Share of the semantic list in a hybrid search, from 0 to 1. Default: what
-                `finetune` found for the model, else 0.5.
+                `finetune` found for the model, else 0.25.
             exact: Compare queries with all embeddings of a large index, which is otherwise searched
                 approximately (`create`). Search by words is always exact.
             where: Find only messages of an export that meet all conditions, of which each key has
@@ -183,7 +189,7 @@ class Index(TextIndex):
         embeddings = None if mode == "words" else rows_of(self.encoder, texts, dim)
         return self.best(
             texts, embeddings, top_k, mode=mode, weight=weight, exact=exact, where=where,
-            context=context,
+            context=context, features=getattr(self.encoder, "features", None),
         )  # fmt: skip
 
     def read_as(self, queries: Sentences) -> list[dict[str, str]]:
@@ -239,11 +245,17 @@ def _encoded(
     """Yields texts with ids and embeddings, as a stream."""
 
     def encode(chunk: list[Entry], _before: int) -> Embeddings:
-        return rows_of(encoder, [one.encoded for one in chunk], dim, response=response)
+        return rows_of(encoder, [_with_title(one) for one in chunk], dim, response=response)
 
     for chunk, rows in source.encoded(encode, progress):
         names, contents, about, _ = (list(column) for column in zip(*chunk, strict=True))
         yield EncodedTexts(names, contents, rows, about)
+
+
+def _with_title(entry: Entry) -> str:
+    """Returns what is encoded of an entry: a mail says little without its subject."""
+    title = entry.about.get("title")
+    return f"{title}. {entry.encoded}" if title else entry.encoded
 
 
 def rows_of(

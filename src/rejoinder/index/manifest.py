@@ -26,8 +26,8 @@ _Few = Annotated[int, Meta(ge=1, le=_MOST)]
 _Name = Annotated[str, Meta(pattern=r"\A[0-9]{6,}(\.[0-9a-f]+)?(\.deleted)?\Z")]
 """The name of a file or folder in the index; it can't lead to another folder."""
 _CANDIDATES_PER_HIT = 10
-WEIGHT = 0.5
-"""Share of meaning in a hybrid search, where none was learnt."""
+WEIGHT = 0.25
+"""Share of meaning in a hybrid search, where none was learnt (`index.ranking`)."""
 
 
 class Probing(Record, frozen=True):
@@ -101,6 +101,9 @@ class Manifest(Record, frozen=True):
     """Whether the texts are encoded as responses."""
     weight: Annotated[float, Meta(ge=0, le=1)] = WEIGHT
     """Share of meaning in a hybrid search, as `finetune` found for the model."""
+    language: Annotated[str, Meta(pattern=r"\A[a-z]*\Z")] | None = None
+    """What the words are stems of (`text.stems`); `""`: they are whole. None: they are whole, in an
+    index that was made before there were stems, and `weight` is another."""
 
     def __post_init__(self) -> None:
         names = [entry.name for entry in self.segments]

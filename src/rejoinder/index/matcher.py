@@ -23,7 +23,7 @@ from rejoinder.index.words import Words
 from rejoinder.io.files.storage import default_workers
 from rejoinder.kernels import kernel
 
-K1, B = 1.5, 0.75
+K1, B = 0.9, 0.2
 _MARGIN = 1e-5
 """More than the rounding error of a share."""
 _SLICE = 64
@@ -119,6 +119,29 @@ class Matcher:
             self._by_numpy(shares, queries.words[part], queries.weights[part], top_k, absent)
             for part in map(slice, queries.begins[:-1].tolist(), queries.begins[1:].tolist())
         ]
+
+    @property
+    def lengths(self) -> NDArray[np.uint32]:
+        """(rows,) uint32: the number of words of each text."""
+        return self._words.lengths
+
+    def scores(
+        self,
+        words: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        mean: float,
+        rows: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Returns the scores of (N,) rows, ascending, for words and their weights; see `best`."""
+        scores = np.zeros(len(rows))
+        slack = K1 * (1 - B + B / mean * self._words.lengths[rows])
+        for word, weight in zip(words.tolist(), weights.tolist(), strict=True):
+            stretch = self._words.stretch(word)
+            having = self._words.rows[stretch]
+            at = np.minimum(np.searchsorted(having, rows.astype(np.uint32)), len(having) - 1)
+            times = np.where(having[at] == rows, self._words.counts[stretch][at], 0)
+            scores += weight * (times / (times + slack))
+        return scores
 
     def _by_kernel(
         self,

@@ -15,8 +15,9 @@ import numpy as np
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.hits import IndexedText, IndexHit, Place, unscored
 from rejoinder.index.manifest import FILE, Manifest
+from rejoinder.index.matching import Ranks
 from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts
-from rejoinder.index.state import DEPTH, Mode, State, check_mode, check_segments, fuse, opened
+from rejoinder.index.state import Mode, State, check_mode, check_segments, opened
 from rejoinder.index.where import Where
 from rejoinder.index.words import own_words
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
@@ -298,19 +299,22 @@ class IndexReader:
         *,
         where: Where | None = None,
         context: int = 0,
+        features: object = None,
     ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` texts with the highest BM25, best first.
 
         Texts without a word of the query are not found. Texts with equal scores come in the order
         in which they were added. The first search by words compares the files of words with their
-        SHA-256.
+        SHA-256. `features` are those of the model that the index was made with, which tell how
+        frequent the words of the query are in the language.
 
         Raises:
             InputError: a query is not a string, or as in `nearest`.
         """
         top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
+        ranks = _ranks(features)
         return self._at_latest(
-            lambda state: state.hits(state.matching(texts, top_k, where), context)
+            lambda state: state.hits(state.matching(texts, top_k, where, ranks), context)
         )
 
     def best(
@@ -324,22 +328,24 @@ class IndexReader:
         exact: bool = False,
         where: Where | None = None,
         context: int = 0,
+        features: object = None,
     ) -> list[list[IndexHit]]:
         """Returns what `nearest` or `matching` does, or the texts that are best by both together.
 
-        For a hybrid search, the lists of `nearest` and `matching`, each of at least 50 texts, are
-        fused by the places of texts in them (`index.state`).
+        A hybrid search takes the best of both, at least 50 of each, and the messages next to them,
+        and compares what is known of them (`index.ranking`).
 
         Args:
             queries: Texts.
             embeddings: (Q, D) float32, those of the queries; a search by words needs none.
             top_k: Number of hits per query, at least 1.
             mode: What to compare.
-            weight: Share of the list by meaning in a hybrid search, from 0 to 1. Default: what
-                `finetune` found for the model, else 0.5.
+            weight: Share of meaning in a hybrid search, from 0 to 1. Default: what `finetune` found
+                for the model, else 0.25.
             exact: As in `nearest`.
             where: Likewise.
             context: Likewise.
+            features: As in `matching`.
 
         Raises:
             InputError: as in `nearest` and `matching`, or the mode or weight is not valid.
@@ -347,18 +353,13 @@ class IndexReader:
         """
         check_mode(mode, weight)
         if mode == "words" or embeddings is None:
-            return self.matching(queries, top_k, where=where, context=context)
+            return self.matching(queries, top_k, where=where, context=context, features=features)
         if mode == "semantic":
             return self.nearest(embeddings, top_k, exact=exact, where=where, context=context)
-        top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
-        depth = max(top_k, DEPTH)
+        top_k, texts, ranks = whole_number("top_k", top_k), as_texts(queries)[0], _ranks(features)
 
         def read(state: State) -> list[list[IndexHit]]:
-            meaning = state.nearest(embeddings, depth, where, exact=exact)
-            words = state.matching(texts, depth, where)
-            share = state.manifest.weight if weight is None else weight
-            both = zip(meaning, words, strict=True)
-            found = [fuse(first.places, second.places, share, top_k) for first, second in both]
+            found = state.best(texts, embeddings, top_k, where, ranks, weight, exact=exact)
             return state.hits(found, context)
 
         return self._at_latest(read)
@@ -374,7 +375,7 @@ class IndexReader:
         if not isinstance(features, WordFeatures):
             return [{} for _ in queries]
         return self._at_latest(
-            lambda state: [own_words(query, state.having, features) for query in queries]
+            lambda state: [own_words(query, state.times, features) for query in queries]
         )
 
     def check(self) -> None:
@@ -401,3 +402,8 @@ class IndexReader:
                 raise InputError(f"{self.folder} has no text with the id {name!r}.")
             places.append(place)
         return places
+
+
+def _ranks(features: object) -> Ranks:
+    """Returns the ranks of the words that a model knows; only models of words have them."""
+    return features.vocabulary.index if isinstance(features, WordFeatures) else {}

@@ -57,6 +57,16 @@ class EncodedTexts:
     about: Sequence[About] = ()
     """What is known about each text; empty: nothing about any of them."""
 
+    @property
+    def searched(self) -> list[str]:
+        """What each text is found by in a search by words: its title, too."""
+        if not self.about:
+            return list(self.texts)
+        return [
+            f"{title}\n{text}" if (title := about.get("title")) else text
+            for text, about in zip(self.texts, self.about, strict=True)
+        ]
+
 
 def name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
     """Returns the name of a file of deleted rows.
@@ -77,7 +87,13 @@ class Segment:
         """
         self.entry, self._folder = entry, index / entry.name
         known = fields.FILES if "fields" in entry.files else ()
-        for name in (*FILES, *known, *((lists.FILE,) if entry.probing is not None else ())):
+        spellings = words.SPELLINGS if about.language is not None else ()
+        for name in (
+            *FILES,
+            *known,
+            *spellings,
+            *((lists.FILE,) if entry.probing is not None else ()),
+        ):
             facts = entry.files.get(name)
             check_file(self._folder / name, facts, InputError, REMEDY, content=False)
         self._keys_are_checked = False
@@ -95,7 +111,7 @@ class Segment:
             name: (str(path), path.stat().st_ino, entry.files[name]["bytes"])
             for name, path in (
                 (name, self._folder / name)
-                for name in dict.fromkeys((*BY_MEANING, *BY_WORDS, *known))
+                for name in dict.fromkeys((*BY_MEANING, *BY_WORDS, *known, *spellings))
             )
         }
         self.lists: Lists | None = None
@@ -137,6 +153,10 @@ class Segment:
             InputError: a file of words was changed.
         """
         return Matcher(self._words, self.absent())
+
+    def times(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Returns how often each word stands as it is written, (N,) int64."""
+        return self._words.times(keys)
 
     def about(self, row: int) -> dict[str, Any]:
         """Returns what is known about a text."""

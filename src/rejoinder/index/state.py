@@ -1,17 +1,8 @@
-"""`State`: an index as one change left it. It stays whole while others change the index.
+"""`State`: an index as one change left it. It stays whole while others change the index."""
 
-Search by words in several segments together: BM25 (`index.matcher`).
-
-Search by meaning and by words together: reciprocal rank fusion (Cormack et al. 2009).
-
-A text in place r of a list gets a share of 1 / (60 + r) from it, and the sum of both is its score.
-The scores of the lists do not matter, so cosines and BM25 need no common scale.
-"""
-
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Literal, get_args
@@ -21,19 +12,31 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.fields import refuse_unmet
-from rejoinder.index.hits import Found, IndexHit, Place, best_of, hits_of, placed
-from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, keys_of, read_manifest
-from rejoinder.index.matcher import WordQueries
+from rejoinder.index.hits import Found, IndexHit, Place, hits_of
+from rejoinder.index.manifest import (
+    FILE,
+    REMEDY,
+    WEIGHT,
+    Manifest,
+    SegmentFacts,
+    keys_of,
+    read_manifest,
+)
+from rejoinder.index.matching import Ranks, WordSearch, weights_of
 from rejoinder.index.nearest import search_segments
+from rejoinder.index.ranking import DEPTH, Together, asked_by
 from rejoinder.index.segment import BY_WORDS, Absent, Segment, places_of
 from rejoinder.index.where import Where, conditions_of
-from rejoinder.index.words import words_of
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.claims import Stamp, read_one_state, stamp_of
 from rejoinder.io.files.hashed import check_file
 from rejoinder.io.files.storage import lacks_memory
 from rejoinder.protocols import Embeddings
-from rejoinder.text.ragged import offsets_of
+from rejoinder.text.normalize import words_of
+from rejoinder.text.stems import Stem, stemmer
+
+_MOST_BY = 0.8
+"""Share of all messages that those named in a query wrote, at most: else a name says nothing."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +72,69 @@ class State:
         exact = exact or bool(where)
         return search_segments(self.segments, queries, top_k, absent=absent, exact=exact)
 
-    def matching(self, queries: Sequence[str], top_k: int, where: Where | None) -> list[Found]:
+    def matching(
+        self, queries: Sequence[str], top_k: int, where: Where | None, ranks: Ranks
+    ) -> list[Found]:
         """Returns for each query the texts with the highest BM25; see `IndexReader.matching`."""
-        return search_by_words(self.segments, queries, top_k, self._absent(where))
+        words = [weights_of(query, self._stem, ranks) for query in queries]
+        return WordSearch(self.segments, words).best(top_k, self._absent(where))
 
-    def having(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Returns the number of texts that have each word, (N,) int64."""
+    def best(
+        self,
+        queries: Sequence[str],
+        embeddings: Embeddings,
+        top_k: int,
+        where: Where | None,
+        ranks: Ranks,
+        weight: float | None,
+        *,
+        exact: bool,
+    ) -> list[Found]:
+        """Returns for each query the best texts by words and meaning (`index.ranking`)."""
+        depth = max(top_k, DEPTH)
+        meaning = self.nearest(embeddings, depth, where, exact=exact)
+        named = list(zip(queries, self._names(queries), strict=True))
+        weights = [weights_of(query, self._stem, ranks, names) for query, names in named]
+        words, absent = WordSearch(self.segments, weights), self._absent(where)
+        asked = [asked_by(query, self._stem, ranks, names) for query, names in named]
+        lists = zip(meaning, words.best(depth, absent), strict=True)
+        if weight is None:
+            weight = WEIGHT if self.manifest.language is None else self.manifest.weight
+        return self._together.best(words, asked, embeddings, lists, absent, weight, top_k)
+
+    @cached_property
+    def _together(self) -> Together:
+        return Together(self.segments, self._stem)
+
+    @cached_property
+    def _stem(self) -> Stem:
+        return stemmer(self.manifest.language or "")
+
+    def _names(self, queries: Sequence[str]) -> list[frozenset[str]]:
+        """Returns the words of each query that name an author rather than what texts speak of.
+
+        Of a name, there are at least as many messages by those who have it as with it.
+        """
+        words = [words_of(query) for query in queries]
+        fields = [segment.fields for segment in self.segments if segment.fields is not None]
+        written = {
+            word: sum(one.written_by(one.named(word)) for one in fields)
+            for word in dict.fromkeys(chain.from_iterable(words))
+        }
+        few = [word for word, messages in written.items() if 0 < messages < _MOST_BY * len(self)]
+        keys = keys_of(self._stem([word.removesuffix("'s") for word in few]))
+        having = sum((one.matcher.find(keys)[1] for one in self.segments), np.zeros(len(few)))
+        names = {word for word, texts in zip(few, having.tolist(), strict=True)
+                 if written[word] >= texts}  # fmt: skip
+        return [frozenset(names.intersection(of_query)) for of_query in words]
+
+    def times(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """Returns how often each word stands in texts as it is written, (N,) int64."""
         keys = keys_of(words)
         counts = np.zeros(len(keys), np.int64)
         for segment in self.segments:
             segment.refuse_cut(BY_WORDS)
-            counts += segment.matcher.find(keys)[1]
+            counts += segment.times(keys)
         return counts
 
     def hits(self, found: Sequence[Found], context: int) -> list[list[IndexHit]]:
@@ -152,94 +207,9 @@ def check_segments(folder: Path, entries: Iterable[SegmentFacts]) -> None:
             check_file(folder / entry.name / name, facts, InputError, REMEDY)
 
 
-def search_by_words(
-    segments: Sequence[Segment], queries: Sequence[str], top_k: int, absent: Sequence[Absent]
-) -> list[Found]:
-    """Returns for each query the `top_k` texts of all segments with the highest BM25, best first.
-
-    A word that a query has twice counts twice. Texts without a word of the query are not found, nor
-    those `absent` of each segment. Deleted texts don't count in BM25; those of a filter do.
-
-    Raises:
-        InputError: the index is damaged.
-    """
-    for segment in segments:
-        segment.refuse_cut(BY_WORDS)
-    results: list[list[Found]] = [[] for _ in queries]
-    matchers = [segment.matcher for segment in segments]
-    texts = sum(segment.entry.count for segment in segments)
-    length = sum(matcher.length for matcher in matchers)
-    if not length:
-        return [best_of((), top_k) for _ in queries]
-    words = [Counter(words_of(query)) for query in queries]
-    distinct = list(dict.fromkeys(chain.from_iterable(words)))
-    keys = keys_of(distinct)
-    found = [matcher.find(keys) for matcher in matchers]
-    having = sum((having for _, having in found), np.zeros(len(keys), np.int64))
-    idf = np.log1p((texts - having + 0.5) / (having + 0.5))
-    wanted, weights, begins = _wanted(words, distinct, keys, idf)
-    for number, (matcher, (places, _), hidden) in enumerate(
-        zip(matchers, found, absent, strict=True)
-    ):
-        known = places[wanted] >= 0
-        here = WordQueries(
-            places[wanted[known]], weights[known], offsets_of(known.astype(np.int64))[begins]
-        )
-        best = matcher.best(here, length / texts, top_k, hidden)
-        for parts, (rows, scores) in zip(results, best, strict=True):
-            parts.append(Found(placed(number, rows), scores))
-    return [best_of(parts, top_k) for parts in results]
-
-
-def _wanted(
-    queries: Sequence[Counter[str]],
-    distinct: Sequence[str],
-    keys: NDArray[np.uint64],
-    idf: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """Returns the words of all queries, places in `distinct`, their weights, and where each begins.
-
-    The rarest word of a query is first. All segments add them in this order, so that equal texts
-    have equal scores.
-    """
-    numbers = {word: number for number, word in enumerate(distinct)}
-    begins = offsets_of(np.fromiter(map(len, queries), np.int64, len(queries)))
-    total = int(begins[-1])
-    flat = chain.from_iterable(queries)
-    words = np.fromiter(map(numbers.__getitem__, flat), np.int64, total)
-    times = np.fromiter(chain.from_iterable(query.values() for query in queries), np.int64, total)
-    of_query = np.repeat(np.arange(len(queries)), np.diff(begins))
-    order = np.lexsort((keys[words], -idf[words], of_query))
-    return words[order], (idf[words] * times)[order], begins
-
-
 Mode = Literal["semantic", "words", "hybrid"]
 """What a search compares: embeddings, words, or both."""
 MODES: tuple[Mode, ...] = get_args(Mode)
-K = 60
-DEPTH = 50
-"""Least number of texts that each list has, where the index has them. 100 find no more."""
-
-
-def fuse(meaning: NDArray[np.int64], words: NDArray[np.int64], weight: float, top_k: int) -> Found:
-    """Returns the best `top_k` of two lists.
-
-    >>> found = fuse(np.array([5, 7]), np.array([7]), 0.5, 1)
-    >>> found.places.tolist(), found.scores.tolist() == [0.5 / 62 + 0.5 / 61]
-    ([7], True)
-
-    Args:
-        meaning: (N,) int64, places of texts by meaning, best first.
-        words: (M,) int64, places of texts by words, best first.
-        weight: Share of `meaning`, from 0 to 1.
-        top_k: Number of texts.
-    """
-    lists = [(found, share) for found, share in ((meaning, weight), (words, 1 - weight)) if share]
-    shares = [share / np.arange(K + 1.0, K + 1 + len(found)) for found, share in lists]
-    places, of = np.unique(np.concatenate([found for found, _ in lists]), return_inverse=True)
-    scores = np.asarray(np.bincount(of, np.concatenate(shares), len(places)), np.float64)
-    best = np.argsort(-scores, kind="stable")[:top_k]
-    return Found(places[best], scores[best])
 
 
 def check_mode(mode: str, weight: float | None) -> None:

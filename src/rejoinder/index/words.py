@@ -1,11 +1,12 @@
 """The words of a segment's texts: which texts have a word and how often, and how long texts are.
 
-Words are the tokens of `text.normalize` without punctuation. With it, search by words found less in
-every set of `benchmarks/hybrid.py`, and its lists are the longest.
+Words are the stems of the tokens of `text.normalize` without punctuation (`text.stems`). With it,
+search by words found less in every set of `benchmarks/hybrid.py`, and its lists are the longest.
 
-There are five arrays on disk: `words.keys`, the sorted keys of all words; `words.offsets`, where
-the texts of each word begin in `words.rows`, in ascending order, and in `words.counts`; and
-`words.lengths`, the number of words of each text.
+There are seven arrays on disk: `words.keys`, the sorted keys of all words; `words.offsets`, where
+the texts of each word begin in `words.rows`, in ascending order, and in `words.counts`;
+`words.lengths`, the number of words of each text; `words.spellings`, the sorted keys of words as
+they are written, and `words.times`, how often. Indexes made before stems lack the last two.
 
 Words of a query that are likely to be misspelt are read as a word of the index one error away, else
 as the model reads them: an index knows names that no list of English has.
@@ -24,12 +25,14 @@ from rejoinder.index.manifest import KEY, REMEDY, keys_of
 from rejoinder.index.mapped_files import mapped
 from rejoinder.io.files.hashed import check_file
 from rejoinder.text.features import WordFeatures
-from rejoinder.text.normalize import find_tokens, is_punctuation, tokens_of
+from rejoinder.text.normalize import find_tokens, is_punctuation, words_of
 from rejoinder.text.readings import RANK, Mark, Spelling, is_listed
+from rejoinder.text.stems import Stem, with_digits_in_words
 from rejoinder.text.tokens import located_tokens, read_tokens
 from rejoinder.text.words import NumberedWords
 
 FILES = ("words.counts", "words.keys", "words.lengths", "words.offsets", "words.rows")
+SPELLINGS = ("words.spellings", "words.times")
 _OFFSET, _ROW, _LENGTH = np.dtype("<i8"), np.dtype("<u4"), np.dtype("<u4")
 _COUNTS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"))
 """Types of counts. A segment has the smallest that holds its largest count."""
@@ -40,16 +43,7 @@ _PAIRS = 1 << 25
 Counts = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
 
-def words_of(text: str) -> list[str]:
-    """Returns the words of a text that are searched.
-
-    >>> words_of("C++ isn't hard, is it?")
-    ['c', '+', '+', "isn't", 'hard', 'is', 'it']
-    """
-    return [token for token in tokens_of(text) if not is_punctuation(token)]
-
-
-def matches(query: str, text: str) -> list[tuple[int, int]]:
+def matches(query: str, text: str, stem: Stem = list) -> list[tuple[int, int]]:
     """Returns where the words of a query are in a text: first characters, and those after the last.
 
     Words of which normalising the text moved characters are left out.
@@ -57,10 +51,12 @@ def matches(query: str, text: str) -> list[tuple[int, int]]:
     >>> matches("Isn't it hard?", "It IS hard, isn’t it")
     [(0, 2), (6, 10), (12, 17), (18, 20)]
     """
-    wanted = {*words_of(query)}
+    wanted = {*stem(words_of(query))}
+    located = list(located_tokens(text))
+    stems = stem([word for word, _, _ in located])
     return [
         (start, stop)
-        for word, start, stop in located_tokens(text)
+        for word, (_, start, stop) in zip(stems, located, strict=True)
         if word in wanted and start is not None and stop is not None
     ]
 
@@ -81,42 +77,48 @@ class WordsWriter:
     Memory holds each different word and, in `close`, 160 MB of the arrays that are written.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._path = folder, folder / "words.part"
+    def __init__(self, folder: Path, stem: Stem) -> None:
+        self._folder, self._path, self._stem = folder, folder / "words.part", stem
         self._parts: IO[bytes] = self._path.open("x+b")
         self._lengths: IO[bytes] = (folder / "words.lengths").open("xb")
         self._sizes: list[int] = []
-        self._words = NumberedWords()
-        self._kept = np.empty(0, np.bool_)  # of each word: whether it is searched
-        self._texts = np.empty(0, np.int64)
+        self._spellings = NumberedWords()
+        self._times = np.empty(0, np.int64)  # of each spelling
+        self._word_of = np.empty(0, np.int64)  # of each spelling; -1: it is not searched
+        self._words: dict[str, int] = {}
+        self._texts = np.empty(0, np.int64)  # of each word
         self._rows = self._largest = 0
 
     def add(self, texts: Sequence[str]) -> None:
         """Adds texts, whose rows follow those before."""
-        found = self._words(texts)
-        new = self._words.since(len(self._kept))
-        kept = [not is_punctuation(word) for word in new]
-        self._kept = np.append(self._kept, kept).astype(np.bool_)
-        found = found.only(self._kept[found.ids])
+        found = self._spellings([with_digits_in_words(text) for text in texts])
+        new, words = self._spellings.since(len(self._word_of)), self._words
+        numbered = [
+            -1 if is_punctuation(one) else words.setdefault(stem, len(words))
+            for one, stem in zip(new, self._stem(new), strict=True)
+        ]
+        self._word_of = np.append(self._word_of, np.array(numbered, np.int64))
+        self._times = np.append(self._times, np.zeros(len(new), np.int64))
+        self._times += np.bincount(found.ids, minlength=len(self._times))
+        found = found.only(self._word_of[found.ids] >= 0)
         self._lengths.write(found.lengths.astype(_LENGTH).tobytes())
         rows = np.repeat(np.arange(len(texts)), found.lengths)
-        numbers = found.ids.astype(np.int64)
+        numbers = self._word_of[found.ids]
         pairs, counts = np.unique(numbers * len(texts) + rows, return_counts=True)
-        words, rows = np.divmod(pairs, max(len(texts), 1))
-        for column in (words, rows + self._rows, counts):
+        numbers, rows = np.divmod(pairs, max(len(texts), 1))
+        for column in (numbers, rows + self._rows, counts):
             self._parts.write(column.astype(_PART).tobytes())
         self._sizes.append(len(pairs))
-        self._texts = np.append(self._texts, np.zeros(len(new), np.int64))
-        self._texts += np.bincount(words, minlength=len(self._texts))
+        self._texts = np.append(self._texts, np.zeros(len(words) - len(self._texts), np.int64))
+        self._texts += np.bincount(numbers, minlength=len(self._texts))
         self._largest = max(self._largest, int(counts.max(initial=0)))
         self._rows += len(texts)
 
     def close(self) -> None:
         """Writes the words of all texts."""
         self._lengths.close()
-        keys = keys_of(self._words.since(0))
-        kept = np.flatnonzero(self._kept)
-        order = kept[np.argsort(keys[kept])]
+        keys = keys_of(list(self._words))
+        order = np.argsort(keys)
         offsets = np.concatenate([[0], np.cumsum(self._texts[order])])
         with (
             (self._folder / "words.rows").open("xb") as rows,
@@ -132,12 +134,16 @@ class WordsWriter:
             keys[order].astype(KEY).tofile(file)
         with (self._folder / "words.offsets").open("xb") as file:
             offsets.astype(_OFFSET).tofile(file)
+        spellings = keys_of(self._spellings.since(0))
+        spelt = np.argsort(spellings)
+        (self._folder / "words.spellings").write_bytes(spellings[spelt].astype(KEY).tobytes())
+        (self._folder / "words.times").write_bytes(self._times[spelt].astype(_PART).tobytes())
 
     def _joined(
         self, order: NDArray[np.int64], offsets: NDArray[np.int64], begin: int, end: int
     ) -> tuple[NDArray[np.uint32], Counts]:
         """Returns texts and counts of the words `order[begin:end]`, one word after the other."""
-        places = np.full(len(self._kept), -1)
+        places = np.full(len(self._words), -1)
         # where the next text of a word goes
         places[order[begin:end]] = offsets[begin:end] - offsets[begin]
         size = int(offsets[end] - offsets[begin])
@@ -187,6 +193,11 @@ class Words:
         self.counts: Counts = mapped(folder / "words.counts", kinds[0], (pairs,))
         """(pairs,): how often they have it."""
         self._lengths = mapped(folder / "words.lengths", _LENGTH, (rows,))
+        self.has_spellings = SPELLINGS[0] in facts
+        if self.has_spellings:
+            spellings = facts[SPELLINGS[0]]["bytes"] // KEY.itemsize
+            self._spellings = mapped(folder / SPELLINGS[0], KEY, (spellings,))
+            self._times = mapped(folder / SPELLINGS[1], _PART, (spellings,))
 
     @cached_property
     def lengths(self) -> NDArray[np.uint32]:
@@ -208,10 +219,15 @@ class Words:
 
     def find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Returns the (N,) int64 numbers of words with the given keys; -1 for words of no text."""
-        if not len(self._keys):
-            return np.full(len(keys), -1, np.int64)
-        found = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[found] == keys, found, -1)
+        return _found(self._keys, keys)
+
+    def times(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Returns how often words stand as they are written, (N,) int64; or in how many texts."""
+        if not self.has_spellings:
+            found = self.find(keys)
+            return np.where(found >= 0, np.diff(self.offsets)[found], 0)
+        found = _found(self._spellings, keys)
+        return np.where(found >= 0, self._times[found], 0).astype(np.int64)
 
     def stretch(self, word: int) -> slice:
         """Returns where the texts of a word are in `rows` and `counts`."""
@@ -230,14 +246,21 @@ class Words:
         return InputError(f"{self._folder / name} does not fit the other files. {REMEDY}")
 
 
+def _found(known: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    if not len(known):
+        return np.full(len(keys), -1, np.int64)
+    found = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[found] == keys, found, -1)
+
+
 Count = Callable[[Sequence[str]], NDArray[np.int64]]
-"""Gives the number of texts of the index that have each word, (N,) int64."""
+"""Gives how often the index has each word as it is written, (N,) int64."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _LEAST, _MOST = 5, 24
 _EASY, _LONG = -0.5, 7
 """Least logarithm of an error in a word of fewer letters."""
 _OFTEN = 20
-"""How many more texts have the right word than one that the index has, too."""
+"""How many times as often the right word stands as one that the index has, too."""
 
 
 def own_words(query: str, count: Count, features: WordFeatures) -> dict[str, str]:

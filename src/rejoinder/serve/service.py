@@ -281,7 +281,8 @@ class Service:
         top_k: int,
     ) -> Hits:
         best = {key: value for key, value in chosen.items() if key != "explain"}
-        found = with_answered(index.best(queries, rows, top_k, **best), index.find)
+        hits = index.best(queries, rows, top_k, features=self._features, **best)
+        found = with_answered(hits, index.find)
         return with_why(queries, found, self._model) if chosen.get("explain") else found
 
     def _search(self, find: _Find, queries: int, top_k: int, around: int) -> Hits:

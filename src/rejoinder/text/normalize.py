@@ -132,6 +132,15 @@ def is_punctuation(token: str) -> bool:
     return len(token) == 1 and unicodedata.category(token)[0] == "P"
 
 
+def words_of(text: str) -> list[str]:
+    """Returns the words of a text without punctuation.
+
+    >>> words_of("C++ isn't hard, is it?")
+    ['c', '+', '+', "isn't", 'hard', 'is', 'it']
+    """
+    return [token for token in tokens_of(text) if not is_punctuation(token)]
+
+
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
     """Finds the tokens of a sentence that is normalised already, with their places."""
     return _pattern(text).finditer(text)
