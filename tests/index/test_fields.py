@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError
-from rejoinder.index.fields import Fields, FieldsWriter
+from rejoinder.index.fields import ASKS, ENDS, Fields, FieldsWriter
 from rejoinder.index.where import conditions_of
 from rejoinder.io.files.hashed import file_facts
 
@@ -12,14 +12,14 @@ ABOUT = [
     {"author": "Anna", "source": "general", "time": 0.0, "thread": "7"},
     {},
     {"author": "anna", "source": "help", "time": 86_400.0, "answers": "a", "link": "https://x/1"},
-    {"author": "Béla"},
+    {"author": "Béla", "title": "A trip"},
 ]
 
 
 def written(folder, about):
     writer = FieldsWriter(folder)
-    writer.add([], 1)  # nothing is known yet
-    writer.add(about, len(about))
+    writer.add([], [""])  # nothing is known yet
+    writer.add(about, ["Really?"] * len(about))
     names = writer.close()
     return Fields(folder, file_facts(folder, list(names)), 1 + len(about))
 
@@ -31,7 +31,7 @@ def test_what_is_known_comes_back(tmp_path):
 
 def test_texts_about_which_nothing_is_known_have_no_files(tmp_path):
     writer = FieldsWriter(tmp_path)
-    writer.add([{}, {}], 2)
+    writer.add([{}, {}], ["a", "b"])
     assert writer.close() == ()
     assert [*tmp_path.iterdir()] == []
 
@@ -62,4 +62,21 @@ def test_a_file_of_another_size_is_named(tmp_path):
     written(tmp_path, ABOUT)
     facts = file_facts(tmp_path, [path.name for path in tmp_path.iterdir()])
     with pytest.raises(InputError, match="fields"):
-        Fields(tmp_path, facts, 7)
+        Fields(tmp_path, facts, 9)
+
+
+def test_questions_are_known(tmp_path):
+    assert written(tmp_path, ABOUT[:1]).asks.tolist() == [0, ASKS | ENDS]
+
+
+def test_fields_of_an_older_index_have_no_titles(tmp_path):
+    written(tmp_path, ABOUT)
+    kept = [("time", "<f8"), *((name, "<u4") for name in ("author", "source", "thread"))]
+    whole = np.dtype([*kept, ("title", "<u4"), ("asks", "<u4")])
+    rows = np.fromfile(tmp_path / "fields", whole)
+    rows[[name for name, _ in kept]].astype(np.dtype(kept)).tofile(tmp_path / "fields")
+    facts = file_facts(tmp_path, [path.name for path in tmp_path.iterdir()])
+    fields = Fields(tmp_path, facts, 5)
+    assert fields[1] == ABOUT[0]
+    assert fields[4] == {"author": "Béla"}
+    assert fields.asks.tolist() == [0] * 5

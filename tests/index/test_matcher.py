@@ -11,21 +11,27 @@ from hypothesis import strategies as st
 
 from rejoinder import Index, kernels
 from rejoinder.index.folder import TextIndex
-from rejoinder.index.words import words_of
+from rejoinder.index.matcher import K1, B
+from rejoinder.text.normalize import words_of
+from rejoinder.text.stems import with_digits_in_words
 from small_indexes import made, part, random_texts
+
+
+def words(text):
+    return words_of(with_digits_in_words(text))
 
 
 def reference(texts):
     """A function that returns the BM25 of each text with a word of a query, by bm25s."""
-    tokens = [words_of(text) for text in texts.values()]
+    tokens = [words(text) for text in texts.values()]
     vocabulary = {w: n for n, w in enumerate(dict.fromkeys(chain.from_iterable(tokens)))}
     if not vocabulary:
         return lambda _query: {}
-    other = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+    other = bm25s.BM25(method="lucene", k1=K1, b=B)
     other.index(([[vocabulary[w] for w in row] for row in tokens], vocabulary), show_progress=False)
 
     def scores_of(query):
-        wanted = [vocabulary[word] for word in words_of(query) if word in vocabulary]
+        wanted = [vocabulary[word] for word in words(query) if word in vocabulary]
         scores = other.get_scores_from_ids(wanted).tolist()
         return {name: score for name, score in zip(texts, scores, strict=True) if score > 0}
 

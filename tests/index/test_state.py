@@ -1,11 +1,11 @@
-"""Search by meaning, by words and by both: modes, and the fusion of two lists."""
+"""Search by meaning, by words and by both: modes and weights."""
 
 import numpy as np
 import pytest
 
 from rejoinder import Index
 from rejoinder.errors import InputError
-from rejoinder.index import segment, state
+from rejoinder.index import segment
 from small_indexes import made
 
 
@@ -13,25 +13,6 @@ def test_a_search_by_meaning_reads_no_words(tmp_path, monkeypatch):
     index = made(tmp_path, {"a": "one"})
     monkeypatch.delattr(segment.Segment, "matcher")
     assert index.nearest(np.array([[1, 0]], np.float32))[0][0].id == "a"
-
-
-MEANING, FOUND = np.arange(5), np.array([3, 1 << 32])
-
-
-def test_fusion_adds_shares_of_places():
-    found = state.fuse(MEANING, FOUND, 0.25, 10)
-    scores = dict(zip(found.places.tolist(), found.scores.tolist(), strict=True))
-    assert scores[3] == pytest.approx(0.25 / 64 + 0.75 / 61)
-    assert scores[1 << 32] == pytest.approx(0.75 / 62)
-    assert found.places.tolist() == [3, 1 << 32, 0, 1, 2, 4]
-    assert state.fuse(MEANING, FOUND, 0.25, 1).places.tolist() == [3]
-    assert not len(state.fuse(MEANING[:0], FOUND[:0], 0.25, 10).places)
-
-
-@pytest.mark.parametrize(("weight", "kept"), [(1, MEANING), (0, FOUND)])
-def test_a_weight_of_all_gives_one_list(weight, kept):
-    found = state.fuse(MEANING, FOUND, weight, 10)
-    assert found.places.tolist() == kept.tolist()
 
 
 TEXTS = ["How old are you?", "What is your age?", "I lost my XK-47 key.", "Where do you live?"]

@@ -23,7 +23,6 @@ from rejoinder.index.manifest import REMEDY
 from rejoinder.index.mapped_files import OFFSET, StringTable, StringWriter, mapped
 from rejoinder.index.where import NAMED, Conditions
 from rejoinder.io.files.hashed import check_file
-from rejoinder.text.normalize import words_of
 
 FILES = ("fields", "links.bin", "links.offsets", "values.bin", "values.offsets")
 _FILTERED = ("fields", "values.bin", "values.offsets")
@@ -199,26 +198,9 @@ class Fields:
         """
         return np.asarray(self._columns[name])
 
-    def named(self, word: str) -> NDArray[np.int64]:
-        """Returns the (N,) int64 numbers of the authors whose names have a word, or `word's`."""
-        return self._authors.get(word.removesuffix("'s"), np.empty(0, np.int64))
-
-    def written_by(self, authors: NDArray[np.int64]) -> int:
-        """Returns how many texts are of some authors."""
-        return int(self._written[authors].sum())
-
-    @cached_property
-    def _written(self) -> NDArray[np.int64]:
-        return np.bincount(self._columns["author"], minlength=len(self._strings))
-
-    @cached_property
-    def _authors(self) -> dict[str, NDArray[np.int64]]:
-        """The authors whose names have each word."""
-        found: dict[str, list[int]] = {}
-        for number in (np.flatnonzero(self._written[1:]) + 1).tolist():
-            for word in {*words_of(self._strings[number])}:
-                found.setdefault(word, []).append(number)
-        return {word: np.array(numbers) for word, numbers in found.items()}
+    def value(self, number: int) -> str:
+        """Returns the author, source or thread with a number."""
+        return self._strings[number]
 
     @cached_property
     def asks(self) -> NDArray[np.uint32]:

@@ -59,7 +59,7 @@ class Conversations:
         return self._known[name, value]
 
 
-_ROW_BITS = 32
+ROW_BITS = 32
 _RELEASED = 16
 """After the hits of so many queries, a large index is released from memory."""
 _KEPT_BYTES = 1 << 31
@@ -105,14 +105,14 @@ class IndexHit:
 
 def placed(number: int, rows: NDArray[np.integer]) -> NDArray[np.int64]:
     """Returns the places of (N,) rows of the segment with a number, in the order of addition."""
-    return np.asarray((number << _ROW_BITS) + rows.astype(np.int64))
+    return np.asarray((number << ROW_BITS) + rows.astype(np.int64))
 
 
 def segments_and_rows(
     places: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns the numbers of the segments of (N,) places, and the rows in them."""
-    return places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
+    return places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
 
 
 def best_of(parts: Sequence[Found], top_k: int) -> Found:
@@ -127,7 +127,7 @@ def best_of(parts: Sequence[Found], top_k: int) -> Found:
 
 def unscored(places: Sequence[Place]) -> Found:
     """Returns texts at some places with the score 0."""
-    found = [(number << _ROW_BITS) + row for number, row in places]
+    found = [(number << ROW_BITS) + row for number, row in places]
     return Found(np.array(found, np.int64), np.zeros(len(found)))
 
 

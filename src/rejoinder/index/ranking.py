@@ -4,7 +4,7 @@ The score of a text is (1 - w) * (s + a) + w * m. For a text alone, s is its BM2
 a text could have at most, and m its cosine with the query; no list of hits can push out another, as
 the places in lists do (reciprocal rank fusion). A message has more than its own words:
 
-- Those around it in its conversation (`Order`): s and m get parts of theirs. Most gives a question
+- Those around it in its conversation (`Messages`): s and m get parts of theirs. Most gives a question
   of somebody else right before it, which it may answer.
 - a: its author is named in the query, its day is of the query's date, words of the query stand side
   by side, it does not end with a question mark, and it is not short.
@@ -13,23 +13,28 @@ All was chosen on `benchmarks/memory.py`; `notebook/search.md` has what each is 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.index.fields import ASKS, ENDS
-from rejoinder.index.hits import Found, placed, segments_and_rows
+from rejoinder.index.fields import ENDS, Fields
+from rejoinder.index.hits import ROW_BITS, Found, segments_and_rows
+from rejoinder.index.manifest import keys_of
 from rejoinder.index.matching import Ranks, WordSearch, rarity
 from rejoinder.index.segment import Absent, Segment
 from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import normalize_text, words_of
+from rejoinder.text.ragged import offsets_of
 from rejoinder.text.stems import Stem
 
 DEPTH = 50
 """Texts by words and by meaning, at least, that are candidates with those next to them."""
+_MOST_BY = 0.8
+"""Share of all messages that those named in a query wrote, at most: else a name says nothing."""
 _APART = 6 * 3_600.0
 """Seconds between messages of a channel that are not around each other."""
 _ASKED, _AROUND = 0.5, 0.2
@@ -37,7 +42,9 @@ _ASKED, _AROUND = 0.5, 0.2
 before it, of the one after it, and of those two away."""
 _BESIDE, _FAR = 0.3, 0.1
 """Likewise of the cosines of those next to it and two away."""
-_BY, _ON, _TOGETHER, _ENDS, _LENGTH = 0.2, 0.15, 0.1, 0.08, 0.01
+_BY, _ON, _TOGETHER, _ENDS, _LENGTH = 0.2, 0.15, 0.2, 0.08, 0.01
+"""What a message gets if its author is named, for each part of a date, for words that stand side by
+side as in the query, for a question mark at its end (less), and by the logarithm of its words."""
 _READ = 40
 """Best candidates whose texts are read for words side by side."""
 
@@ -45,36 +52,85 @@ Rows = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
 
-class Order:
-    """The messages of a segment in the order of their conversations: threads, else channels."""
+class Messages:
+    """What is known of the texts of all segments, by their numbers: rows, one segment after another.
 
-    def __init__(self, segment: Segment) -> None:
-        """Puts the messages that are not deleted in order.
+    Those that are not deleted are in the order of their conversations: threads, else channels.
+    """
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        """Puts the texts in order: a million messages in a second.
 
         Raises:
             InputError: the index is damaged.
         """
-        self._at = np.full(segment.entry.rows, -1)
-        self._rows = np.array([-1])
-        self._runs = np.array([0])
-        if (fields := segment.fields) is None:
-            return
-        thread, source = (fields.numbers(name).astype(np.int64) for name in ("thread", "source"))
+        rows = [segment.entry.rows for segment in segments]
+        self.begins = offsets_of(np.array(rows, np.int64))
+        """(S + 1,) int64: the number of the first text of each segment, and of all."""
+        fields = [segment.fields for segment in segments]
+        self.are_known = any(one is not None for one in fields)
+        """Whether anything is known about any text."""
+        self.authors, names = _numbered(fields, rows, "author")
+        self.written = np.bincount(self.authors, minlength=len(names))
+        """(authors,) int64: how many messages each wrote, by numbers in `authors`."""
+        self._named: dict[str, list[int]] = {}
+        for number, name in enumerate(names):
+            for word in {*words_of(name)}:
+                self._named.setdefault(word, []).append(number)
+        thread, source = (_numbered(fields, rows, name)[0] for name in ("thread", "source"))
+        self.times: Numbers = _column(fields, rows, lambda one: one.times, np.nan)
+        self.asks = _column(fields, rows, lambda one: one.asks, 0)
+        self.lengths = np.concatenate([[0], *(one.matcher.lengths for one in segments)])[1:]
         group = np.where(thread > 0, thread, -source)
-        kept = np.flatnonzero((group != 0) & ~segment.deleted)
-        order = kept[np.lexsort((fields.times[kept], group[kept]))]
+        deleted = np.concatenate([np.empty(0, np.bool_), *(one.deleted for one in segments)])
+        kept = np.flatnonzero((group != 0) & ~deleted)
+        order = kept[np.lexsort((self.times[kept], group[kept]))]
+        self._at = np.full(len(group), -1)
         self._at[order] = np.arange(len(order))
-        gaps, groups = np.diff(fields.times[order]), group[order]
+        gaps, groups = np.diff(self.times[order]), group[order]
         apart = (np.diff(groups) != 0) | ((groups[1:] < 0) & (gaps > _APART))
         # -1 stands after the last message, for a place that none has
-        self._rows = np.append(order, -1)
-        self._runs = np.concatenate([[0], np.cumsum(apart), [-1]])[-len(self._rows) :]
+        self._ordered = np.append(order, -1)
+        self._runs = np.concatenate([[0], np.cumsum(apart), [-1]])[-len(self._ordered) :]
 
-    def beside(self, rows: Rows, distance: int) -> Rows:
-        """Returns the (N,) rows so many messages after (N,) rows, or before; -1 where none is."""
-        at = self._at[rows]
-        other = np.where(at < 0, -1, np.clip(at + distance, -1, len(self._rows) - 1))
-        return np.where(self._runs[other] == self._runs[at], self._rows[other], -1)
+    def named(self, word: str) -> list[int]:
+        """Returns the numbers of the authors whose names have a word, or that word with `'s`."""
+        return self._named.get(word.removesuffix("'s"), [])
+
+    def beside(self, texts: Rows, distance: int) -> Rows:
+        """Returns the texts so many messages after (N,) texts, or before; -1 where none is."""
+        at = self._at[texts]
+        other = np.where(at < 0, -1, np.clip(at + distance, -1, len(self._ordered) - 1))
+        return np.where(self._runs[other] == self._runs[at], self._ordered[other], -1)
+
+
+def _column(
+    fields: Sequence[Fields | None],
+    rows: Sequence[int],
+    read: Callable[[Fields], NDArray[Any]],
+    unknown: float,
+) -> NDArray[Any]:
+    parts = zip(fields, rows, strict=True)
+    columns = [np.full(n, unknown) if one is None else read(one) for one, n in parts]
+    return np.concatenate(columns) if columns else np.empty(0)
+
+
+def _numbered(
+    fields: Sequence[Fields | None], rows: Sequence[int], name: str
+) -> tuple[Rows, list[str]]:
+    """Returns (texts,) int64: numbers of what a field is, the same in all segments; and what.
+
+    Number 0 is unknown.
+    """
+    known = {"": 0}
+
+    def read(one: Fields) -> NDArray[Any]:
+        numbers = one.numbers(name)
+        used = np.unique(numbers)
+        values = [known.setdefault(one.value(number), len(known)) for number in used.tolist()]
+        return np.array(values, np.int64)[np.searchsorted(used, numbers)]
+
+    return _column(fields, rows, read, 0).astype(np.int64), list(known)
 
 
 @dataclass(frozen=True)
@@ -82,8 +138,8 @@ class Asked:
     """What a query asks for besides its words and its meaning."""
 
     date: "Date"
-    names: frozenset[str]
-    """Words that name an author."""
+    authors: NDArray[np.bool_] | None
+    """Whether each author, by the number that `Messages` gives, is named; None: none is."""
     pairs: Sequence[tuple[str, str]]
     """Stems of words that stand side by side in it."""
 
@@ -148,98 +204,110 @@ def date_in(query: str) -> Date:
     return Date()
 
 
-def asked_by(query: str, stem: Stem, ranks: Ranks, names: frozenset[str]) -> Asked:
-    """Returns what a query asks for, where some of its words name authors.
-
-    >>> asked_by("Did Ann take the night train?", list, {"the": 1}, frozenset({"ann"})).pairs
-    [('night', 'train')]
-    """
-    words = words_of(query)
-    stems = stem(words)
-    says = [word not in names and rarity(ranks.get(word)) > 0 for word in words]
-    pairs = zip(pairwise(stems), pairwise(says), strict=True)
-    return Asked(date_in(query), names, [pair for pair, both in pairs if all(both)])
-
-
 class Candidates:
-    """Texts of a segment that may be the best for a query, and those around them."""
+    """Texts that may be the best for a query, and those around them."""
 
-    def __init__(self, found: Rows, segment: Segment, order: Order, absent: Absent) -> None:
+    def __init__(self, found: Rows, messages: Messages, absent: Absent) -> None:
         """Takes texts that were found, and the messages next to them.
 
         Args:
-            found: (N,) int64, rows.
-            segment: Where they are.
-            order: The order of its messages.
-            absent: Texts that are not to be found.
+            found: (N,) int64, texts.
+            messages: What is known of all.
+            absent: (texts,) bool, those that are not to be found.
         """
-        near = [found, order.beside(found, -1), order.beside(found, 1)]
-        rows = np.unique(np.concatenate(near))
-        rows = rows[rows >= 0]
-        self.rows: Rows = rows if absent is None else rows[~absent[rows]]
+        near = [found]
+        if messages.are_known:
+            near += [messages.beside(found, -1), messages.beside(found, 1)]
+        texts = np.unique(np.concatenate(near))
+        texts = texts[texts >= 0]
+        self.texts: Rows = texts if absent is None else texts[~absent[texts]]
         """(C,) int64: the candidates, ascending."""
-        around = np.stack([order.beside(self.rows, distance) for distance in (-2, -1, 1, 2)])
-        self.read: Rows = np.unique(np.concatenate([self.rows, around[around >= 0]]))
-        """(R,) int64: rows whose words and meaning are compared, ascending."""
-        self._own = np.searchsorted(self.read, self.rows)
+        around = np.stack([messages.beside(self.texts, distance) for distance in (-2, -1, 1, 2)])
+        self.read: Rows = np.unique(np.concatenate([self.texts, around[around >= 0]]))
+        """(R,) int64: texts whose words and meaning are compared, ascending."""
+        self._own = np.searchsorted(self.read, self.texts)
         self._around = np.where(around < 0, len(self.read), np.searchsorted(self.read, around))
-        fields = segment.fields
-        self._fields = fields
-        self._texts = segment.texts
-        self._lengths = segment.matcher.lengths
-        if fields is None:
-            return
-        before = self.read[np.minimum(self._around[1], len(self.read) - 1)]
-        author = fields.numbers("author")
-        is_same = author[before] == author[self.rows]
-        self._after_question = ~is_same & (fields.asks[before] & ASKS > 0)
-        self._after_own = is_same & (author[before] > 0)
+        self._messages = messages
+        before = around[1]
+        author = messages.authors[self.texts]
+        self._is_same = messages.authors[before] == author
+        self._after_question = (messages.asks[before] > 0) & ~self._is_same
 
     def by_words(self, shares: Numbers) -> Numbers:
         """Returns what the (R,) shares of texts and of those around them give, (C,)."""
         own, far_before, before, after, far_after = self._parts(shares)
-        if self._fields is None:
-            return own
-        from_before = before * (_ASKED * self._after_question + _AROUND * self._after_own)
+        from_before = before * (_ASKED * self._after_question + _AROUND * self._is_same)
         return np.asarray(own + from_before + _AROUND * (after + far_before + far_after))
 
-    def by_meaning(self, cosines: Embeddings) -> Numbers:
+    def by_meaning(self, cosines: Numbers) -> Numbers:
         """Returns likewise what (R,) cosines give, (C,)."""
-        own, far_before, before, after, far_after = self._parts(cosines.astype(np.float64))
+        own, far_before, before, after, far_after = self._parts(cosines)
         return np.asarray(own + _BESIDE * (before + after) + _FAR * (far_before + far_after))
 
     def _parts(self, values: Numbers) -> tuple[Numbers, ...]:
         values = np.append(values, 0.0)
         return (values[self._own], *values[self._around])
 
-    def by_fields(self, asked: Asked) -> Numbers:
+    def by_facts(self, asked: Asked) -> Numbers:
         """Returns what is known of the messages adds, (C,)."""
-        found = _LENGTH * np.log1p(self._lengths[self.rows])
-        if (fields := self._fields) is None:
-            return np.zeros(len(self.rows))
-        found -= _ENDS * (fields.asks[self.rows] & ENDS > 0)
-        if asked.names:
-            authors = np.concatenate([fields.named(name) for name in asked.names])
-            found += _BY * np.isin(fields.numbers("author")[self.rows], authors)
+        messages, texts = self._messages, self.texts
+        if not messages.are_known:
+            return np.zeros(len(texts))
+        found = _LENGTH * np.log1p(messages.lengths[texts])
+        found -= _ENDS * (messages.asks[texts] >= ENDS)
+        if asked.authors is not None:
+            found += _BY * asked.authors[messages.authors[texts]]
         if asked.date != Date():
-            found += _ON * asked.date.matches(fields.times[self.rows])
-        return found
+            found += _ON * asked.date.matches(messages.times[texts])
+        return np.asarray(found)
 
 
 class Together:
     """Search by words and meaning in segments that stay as they are."""
 
     def __init__(self, segments: Sequence[Segment], stem: Stem) -> None:
-        """Prepares a search. The messages of a segment are put in order once they are searched."""
+        """Prepares a search, and reads what is known of all messages.
+
+        Raises:
+            InputError: the index is damaged.
+        """
         self._segments, self._stem = segments, stem
-        self._orders: dict[int, Order] = {}
+        self._messages = Messages(segments)
+
+    def names(self, queries: Sequence[str]) -> list[frozenset[str]]:
+        """Returns the words of each query that name an author rather than what texts speak of.
+
+        Of a name, there are at least as many messages by those who have it as with it.
+        """
+        words = [words_of(query) for query in queries]
+        written, most = {}, _MOST_BY * len(self._messages.authors)
+        for word in dict.fromkeys(chain.from_iterable(words)):
+            count = int(self._messages.written[self._messages.named(word)].sum())
+            if 0 < count < most:
+                written[word] = count
+        keys = keys_of(self._stem([word.removesuffix("'s") for word in written]))
+        having = sum((one.matcher.find(keys)[1] for one in self._segments), np.zeros(len(keys)))
+        counts = zip(written.items(), having.tolist(), strict=True)
+        names = {word for (word, count), texts in counts if count >= texts}
+        return [frozenset(names.intersection(of_query)) for of_query in words]
+
+    def asked_by(self, query: str, ranks: Ranks, names: frozenset[str]) -> Asked:
+        """Returns what a query asks for, of which some words name authors."""
+        words = words_of(query)
+        says = [word not in names and rarity(ranks.get(word)) > 0 for word in words]
+        pairs = zip(pairwise(self._stem(words)), pairwise(says), strict=True)
+        authors = None
+        if names:
+            authors = np.zeros(len(self._messages.written), np.bool_)
+            authors[list(chain.from_iterable(map(self._messages.named, names)))] = True
+        return Asked(date_in(query), authors, [pair for pair, both in pairs if all(both)])
 
     def best(
         self,
         words: WordSearch,
         asked: Sequence[Asked],
         queries: Embeddings,
-        lists: Iterable[tuple[Found, Found]],
+        lists: Iterable[Sequence[Found]],
         absent: Sequence[Absent],
         weight: float,
         top_k: int,
@@ -250,43 +318,50 @@ class Together:
             words: The queries by their words.
             asked: What else they ask for.
             queries: (Q, D) float32, unit or zero rows.
-            lists: For each query the best texts by meaning and by words. These and the messages
-                next to them are candidates.
+            lists: For each query the best texts by meaning, by words, or both. These and the
+                messages next to them are candidates.
             absent: Texts of each segment that are not found.
             weight: Share of meaning, from 0 to 1.
             top_k: Number of texts.
         """
-        results = []
+        begins, results = self._messages.begins, []
+        hidden = None
+        if any(one is not None for one in absent):
+            parts = zip(absent, np.diff(begins).tolist(), strict=True)
+            hidden = np.concatenate([np.zeros(n, np.bool_) if a is None else a for a, n in parts])
         for number, (both, what) in enumerate(zip(lists, asked, strict=True)):
             segments, rows = segments_and_rows(np.concatenate([one.places for one in both]))
-            found = []
-            for part in np.unique(segments).tolist():
+            some = Candidates(begins[segments] + rows, self._messages, hidden)
+            shares, cosines = np.empty((2, len(some.read)))
+            for part, begin, end in self._stretches(some.read):
+                rows = some.read[begin:end] - begins[part]
+                shares[begin:end] = words.shares(number, part, rows)
                 segment = self._segments[part]
-                some = Candidates(rows[segments == part], segment, self._order(part), absent[part])
-                cosines = segment.scores(some.read, queries[number], map_file=True)
-                scores = some.by_words(words.shares(number, part, some.read))
-                scores = (1 - weight) * (scores + some.by_fields(what))
-                scores += weight * some.by_meaning(cosines)
-                found.append(Found(placed(part, some.rows), scores))
-            results.append(self._with_pairs(_best(found, None), what, 1 - weight, top_k))
+                cosines[begin:end] = segment.scores(rows, queries[number], map_file=True)
+            scores = (1 - weight) * (some.by_words(shares) + some.by_facts(what))
+            scores += weight * some.by_meaning(cosines)
+            results.append(self._best(some.texts, scores, what, 1 - weight, top_k))
         return results
 
-    def _order(self, part: int) -> Order:
-        if part not in self._orders:
-            self._orders[part] = Order(self._segments[part])
-        return self._orders[part]
+    def _stretches(self, texts: Rows) -> Iterator[tuple[int, int, int]]:
+        """Yields each segment that has some of (N,) texts, ascending, and which: first and end."""
+        ends = np.searchsorted(texts, self._messages.begins).tolist()
+        for part, (begin, end) in enumerate(pairwise(ends)):
+            if begin < end:
+                yield part, begin, end
 
-    def _with_pairs(self, found: Found, asked: Asked, weight: float, top_k: int) -> Found:
-        """Adds what words side by side are worth to the best of what was found."""
-        if not asked.pairs:
-            return Found(found.places[:top_k], found.scores[:top_k])
-        scores = found.scores.copy()
-        for at, (part, row) in enumerate(
-            zip(*segments_and_rows(found.places[:_READ]), strict=True)
-        ):
-            stands = _side_by_side(self._segments[part].texts[row], asked.pairs, self._stem)
-            scores[at] += weight * _TOGETHER * stands
-        return _best([Found(found.places, scores)], top_k)
+    def _best(self, texts: Rows, scores: Numbers, asked: Asked, weight: float, top_k: int) -> Found:
+        """Returns the best texts, after those that are good are read for words side by side."""
+        parts = np.searchsorted(self._messages.begins, texts, side="right") - 1
+        rows = texts - self._messages.begins[parts]
+        if asked.pairs and len(texts):
+            read = np.argsort(-scores, kind="stable")[:_READ].tolist()
+            for at in read:
+                text = self._segments[parts[at]].texts[rows[at]]
+                stands = _side_by_side(text, asked.pairs, self._stem)
+                scores[at] += weight * _TOGETHER * stands / len(asked.pairs)
+        best = np.argsort(-scores, kind="stable")[:top_k]
+        return Found((parts[best] << ROW_BITS) + rows[best], scores[best])
 
 
 def _side_by_side(text: str, pairs: Sequence[tuple[str, str]], stem: Stem) -> int:
@@ -298,10 +373,3 @@ def _side_by_side(text: str, pairs: Sequence[tuple[str, str]], stem: Stem) -> in
         return 0
     there = {*pairwise(stem(words_of(text)))}
     return sum(pair in there for pair in likely)
-
-
-def _best(found: Sequence[Found], top_k: int | None) -> Found:
-    places = np.concatenate([np.empty(0, np.int64), *(one.places for one in found)])
-    scores = np.concatenate([np.empty(0), *(one.scores for one in found)])
-    order = np.lexsort((places, -scores))[:top_k]
-    return Found(places[order], scores[order])

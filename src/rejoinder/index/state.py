@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -24,7 +23,7 @@ from rejoinder.index.manifest import (
 )
 from rejoinder.index.matching import Ranks, WordSearch, weights_of
 from rejoinder.index.nearest import search_segments
-from rejoinder.index.ranking import DEPTH, Together, asked_by
+from rejoinder.index.ranking import DEPTH, Together
 from rejoinder.index.segment import BY_WORDS, Absent, Segment, places_of
 from rejoinder.index.where import Where, conditions_of
 from rejoinder.inference.inputs import whole_number
@@ -32,11 +31,7 @@ from rejoinder.io.files.claims import Stamp, read_one_state, stamp_of
 from rejoinder.io.files.hashed import check_file
 from rejoinder.io.files.storage import lacks_memory
 from rejoinder.protocols import Embeddings
-from rejoinder.text.normalize import words_of
 from rejoinder.text.stems import Stem, stemmer
-
-_MOST_BY = 0.8
-"""Share of all messages that those named in a query wrote, at most: else a name says nothing."""
 
 
 @dataclass(frozen=True)
@@ -91,16 +86,20 @@ class State:
         exact: bool,
     ) -> list[Found]:
         """Returns for each query the best texts by words and meaning (`index.ranking`)."""
-        depth = max(top_k, DEPTH)
-        meaning = self.nearest(embeddings, depth, where, exact=exact)
-        named = list(zip(queries, self._names(queries), strict=True))
-        weights = [weights_of(query, self._stem, ranks, names) for query, names in named]
-        words, absent = WordSearch(self.segments, weights), self._absent(where)
-        asked = [asked_by(query, self._stem, ranks, names) for query, names in named]
-        lists = zip(meaning, words.best(depth, absent), strict=True)
         if weight is None:
             weight = WEIGHT if self.manifest.language is None else self.manifest.weight
-        return self._together.best(words, asked, embeddings, lists, absent, weight, top_k)
+        depth = max(top_k, DEPTH)
+        named = list(zip(queries, self._together.names(queries), strict=True))
+        weights = [weights_of(query, self._stem, ranks, names) for query, names in named]
+        words, absent = WordSearch(self.segments, weights), self._absent(where)
+        asked = [self._together.asked_by(query, ranks, names) for query, names in named]
+        lists = []
+        if weight > 0:
+            lists.append(self.nearest(embeddings, depth, where, exact=exact))
+        if weight < 1:
+            lists.append(words.best(depth, absent))
+        found = list(zip(*lists, strict=True))
+        return self._together.best(words, asked, embeddings, found, absent, weight, top_k)
 
     @cached_property
     def _together(self) -> Together:
@@ -109,24 +108,6 @@ class State:
     @cached_property
     def _stem(self) -> Stem:
         return stemmer(self.manifest.language or "")
-
-    def _names(self, queries: Sequence[str]) -> list[frozenset[str]]:
-        """Returns the words of each query that name an author rather than what texts speak of.
-
-        Of a name, there are at least as many messages by those who have it as with it.
-        """
-        words = [words_of(query) for query in queries]
-        fields = [segment.fields for segment in self.segments if segment.fields is not None]
-        written = {
-            word: sum(one.written_by(one.named(word)) for one in fields)
-            for word in dict.fromkeys(chain.from_iterable(words))
-        }
-        few = [word for word, messages in written.items() if 0 < messages < _MOST_BY * len(self)]
-        keys = keys_of(self._stem([word.removesuffix("'s") for word in few]))
-        having = sum((one.matcher.find(keys)[1] for one in self.segments), np.zeros(len(few)))
-        names = {word for word, texts in zip(few, having.tolist(), strict=True)
-                 if written[word] >= texts}  # fmt: skip
-        return [frozenset(names.intersection(of_query)) for of_query in words]
 
     def times(self, words: Sequence[str]) -> NDArray[np.int64]:
         """Returns how often each word stands in texts as it is written, (N,) int64."""

@@ -1,0 +1,123 @@
+"""What is known of a message and of those around it moves it up or down."""
+
+import numpy as np
+import pytest
+
+from rejoinder import Index
+from rejoinder.corpus.texts import Entry
+from rejoinder.index.ranking import Date, date_in
+
+DAY = 86_400.0
+
+
+def message(name, text, author="", time=0.0, **about):
+    return Entry(name, text, {"author": author, "time": time, "source": "talk", **about})
+
+
+def talk(folder, *messages):
+    filler = [
+        message(f"f{n}", f"Something about the weather, number {n}.", "Zoe", 90 * DAY + n)
+        for n in range(30)
+    ]
+    return Index.create(folder / "index", [*messages, *filler], "rejoinder-small")
+
+
+def found(index, query, **settings):
+    return [hit.id for hit in index.search(query, 5, mode="hybrid", **settings)[0]]
+
+
+def test_an_answer_is_found_by_the_question_before_it(tmp_path):
+    index = talk(
+        tmp_path,
+        message("q", "Where did you spend the vacation?", "Ann", 1.0),
+        message("a", "In a small village near Talkeetna with my brother.", "Ben", 2.0),
+        message("o", "The kettle is on.", "Ann", 3.0),
+    )
+    assert found(index, "Where was the vacation spent?")[:2] in (["a", "q"], ["q", "a"])
+
+
+def test_the_author_who_is_named_comes_first(tmp_path):
+    texts = ("I adopted a puppy yesterday.", "I adopted a kitten yesterday.")
+    index = talk(
+        tmp_path,
+        message("1", texts[0], "Carla", 0.0),
+        message("2", texts[1], "Dmitri", 5 * DAY),
+    )
+    assert found(index, "What did Carla adopt?")[0] == "1"
+    assert found(index, "What did Dmitri adopt?")[0] == "2"
+    assert found(index, "What was dmitri's adopted animal?")[0] == "2"
+
+
+def test_a_word_that_more_texts_have_than_its_author_wrote_is_no_name(tmp_path):
+    texts = [message(str(n), f"My linux box, part {n}", "Ann", n * DAY) for n in range(5)]
+    index = talk(tmp_path, *texts, message("x", "No idea what you mean.", "linux", 50 * DAY))
+    assert "x" not in found(index, "linux box")
+
+
+def test_a_date_moves_messages_of_it_up(tmp_path):
+    may, june = 1_683_504_000.0, 1_686_182_400.0  # 2023-05-08 and 2023-06-08
+    index = talk(
+        tmp_path,
+        message("may", "We went to the museum of art.", "Ann", may),
+        message("june", "We went to the museum of glass.", "Ann", june),
+    )
+    assert found(index, "museum in June 2023")[0] == "june"
+    assert found(index, "museum on 8 May")[0] == "may"
+
+
+def test_messages_of_another_conversation_are_not_around(tmp_path):
+    index = talk(
+        tmp_path,
+        message("q", "Where did you spend the vacation?", "Ann", 1.0, thread="1"),
+        message("other", "The kettle is on.", "Ben", 2.0, thread="2"),
+        message("late", "A cup of tea, then.", "Ben", 3.0, thread="1"),
+    )
+    hits = found(index, "vacation spent")
+    assert hits.index("late") < (hits.index("other") if "other" in hits else 9)
+
+
+def test_deleted_and_filtered_messages_are_not_found_beside_others(tmp_path):
+    index = talk(
+        tmp_path,
+        message("q", "Where did you spend the vacation?", "Ann", 1.0),
+        message("a", "In a small village near Talkeetna.", "Ben", 2.0),
+    )
+    assert "a" not in found(index, "vacation", where={"author": "Ann"})
+    index.delete("a")
+    assert "a" not in found(index, "vacation")
+
+
+def test_segments_are_searched_together(tmp_path):
+    index = talk(tmp_path, message("1", "I adopted a puppy.", "Carla", 0.0))
+    index.add([message("2", "I adopted a kitten.", "Dmitri", DAY)])
+    assert {*found(index, "adopted")[:2]} == {"1", "2"}
+
+
+def test_texts_that_are_no_messages_are_searched_by_words_and_meaning(tmp_path):
+    index = Index.create(tmp_path / "index", ["The cat sat.", "A dog ran.", "Feline naps."])
+    hits = index.search("cats", 3, mode="hybrid")[0]
+    assert hits[0].text == "The cat sat."
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "date"),
+    [
+        ("on 2023-05-08", Date(2023, 5, 8)),
+        ("since 2023-05", Date(2023, 5)),
+        ("the 8th of May 2023", Date(2023, 5, 8)),
+        ("March 3, 2021", Date(2021, 3, 3)),
+        ("last September", Date(0, 9)),
+        ("in 2022", Date(2022)),
+        ("you may march on", Date()),
+        ("version 2022", Date()),
+    ],
+)
+def test_dates_are_read(query, date):
+    assert date_in(query) == date
+
+
+def test_parts_of_a_date_are_counted():
+    times = np.array([1_683_504_000.0, 1_686_182_400.0, np.nan])
+    assert Date(2023, 5, 8).matches(times).tolist() == [3, 2, 0]
+    assert Date().matches(times).tolist() == [0, 0, 0]

@@ -1,0 +1,50 @@
+"""Stems by the language of texts, and digits within words."""
+
+import pytest
+
+from rejoinder.errors import ModelError
+from rejoinder.text.normalize import words_of
+from rejoinder.text.stems import language_of, stemmer, with_digits_in_words
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("english", "run running runs"),
+        ("german", "katze katzen"),
+        ("french", "chat chats"),
+        ("spanish", "gato gatos"),
+        ("", "same"),
+    ],
+)
+def test_forms_of_a_word_have_one_stem(language, words):
+    assert len({*stemmer(language)(words.split())}) == 1
+
+
+def test_a_possessive_is_the_word():
+    assert stemmer("english")(["ann's", "ann"]) == ["ann", "ann"]
+
+
+def test_an_unknown_language_is_named():
+    with pytest.raises(ModelError, match="klingon"):
+        stemmer("klingon")
+
+
+@pytest.mark.parametrize(
+    ("texts", "language"),
+    [
+        (["It is what you have, and that is the end of it."], "english"),
+        (["Ich weiß nicht, wo die Katze ist und was sie frisst."], "german"),
+        (["Je ne sais pas où est le chat et les chiens."], "french"),
+        (["42", "¿?", ""], ""),
+        ([], ""),
+    ],
+)
+def test_a_language_is_told_by_its_frequent_words(texts, language):
+    assert language_of(texts) == language
+
+
+def test_a_word_with_digits_is_one_word():
+    assert len(words_of(with_digits_in_words("mp3"))) == 1
+    assert len(words_of(with_digits_in_words("3 mp"))) == 2
+    assert words_of(with_digits_in_words("an mp3")) != words_of(with_digits_in_words("an mp4"))
