@@ -27,7 +27,7 @@ from rejoinder.index.manifest import keys_of
 from rejoinder.index.matching import Ranks, WordSearch, rarity
 from rejoinder.index.segment import Absent, Segment
 from rejoinder.protocols import Embeddings
-from rejoinder.text.normalize import normalize_text, words_of
+from rejoinder.text.normalize import words_of
 from rejoinder.text.ragged import offsets_of
 from rejoinder.text.stems import Stem
 
@@ -35,6 +35,8 @@ DEPTH = 50
 """Texts by words and by meaning, at least, that are candidates with those next to them."""
 _MOST_BY = 0.8
 """Share of all messages that those named in a query wrote, at most: else a name says nothing."""
+_FURTHEST = 2
+"""Messages that a message around another one is away from it, at most."""
 _APART = 6 * 3_600.0
 """Seconds between messages of a channel that are not around each other."""
 _ASKED, _AROUND = 0.5, 0.2
@@ -47,7 +49,7 @@ _BY, _ON, _TOGETHER, _ENDS, _LENGTH = 0.2, 0.15, 0.2, 0.08, 0.01
 side as in the query, for a question mark at its end (less), and by the logarithm of its words."""
 _ENDING = 8
 """Characters between the stem of a word and the word after it, at most."""
-_READ = 40
+_READ = 20
 """Best candidates whose texts are read for words side by side."""
 
 Rows = NDArray[np.int64]
@@ -87,23 +89,26 @@ class Messages:
         deleted = np.concatenate([np.empty(0, np.bool_), *(one.deleted for one in segments)])
         kept = np.flatnonzero((group != 0) & ~deleted)
         order = kept[np.lexsort((self.times[kept], group[kept]))]
-        self._at = np.full(len(group), -1)
-        self._at[order] = np.arange(len(order))
         gaps, groups = np.diff(self.times[order]), group[order]
         apart = (np.diff(groups) != 0) | ((groups[1:] < 0) & (gaps > _APART))
-        # -1 stands after the last message, for a place that none has
-        self._ordered = np.append(order, -1)
-        self._runs = np.concatenate([[0], np.cumsum(apart), [-1]])[-len(self._ordered) :]
+        # before the first and after the last there is nothing, and deleted texts are at 0
+        edge = np.full(_FURTHEST, -1)
+        self._ordered = np.concatenate([edge, order, edge])
+        runs = np.concatenate([[0], np.cumsum(apart)])[: len(order)]
+        self._runs = np.concatenate([edge, runs, edge])
+        self._runs[0] = -2
+        self._at = np.zeros(len(group), np.int64)
+        self._at[order] = np.arange(len(order)) + _FURTHEST
 
     def named(self, word: str) -> list[int]:
         """Returns the numbers of the authors whose names have a word, or that word with `'s`."""
         return self._named.get(word.removesuffix("'s"), [])
 
-    def beside(self, texts: Rows, distance: int) -> Rows:
-        """Returns the texts so many messages after (N,) texts, or before; -1 where none is."""
+    def beside(self, texts: Rows, distances: Sequence[int]) -> Rows:
+        """Returns (D, N) int64: texts so many messages after (N,) texts, or before; -1: none is."""
         at = self._at[texts]
-        other = np.where(at < 0, -1, np.clip(at + distance, -1, len(self._ordered) - 1))
-        return np.where(self._runs[other] == self._runs[at], self._ordered[other], -1)
+        others = at + np.array(distances)[:, None]
+        return np.where(self._runs[others] == self._runs[at], self._ordered[others], -1)
 
 
 def _column(
@@ -217,15 +222,11 @@ class Candidates:
             messages: What is known of all.
             absent: (texts,) bool, those that are not to be found.
         """
-        near = [found]
-        if messages.are_known:
-            near += [messages.beside(found, -1), messages.beside(found, 1)]
-        texts = np.unique(np.concatenate(near))
-        texts = texts[texts >= 0]
+        texts = _distinct([found, *messages.beside(found, (-1, 1))])
         self.texts: Rows = texts if absent is None else texts[~absent[texts]]
         """(C,) int64: the candidates, ascending."""
-        around = np.stack([messages.beside(self.texts, distance) for distance in (-2, -1, 1, 2)])
-        self.read: Rows = np.unique(np.concatenate([self.texts, around[around >= 0]]))
+        around = messages.beside(self.texts, (-_FURTHEST, -1, 1, _FURTHEST))
+        self.read: Rows = _distinct([self.texts, *around])
         """(R,) int64: texts whose words and meaning are compared, ascending."""
         self._own = np.searchsorted(self.read, self.texts)
         self._around = np.where(around < 0, len(self.read), np.searchsorted(self.read, around))
@@ -262,6 +263,13 @@ class Candidates:
         if asked.date != Date():
             found += _ON * asked.date.matches(messages.times[texts])
         return np.asarray(found)
+
+
+def _distinct(texts: Sequence[Rows]) -> Rows:
+    """Returns the texts of arrays, ascending and each once, without -1."""
+    found = np.sort(np.concatenate(texts))  # np.unique takes three times as long
+    first = np.concatenate([[True], found[1:] != found[:-1]])[: len(found)]
+    return np.asarray(found[first & (found >= 0)])
 
 
 class Together:
@@ -358,12 +366,11 @@ class Together:
         """Returns the best texts, after those that are good are read for words side by side."""
         parts = np.searchsorted(self._messages.begins, texts, side="right") - 1
         rows = texts - self._messages.begins[parts]
-        if asked.pairs and len(texts):
-            read = np.argsort(-scores, kind="stable")[:_READ].tolist()
-            for at in read:
-                text = self._segments[parts[at]].texts[rows[at]]
-                stands = _side_by_side(text, asked.pairs)
-                scores[at] += weight * _TOGETHER * stands / len(asked.pairs)
+        if asked.pairs:
+            read = np.argsort(-scores, kind="stable")[:_READ]
+            places = zip(parts[read].tolist(), rows[read].tolist(), strict=True)
+            stand = [_side_by_side(self._segments[n].texts[row], asked.pairs) for n, row in places]
+            scores[read] += weight * _TOGETHER / len(asked.pairs) * np.array(stand, np.float64)
         best = np.argsort(-scores, kind="stable")[:top_k]
         return Found((parts[best] << ROW_BITS) + rows[best], scores[best])
 
@@ -374,13 +381,23 @@ def _side_by_side(text: str, pairs: Sequence[tuple[str, str]]) -> int:
     >>> _side_by_side("Our night trains are late.", [("night", "train"), ("train", "night")])
     1
     """
-    text, found = normalize_text(text), 0
-    for first, second in pairs:
-        at = text.find(first)
+    text = text.lower()
+    return sum(_follows(text, first, second) for first, second in pairs)
+
+
+def _follows(text: str, first: str, second: str) -> bool:
+    """Returns whether a stem follows another; of both, the longer stands in fewer places."""
+    if len(first) < len(second):
+        at = text.find(second)
         while at >= 0:
-            end = at + len(first)
-            if text.find(second, end + 1, end + _ENDING + len(second)) >= 0:
-                found += 1
-                break
-            at = text.find(first, end)
-    return found
+            if text.rfind(first, max(at - _ENDING - len(first), 0), max(at - 1, 0)) >= 0:
+                return True
+            at = text.find(second, at + 1)
+        return False
+    at = text.find(first)
+    while at >= 0:
+        end = at + len(first)
+        if text.find(second, end + 1, end + _ENDING + len(second)) >= 0:
+            return True
+        at = text.find(first, end)
+    return False
