@@ -204,6 +204,8 @@ def _print_blocks(
     console.print(Text(query, "bold"), soft_wrap=True)
     for rank, hit in enumerate(hits, 1):
         of, place = next(answered), " in " + hit.about["source"] if "source" in hit.about else ""
+        if title := hit.about.get("title"):
+            place += f": {title}"
         line(f"{rank}", Text(f"{hit.score:.4f}{place}"))
         for message in hit.before:
             line("", _said(message), "dim")

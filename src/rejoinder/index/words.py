@@ -27,7 +27,7 @@ from rejoinder.io.files.hashed import check_file
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import find_tokens, is_punctuation, words_of
 from rejoinder.text.readings import RANK, Mark, Spelling, is_listed
-from rejoinder.text.stems import Stem, with_digits_in_words
+from rejoinder.text.stems import Stem, stemmer, with_digits_in_words
 from rejoinder.text.tokens import located_tokens, read_tokens
 from rejoinder.text.words import NumberedWords
 
@@ -43,14 +43,16 @@ _PAIRS = 1 << 25
 Counts = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
 
-def matches(query: str, text: str, stem: Stem = list) -> list[tuple[int, int]]:
+def matches(query: str, text: str) -> list[tuple[int, int]]:
     """Returns where the words of a query are in a text: first characters, and those after the last.
 
-    Words of which normalising the text moved characters are left out.
+    Words of which normalising the text moved characters are left out. Forms of a word match, by the
+    stems of English: this only marks what was found.
 
     >>> matches("Isn't it hard?", "It IS hard, isn’t it")
     [(0, 2), (6, 10), (12, 17), (18, 20)]
     """
+    stem = stemmer("english")
     wanted = {*stem(words_of(query))}
     located = list(located_tokens(text))
     stems = stem([word for word, _, _ in located])

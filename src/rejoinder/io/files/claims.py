@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +31,9 @@ from rejoinder.io.files.storage import (
     resolved,
 )
 
+_RESERVE = 1 << 20
+"""Bytes that the system gives and takes back at once: what Python asks it for at a time."""
+
 
 @dataclass(eq=False)
 class _Turn:
@@ -42,6 +46,8 @@ class _Turn:
     """The open lock file. The kernel unlocks it when the process ends."""
     created: list[Path] = field(default_factory=list)
     """Folders that were created to hold the output, the innermost first."""
+    reserve: bytes = field(default_factory=partial(bytes, _RESERVE))
+    """Memory for the release of the lock, where there is none left."""
 
 
 _GUARD = threading.Condition()
@@ -83,6 +89,8 @@ def claim(path: Path, *, inputs: Iterable[object] = ()) -> Iterator[None]:
                 _acquire(path, turn)
         yield
     finally:
+        if turn.users < 2:
+            turn.reserve = b""
         with _GUARD:
             turn.users -= 1
             if turn in turns and turn.users < 1:

@@ -208,6 +208,7 @@ function cardOf(hit, same, query) {
     });
   }
   card.append(head);
+  if (hit.about?.title) card.append(element("p", { class: "subject" }, hit.about.title));
   if (hit.answered) card.append(element("p", { class: "answered" }, element("span", { class: "unseen" }, "In answer to: "), quoteOf(hit.answered)));
   if (same.length) {
     action(`${same.length} more ${same.length === 1 ? "says" : "say"} the same`, "same", (button) => {
