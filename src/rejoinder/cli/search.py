@@ -47,6 +47,12 @@ if TYPE_CHECKING:
 _SCORES = {"semantic": "cosine", "words": "bm25", "hybrid": "score"}
 """Name of the score of each mode of search."""
 
+
+def _score_of(mode: str, rerank: int | None) -> str:
+    """Returns the name of the score that hits are ordered by."""
+    return _SCORES[mode] if rerank is None else "score"
+
+
 EXAMPLES = epilog(
     "rejoinder search 'How old are you?' --corpus questions.txt",
     "rejoinder search --model model/ --queries queries.txt --corpus questions.txt",
@@ -87,15 +93,18 @@ def search(
     queries: Annotated[str | None, "File with one query per line; - is standard input."] = None,
     top_k: Annotated[int, typer.Option(min=1, help="Number of hits per query.")] = 10,
     mode: Annotated[
-        Literal["semantic", "words", "hybrid"],
-        "What to compare in an index: meaning (cosine), words (BM25), or both.",
-    ] = "semantic",
+        Literal["semantic", "words", "hybrid"] | None,
+        typer.Option(
+            help="What to compare in an index: meaning (cosine), words (BM25), or both. Default: "
+            "both for messages, else meaning.",
+        ),
+    ] = None,
     weight: Annotated[
         float | None,
         typer.Option(
             min=0,
             max=1,
-            help="Share of meaning in a hybrid search. Default: as `finetune` found, else 0.5.",
+            help="Share of meaning in a hybrid search. Default: as `finetune` found, else 0.25.",
         ),
     ] = None,
     exact: Annotated[
@@ -129,8 +138,7 @@ def search(
         raise InputError("--context prints messages around hits, as text or with --json.")
     if rerank is not None and rerank < top_k:
         raise InputError(f"--rerank {rerank} finds fewer than --top-k {top_k}; raise it.")
-    score, count = (_SCORES[mode], top_k) if rerank is None else ("score", rerank)
-    marked = mode != "semantic"
+    compared, count = mode or "semantic", top_k if rerank is None else rerank
     corpus = corpus or "-"
     if index is None and queries == corpus == "-":
         raise InputError("queries and corpus can't both be standard input; name a file for one.")
@@ -148,10 +156,11 @@ def search(
         opened = Index.open(index, place, on_too_long=on_too_long)
         encoder, label = cast("SentenceEncoder", opened.encoder), "id"
         conditions = where_conditions(where or [])
+        compared = mode or ("hybrid" if opened.has_messages else "semantic")
 
         def found_in(most: int) -> "list[list[IndexHit]]":
             return opened.search(
-                wanted, most, mode=mode, weight=weight, exact=exact,
+                wanted, most, mode=compared, weight=weight, exact=exact,
                 where=conditions, context=context or 0,
             )  # fmt: skip
 
@@ -160,8 +169,8 @@ def search(
         note_read_as(opened, wanted)
         if any(hit.about for hits in by_query for hit in hits):
             print_messages(
-                opened.find, wanted, by_query, score,
-                marked=marked, context=bool(context), copies=copies,
+                opened.find, wanted, by_query, _score_of(compared, rerank),
+                marked=compared != "semantic", context=bool(context), copies=copies,
             )  # fmt: skip
             return
         found: list[list[tuple[float, str | int, str]]] = [
@@ -176,9 +185,12 @@ def search(
         note_read_as(encoder, wanted)
         if entries and entries[0].about:
             among = hits_among(entries, nearest)
-            print_messages(finder(entries), wanted, among, score, copies=copies)
+            print_messages(
+                finder(entries), wanted, among, _score_of(compared, rerank), copies=copies
+            )
             return
         found = [[(hit.score, hit.index + 1, hit.text) for hit in hits] for hits in nearest]
+    score, marked = _score_of(compared, rerank), compared != "semantic"
     rows: list[tuple[Any, ...]] = [
         (text, rank, round(value, 6), place, hit)
         for text, hits in zip(wanted, found, strict=True)

@@ -139,6 +139,11 @@ class IndexReader:
         """The parts of the index."""
         return self._latest().segments
 
+    @property
+    def has_messages(self) -> bool:
+        """Whether authors, times or channels of some texts are known."""
+        return any(segment.fields is not None for segment in self.segments)
+
     def __len__(self) -> int:
         return len(self._latest())
 
