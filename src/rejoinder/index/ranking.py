@@ -31,7 +31,7 @@ from rejoinder.text.normalize import words_of
 from rejoinder.text.ragged import offsets_of
 from rejoinder.text.stems import Stem
 
-DEPTH = 50
+DEPTH = 30
 """Texts by words and by meaning, at least, that are candidates with those next to them."""
 _MOST_BY = 0.8
 """Share of all messages that those named in a query wrote, at most: else a name says nothing."""

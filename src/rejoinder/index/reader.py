@@ -337,7 +337,7 @@ class IndexReader:
     ) -> list[list[IndexHit]]:
         """Returns what `nearest` or `matching` does, or the texts that are best by both together.
 
-        A hybrid search takes the best of both, at least 50 of each, and the messages next to them,
+        A hybrid search takes the best of both, at least 30 of each, and the messages next to them,
         and compares what is known of them (`index.ranking`).
 
         Args:
