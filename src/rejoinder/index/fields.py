@@ -191,23 +191,23 @@ class Fields:
         return passing
 
     def numbers(self, name: str) -> NDArray[np.uint32]:
-        """Returns (rows,) uint32: the number of each text's author, source or thread; 0: none.
+        """Returns (rows,) uint32: numbers of authors, sources, threads or titles; 0: none.
 
         Raises:
             InputError: a file was changed.
         """
-        return np.asarray(self._columns[name])
+        if name not in (self._columns.dtype.names or ()):  # an older index
+            return np.zeros(len(self._rows), np.uint32)
+        return np.ascontiguousarray(self._columns[name])
 
     def value(self, number: int) -> str:
         """Returns the author, source or thread with a number."""
         return self._strings[number]
 
-    @cached_property
+    @property
     def asks(self) -> NDArray[np.uint32]:
         """(rows,) uint32: 0, `ASKS`, or `ASKS | ENDS`."""
-        if "asks" not in (self._columns.dtype.names or ()):
-            return np.zeros(len(self._rows), np.uint32)
-        return np.ascontiguousarray(self._columns["asks"])
+        return self.numbers("asks")
 
     @property
     def times(self) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ a text could have at most, and m its cosine with the query; no list of hits can 
 the places in lists do (reciprocal rank fusion). A message has more than its own words:
 
 - Those around it in its conversation (`Messages`): s and m get parts of theirs. Most gives a
-  question of somebody else right before it, which it may answer.
+  question of somebody else right before it, which it may answer. A mail stands for itself.
 - a: its author is named in the query, its day is of the query's date, words of the query stand side
   by side, it does not end with a question mark, and it is not short.
 
@@ -83,6 +83,8 @@ class Messages:
                 self._named.setdefault(word, []).append(number)
         thread, source = (_numbered(fields, rows, name)[0] for name in ("thread", "source"))
         self.times: Numbers = _column(fields, rows, lambda one: one.times, np.nan)
+        self.have_titles = _column(fields, rows, lambda one: one.numbers("title") > 0, 0) > 0
+        """(texts,) bool: mails, which say by their subjects what they are about."""
         self.asks = _column(fields, rows, lambda one: one.asks, 0)
         self.lengths = np.concatenate([[0], *(one.matcher.lengths for one in segments)])[1:]
         group = np.where(thread > 0, thread, -source)
@@ -235,17 +237,20 @@ class Candidates:
         author = messages.authors[self.texts]
         self._is_same = messages.authors[before] == author
         self._after_question = (messages.asks[before] > 0) & ~self._is_same
+        self._depends = ~messages.have_titles[self.texts]
 
     def by_words(self, shares: Numbers) -> Numbers:
         """Returns what the (R,) shares of texts and of those around them give, (C,)."""
         own, far_before, before, after, far_after = self._parts(shares)
         from_before = before * (_ASKED * self._after_question + _AROUND * self._is_same)
-        return np.asarray(own + from_before + _AROUND * (after + far_before + far_after))
+        around = from_before + _AROUND * (after + far_before + far_after)
+        return np.asarray(own + self._depends * around)
 
     def by_meaning(self, cosines: Numbers) -> Numbers:
         """Returns likewise what (R,) cosines give, (C,)."""
         own, far_before, before, after, far_after = self._parts(cosines)
-        return np.asarray(own + _BESIDE * (before + after) + _FAR * (far_before + far_after))
+        around = _BESIDE * (before + after) + _FAR * (far_before + far_after)
+        return np.asarray(own + self._depends * around)
 
     def _parts(self, values: Numbers) -> tuple[Numbers, ...]:
         values = np.append(values, 0.0)
@@ -258,6 +263,7 @@ class Candidates:
             return np.zeros(len(texts))
         found = _LENGTH * np.log1p(messages.lengths[texts])
         found -= _ENDS * (messages.asks[texts] >= ENDS)
+        found *= self._depends
         if asked.authors is not None:
             found += _BY * asked.authors[messages.authors[texts]]
         if asked.date != Date():
