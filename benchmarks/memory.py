@@ -1,11 +1,11 @@
 """Which turn of a long conversation answers a question: LMEB's score, LoCoMo and REALTALK.
 
     python benchmarks/memory.py ../shared/data/memory
-    python benchmarks/memory.py ../shared/data/memory --beside bm25s all-MiniLM-L6-v2
+    python benchmarks/memory.py ../shared/data/memory --others bm25s all-MiniLM-L6-v2
 
 The turns of a conversation are indexed with their author and time, and its questions searched. The
 score is NDCG@10 among the turns of the question's own conversation: the mean within a kind of
-question, then over kinds (LMEB 2026). Turns have the text of their picture, too. `--beside` judges
+question, then over kinds (LMEB 2026). Turns have the text of their picture, too. `--others` judges
 others on the same turns: `bm25s` with its stems reads date, author and text, as LMEB gives them to
 encoders; anything else is the name or folder of an encoder of sentence-transformers.
 """
@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--model", default="rejoinder-base")
-    parser.add_argument("--beside", nargs="*", default=[])
+    parser.add_argument("--others", nargs="*", default=[])
     chosen = parser.parse_args()
     for name in SETS:
         conversations = [conversation(path) for path in sorted((chosen.data / name).iterdir())]
@@ -69,7 +69,7 @@ def main() -> None:
             mode: own(chosen.model, mode) for mode in MODES
         }
         rows |= {
-            other: by_bm25s if other == "bm25s" else by_encoder(other) for other in chosen.beside
+            other: by_bm25s if other == "bm25s" else by_encoder(other) for other in chosen.others
         }
         for system, searcher in rows.items():
             print(json.dumps({"set": name, "system": system, **scores(conversations, searcher)}))
@@ -108,7 +108,7 @@ def _seconds(when: str) -> float:
             return datetime.strptime(when, form).replace(tzinfo=UTC).timestamp()
         except ValueError:
             continue
-    raise ValueError(f"{when!r} is no time")
+    raise ValueError(f"{when!r} is not a time")
 
 
 def scores(

@@ -5,7 +5,7 @@ a text could have at most, and m its cosine with the query; no list of hits can 
 the places in lists do (reciprocal rank fusion). A message has more than its own words:
 
 - Those around it in its conversation (`Messages`): s and m get parts of theirs. Most gives a
-  question of somebody else right before it, which it may answer. A mail stands for itself.
+  question of somebody else right before it, which it may answer. A mail stands alone.
 - a: its author is named in the query, its day is of the query's date, words of the query stand side
   by side, it does not end with a question mark, and it is not short.
 
@@ -42,7 +42,7 @@ _APART = 6 * 3_600.0
 _ASKED, _AROUND = 0.5, 0.2
 """What a message gets of the words of a question right before it, and of its author's message
 before it, of the one after it, and of those two away."""
-_BESIDE, _FAR = 0.3, 0.1
+_ADJACENT, _FAR = 0.3, 0.1
 """Likewise of the cosines of those next to it and two away."""
 _BY, _ON, _TOGETHER, _ENDS, _LENGTH = 0.2, 0.15, 0.2, 0.08, 0.01
 """What a message gets if its author is named, for each part of a date, for words that stand side by
@@ -106,7 +106,7 @@ class Messages:
         """Returns the numbers of the authors whose names have a word, or that word with `'s`."""
         return self._named.get(word.removesuffix("'s"), [])
 
-    def beside(self, texts: Rows, distances: Sequence[int]) -> Rows:
+    def at_distance(self, texts: Rows, distances: Sequence[int]) -> Rows:
         """Returns (D, N) int64: texts so many messages after (N,) texts, or before; -1: none is."""
         at = self._at[texts]
         others = at + np.array(distances)[:, None]
@@ -224,10 +224,10 @@ class Candidates:
             messages: What is known of all.
             absent: (texts,) bool, those that are not to be found.
         """
-        texts = _distinct([found, *messages.beside(found, (-1, 1))])
+        texts = _distinct([found, *messages.at_distance(found, (-1, 1))])
         self.texts: Rows = texts if absent is None else texts[~absent[texts]]
         """(C,) int64: the candidates, ascending."""
-        around = messages.beside(self.texts, (-_FURTHEST, -1, 1, _FURTHEST))
+        around = messages.at_distance(self.texts, (-_FURTHEST, -1, 1, _FURTHEST))
         self.read: Rows = _distinct([self.texts, *around])
         """(R,) int64: texts whose words and meaning are compared, ascending."""
         self._own = np.searchsorted(self.read, self.texts)
@@ -249,7 +249,7 @@ class Candidates:
     def by_meaning(self, cosines: Numbers) -> Numbers:
         """Returns likewise what (R,) cosines give, (C,)."""
         own, far_before, before, after, far_after = self._parts(cosines)
-        around = _BESIDE * (before + after) + _FAR * (far_before + far_after)
+        around = _ADJACENT * (before + after) + _FAR * (far_before + far_after)
         return np.asarray(own + self._depends * around)
 
     def _parts(self, values: Numbers) -> tuple[Numbers, ...]:
