@@ -52,8 +52,8 @@ def test_an_index_takes_the_weight_of_its_model(tmp_path):
     learnt = replace(model, training={**model.training, "search_weight": 0.2})
     write_model(tmp_path / "learnt", learnt)
     texts = ["the late parcel", "lost in the post", "a late train", "parcel post"]
-    for name, weight in ((str(tmp_path / "learnt"), 0.2), ("rejoinder-small", 0.5)):
+    for name, weight in ((str(tmp_path / "learnt"), 0.2), ("rejoinder-small", 0.25)):
         index = Index.create(tmp_path / f"index {weight}", texts, name)
         found = index.search("late parcel", mode="hybrid")
         assert found == index.search("late parcel", mode="hybrid", weight=weight)
-        assert found != index.search("late parcel", mode="hybrid", weight=0.7 - weight)
+        assert found != index.search("late parcel", mode="hybrid", weight=0.6)
