@@ -4,7 +4,7 @@ import pytest
 
 from rejoinder.errors import ModelError
 from rejoinder.text.normalize import words_of
-from rejoinder.text.stems import language_of, stemmer, with_digits_in_words
+from rejoinder.text.stems import language_to_stem, stemmer, with_digits_in_words
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_an_unknown_language_is_named():
     ],
 )
 def test_a_language_is_told_by_its_frequent_words(texts, language):
-    assert language_of(texts) == language
+    assert language_to_stem(texts) == language
 
 
 def test_a_word_with_digits_is_one_word():

@@ -23,7 +23,7 @@ from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source, given_texts
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.protocols import Describes, Embeddings, Encodes, EncodesResponses, Prepares
-from rejoinder.text.stems import language_of
+from rejoinder.text.stems import language_to_stem
 
 
 class Index(TextIndex):
@@ -116,7 +116,7 @@ class Index(TextIndex):
         dim = _dim_of(loaded, response=response)
         encoded = _encoded(loaded, dim, given, progress, response=response)
         first = next(encoded, None)
-        language = language_of([] if first is None else first.texts)
+        language = "english" if first is None else language_to_stem(first.texts)
         manifest = Manifest(
             model, dim, recall=float(recall), dtype=dtype, response=response, weight=weight,
             language=language,

@@ -60,10 +60,10 @@ def stemmer(language: str) -> Stem:
     ]
 
 
-def language_of(texts: Iterable[str]) -> str:
+def language_to_stem(texts: Iterable[str]) -> str:
     """Returns the language that most of the typical words of texts are of; `""` if it is none.
 
-    >>> language_of(["What is the price of it?"]), language_of(["Wie ist das und wo?"])
+    >>> language_to_stem(["What is the price of it?"]), language_to_stem(["Wie ist das und wo?"])
     ('english', 'german')
     """
     split = (normalize_text(text).split() for text in texts)
