@@ -21,6 +21,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import Sentences, as_texts
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source, given_texts
+from rejoinder.io.files.claims import refuse_inputs, refuse_occupied
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.protocols import Describes, Embeddings, Encodes, EncodesResponses, Prepares
 from rejoinder.text.stems import language_to_stem
@@ -114,6 +115,8 @@ class Index(TextIndex):
         elif copy_model:
             raise InputError("copy_model: only a model of rejoinder can be copied into an index.")
         dim = _dim_of(loaded, response=response)
+        refuse_inputs(Path(folder), [texts, encoder])  # before the first texts are encoded
+        refuse_occupied(Path(folder), overwrite=overwrite)
         encoded = _encoded(loaded, dim, given, progress, response=response)
         first = next(encoded, None)
         language = "english" if first is None else language_to_stem(first.texts)
