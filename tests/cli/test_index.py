@@ -154,6 +154,17 @@ def test_messages_are_found_by_who_wrote_them_when_and_where(call, tmp_path):
     assert (status, out, err.count("\n")) == (2, "", 1)
 
 
+def test_a_query_may_name_conditions(call, tmp_path):
+    write(slack.FILES, tmp_path / "slack")
+    assert call("index", "slack", "--out", "chats", "-m", "rejoinder-small")[0] == 0
+    search = ("search", 'Does it "since today" -thanks', "does it from:ann", "--index", "chats")
+    hits = json.loads(call(*search, "--json")[1])
+    assert [hit["text"] for hit in hits if "since" in hit["query"]] == ["Yes, since today"]
+    assert {hit["author"] for hit in hits if "from:" in hit["query"]} == {"Ann"}
+    status, out, err = call("search", "from:ann", "--index", "chats")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
 def test_a_hit_shows_the_messages_around_it_and_the_words_found(call, tmp_path, monkeypatch):
     write(slack.FILES, tmp_path / "slack")
     assert call("index", "slack", "--out", "chats", "-m", "rejoinder-small")[0] == 0

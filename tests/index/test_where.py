@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder import kernels
+from rejoinder import Index, cluster, kernels
 from rejoinder.errors import InputError
 from rejoinder.index import lists
 from rejoinder.index.folder import create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
+from rejoinder.index.where import read_query
 
 DIM, DAY = 4, 86_400
 ABOUT = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)
@@ -155,3 +156,63 @@ def test_a_changed_column_is_noticed(tmp_path, name):
     path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
     with pytest.raises(InputError, match="SHA-256"):
         index.matching("one", where={"author": "ann", "since": "1970-01-01"})
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "where"),
+    [
+        ("night train", "night train", {}),
+        ('"night train" -bus', "night train", {"phrase": ["night train"], "without": ["bus"]}),
+        ('a bill from:"Ann B." in:pub', "a bill", {"author": ["Ann B."], "source": ["pub"]}),
+        ("rain after:2024-01-01", "rain", {"since": ["2024-01-01"]}),
+        ("rain before:2024-02-01", "rain", {"until": ["2024-02-01"]}),
+        ("recipes has:link", "recipes", {"has": ["link"]}),
+        ("it was -5 at night - and e-mail re:this", "it was -5 at night - and e-mail re:this", {}),
+        ('he said "yes', 'he said "yes', {}),
+    ],
+)  # fmt: skip
+def test_what_people_type_is_read(typed, text, where):
+    assert read_query(typed) == (text, where)
+
+
+def test_conditions_alone_are_no_query():
+    with pytest.raises(InputError, match="conditions alone"):
+        read_query("from:ann")
+
+
+TEXTS = [
+    "We took the night train to Rome.",
+    "The train left at night.",
+    "Night trains are listed at https://trains.example/.",
+    "The bus was late.",
+]
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    return Index.create(tmp_path_factory.mktemp("words") / "index", TEXTS, "rejoinder-small")
+
+
+@pytest.mark.parametrize("mode", ["semantic", "words", "hybrid"])
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        ({"phrase": "night train"}, {"1"}),
+        ({"phrase": ["Night", "Rome"]}, {"1"}),
+        ({"without": "trains"}, {"4"}),
+        ({"without": ["rome", "https"]}, {"2", "4"}),
+        ({"has": "link"}, {"3"}),
+        ({"phrase": "flight"}, set()),
+    ],
+)
+def test_texts_are_read_for_words(words, mode, where, ids):
+    found = {hit.id for hit in words.search("train, bus", 10, mode=mode, where=where)[0]}
+    assert found == (ids if mode != "words" else found)
+    assert found <= ids
+
+
+def test_what_is_not_known_of_a_text_is_named(words):
+    with pytest.raises(InputError, match="has knows link; got 'file'"):
+        words.search("train", where={"has": "file"})
+    with pytest.raises(InputError, match="for a search of an index"):
+        cluster(words.folder, where={"phrase": "night"})

@@ -1,7 +1,8 @@
 """`rejoinder search`: finds the texts of a file, or of an index, that are nearest to a query."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -158,11 +159,12 @@ def search(
         conditions = where_conditions(where or [])
         compared = mode or ("hybrid" if opened.has_messages else "semantic")
 
+        find = partial(
+            opened.search, mode=compared, weight=weight, exact=exact, context=context or 0
+        )
+
         def found_in(most: int) -> "list[list[IndexHit]]":
-            return opened.search(
-                wanted, most, mode=compared, weight=weight, exact=exact,
-                where=conditions, context=context or 0,
-            )  # fmt: skip
+            return _typed(find, wanted, most, conditions)
 
         by_query, copies = distinct(found_in, count, folds=folds)
         by_query = rescored(encoder, by_query)
@@ -216,6 +218,21 @@ def search(
     note_unknown(unknown, sides["text"], "hits")
     note_long(encoder, wanted, "queries")
     note_long(encoder, texts, "sentences")
+
+
+def _typed(
+    find: "Callable[..., list[list[IndexHit]]]",
+    queries: list[str],
+    most: int,
+    where: Mapping[str, list[str]] | None,
+) -> "list[list[IndexHit]]":
+    """Returns what is found for queries that may name conditions (`index.where.read_query`)."""
+    from rejoinder.index.where import read_query
+
+    read = [read_query(query) for query in queries]
+    if not any(named for _, named in read):
+        return find(queries, most, where=where)
+    return [find(text, most, where={**(where or {}), **named})[0] for text, named in read]
 
 
 def _search_in(

@@ -21,7 +21,7 @@ from rejoinder.index.fields import About
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import place_of_model, refuse_other_model
 from rejoinder.index.manifest import FILE as INDEX
-from rejoinder.index.where import Conditions, Where, conditions_of
+from rejoinder.index.where import Conditions, Where, fields_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
@@ -141,7 +141,7 @@ def open_collection(
         ModelError: the model can't be loaded.
         MissingExtraError: a package is missing that reads the source.
     """
-    conditions = conditions_of(where) if where else Conditions({})
+    conditions = fields_of(where)
 
     def wanted(text: str, about: About) -> bool:
         return (

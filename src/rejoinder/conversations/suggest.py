@@ -38,7 +38,7 @@ from rejoinder.conversations.suggestions import (
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import FILE as INDEX
-from rejoinder.index.where import Conditions, Where, conditions_of
+from rejoinder.index.where import Conditions, Where, fields_of
 from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import one_core_each
 from rejoinder.inference.sentence_stream import EncodingProgress
@@ -131,7 +131,7 @@ class Suggestions:
             raise InputError(f"confidence must be a number; got {confidence!r}.")
         if not 0 <= confidence <= 1:
             raise InputError(f"confidence must be from 0 to 1; got {confidence}.")
-        conditions = conditions_of(where or {})
+        conditions = fields_of(where)
         index = Path(source) if isinstance(source, str | Path) else None
         if index is None or columns is not None or not (index / INDEX).is_file():
             index = None

@@ -6,7 +6,7 @@ Another file of the index lists the rows of deleted texts.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from rejoinder.index.words import Words
 from rejoinder.inference.neighbours import NotFiniteError, dots, nearest_rows
 from rejoinder.io.files.hashed import check_file, sha256_of
 from rejoinder.protocols import Embeddings
+from rejoinder.text.normalize import words_of
+from rejoinder.text.stems import stemmer, with_digits_in_words
 
 FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows",
@@ -41,6 +43,7 @@ ROW_NUMBER = np.dtype("<u4")
 _DELETED = np.dtype("<u4")
 Absent = NDArray[np.bool_] | None
 """(rows,) bool, texts of a segment that are not searched. None: all are."""
+_SCHEMES = ("http", "https")
 _LARGEST = 1.01
 """No score of two unit rows is larger, even of rows rounded to 16 bits."""
 
@@ -102,6 +105,7 @@ class Segment:
         self.fields = Fields(self._folder, entry.files, entry.rows) if known else None
         """None: nothing is known about any of the texts."""
         self._words = Words(self._folder, entry.files, entry.rows)
+        self._stem = stemmer(about.language or "")
         shape = (entry.rows, about.dim)
         self._stored = StoredRows(self._folder / "embeddings.bin", DTYPES[about.dtype], shape)
         self.embeddings: Embeddings = self._stored.mapped
@@ -170,9 +174,42 @@ class Segment:
         """
         if conditions is None:
             return self.deleted if self.entry.deleted else None
-        if self.fields is None:
-            return np.ones(self.entry.rows, np.bool_)
-        return self.deleted | ~self.fields.passing(conditions)
+        absent = self.deleted
+        if conditions.fields:
+            if self.fields is None:
+                return np.ones(self.entry.rows, np.bool_)
+            absent = absent | ~self.fields.passing(conditions)
+        return absent | ~self._having(conditions) if conditions.read_texts else absent
+
+    def _having(self, conditions: Conditions) -> NDArray[np.bool_]:
+        """Returns (rows,) bool: which texts have the words that they must have, and none other."""
+        having = np.ones(self.entry.rows, np.bool_)
+        if conditions.has_link:
+            having[:] = False
+            for scheme in _SCHEMES:
+                having[self._rows_with(scheme)] = True
+        for word in conditions.without:
+            having[self._rows_with(word)] = False
+        for phrase in conditions.phrases:
+            wanted = " ".join(words_of(phrase))
+            rows = [
+                row
+                for row in self._rows_with(phrase).tolist()
+                if f" {wanted} " in f" {' '.join(words_of(self.texts[row]))} "
+            ]
+            stands = np.zeros(self.entry.rows, np.bool_)
+            stands[rows] = True
+            having &= stands
+        return having
+
+    def _rows_with(self, words: str) -> NDArray[np.int64]:
+        """Returns the (N,) int64 rows of texts that have all of some words, or forms of them."""
+        _ = self._words.lengths  # compares the files with their SHA-256
+        found = self._words.find(keys_of(self._stem(words_of(with_digits_in_words(words)))))
+        if not len(found) or (found < 0).any():
+            return np.empty(0, np.int64)
+        parts = [self._words.rows[self._words.stretch(word)] for word in found.tolist()]
+        return reduce(np.intersect1d, parts).astype(np.int64)
 
     def nearest(
         self, queries: Embeddings, top_k: int, absent: Absent

@@ -1,7 +1,11 @@
-"""Conditions on the messages that a search may find, as users write them."""
+"""Conditions on the messages that a search may find, as users write them.
+
+Queries as people type them: with words that must stand or must not, and conditions.
+"""
 
 import datetime
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +16,8 @@ from rejoinder.errors import ConditionError, InputError, nearest
 NAMED = ("author", "source", "thread")
 """Fields that are compared with given values, without regard to case."""
 _TIMES = ("since", "until")
-KEYS = (*NAMED, *_TIMES)
+_WORDS = ("phrase", "without", "has")
+KEYS = (*NAMED, *_TIMES, *_WORDS)
 """What a search can be filtered by."""
 
 
@@ -30,6 +35,17 @@ class Conditions:
     """Seconds since 1970 in UTC."""
     until: float = math.inf
     """The first second that is too late."""
+    phrases: tuple[str, ...] = ()
+    """Words that stand in a text, one after the other."""
+    without: tuple[str, ...] = ()
+    """Words that do not."""
+    has_link: bool = False
+    """Whether a text has an address."""
+
+    @property
+    def read_texts(self) -> bool:
+        """Whether texts are read for words."""
+        return bool(self.phrases or self.without or self.has_link)
 
     @property
     def is_timed(self) -> bool:
@@ -63,6 +79,7 @@ def conditions_of(where: Where) -> Conditions:
     """
     values: dict[str, frozenset[str]] = {}
     times: dict[str, int] = {}
+    words: dict[str, tuple[str, ...]] = {}
     for key, given in where.items():
         if key not in KEYS:
             raise ConditionError(
@@ -79,12 +96,32 @@ def conditions_of(where: Where) -> Conditions:
         wrong = [value for value in listed if not isinstance(value, str)]
         if wrong:
             raise ConditionError(f"where: {key} must be a string or several; got {wrong[0]!r}.")
+        if key in _WORDS:
+            words[key] = tuple(map(str, listed))
+            continue
         values[key] = frozenset(str(value).casefold() for value in listed)
-    conditions = Conditions(values, **times)
+    if words.get("has", ("link",)) != ("link",):
+        raise ConditionError(f"where: has knows link; got {words['has'][0]!r}.")
+    conditions = Conditions(
+        values, **times, phrases=words.get("phrase", ()), without=words.get("without", ()),
+        has_link="has" in words,
+    )  # fmt: skip
     if conditions.since >= conditions.until:
         raise ConditionError(
             "where: until must be later than since; it is the first day that is left out."
         )
+    return conditions
+
+
+def fields_of(where: Where | None) -> Conditions:
+    """Returns conditions on what is known about messages, not on their words.
+
+    Raises:
+        ConditionError: what `conditions_of` raises; also if texts would be read for words.
+    """
+    conditions = conditions_of(where or {})
+    if conditions.read_texts:
+        raise ConditionError(f"where: {', '.join(_WORDS)} are for a search of an index.")
     return conditions
 
 
@@ -94,7 +131,42 @@ _EXAMPLES = {
     "thread": "1024",
     "since": "2024-01-01",
     "until": "2024-02-01",
+    "phrase": "'night train'",
+    "without": "car",
+    "has": "link",
 }
+_NAMES = {"from": "author", "in": "source", "after": "since", "before": "until", "has": "has"}
+_TYPED = re.compile(
+    r"""(?<!\S)(?:(?P<name>from|in|before|after|has):(?P<value>"[^"]+"|[^\s"]+)"""
+    r"""|-(?P<without>[^\W\d_][\w'-]*)|"(?P<phrase>[^"]+)")(?!\S)"""
+)
+
+
+def read_query(typed: str) -> tuple[str, dict[str, list[str]]]:
+    """Returns what a person wants to find, and the conditions that the query names.
+
+    >>> read_query('"night train" to Rome -bus')
+    ('night train to Rome', {'phrase': ['night train'], 'without': ['bus']})
+    >>> read_query("the bill from:ann before:2024-06-01")
+    ('the bill', {'author': ['ann'], 'until': ['2024-06-01']})
+
+    Raises:
+        ConditionError: there are conditions alone.
+    """
+    where: dict[str, list[str]] = {}
+
+    def take(found: re.Match[str]) -> str:
+        for key in ("without", "phrase"):
+            if found[key] is not None:
+                where.setdefault(key, []).append(found[key])
+        if found["name"] is not None:
+            where.setdefault(_NAMES[found["name"]], []).append(found["value"].strip('"'))
+        return found["phrase"] or ""
+
+    text = " ".join(_TYPED.sub(take, typed).split())
+    if where and not text:
+        raise ConditionError(f"the query {typed!r} has conditions alone; add what is to be found.")
+    return text if where else typed, where
 
 
 def _listed(given: object) -> list[object]:

@@ -75,6 +75,9 @@ def test_search_in_messages_takes_what_the_library_takes(model, tmp_path):
                 tuple([asdict(one) for one in side] for side in (hit.before, hit.after))
                 for hit in expected[0]
             ]
+        typed = {"queries": 'Does it "since today" -thanks', "typed": True}
+        [[hit]] = server.client.post("/search", json=typed).json()
+        assert hit["text"] == "Yes, since today"
         for chosen, said in (
             ({"mode": "bm25"}, "mode: "),
             ({"weight": 0.2}, "weight: "),
@@ -82,10 +85,13 @@ def test_search_in_messages_takes_what_the_library_takes(model, tmp_path):
             ({"where": {"author": "bop b."}}, "did you mean 'bob b.'?"),
             ({"where": {"author": 7}}, "where.author"),
             ({"where": {"since": "now"}}, "where: since="),
+            ({"where": {"has": "file"}}, "where: has"),
+            ({"queries": "from:ann", "typed": True}, "conditions alone"),
+            ({"queries": ["a from:ann", "b"], "typed": True}, "typed: "),
             ({"context": -1}, "context: "),
             ({"context": 50_000}, "100,000"),
         ):
-            answer = server.client.post("/search", json={"queries": "a", **chosen})
+            answer = server.client.post("/search", json={"queries": "a"} | chosen)
             assert answer.status_code == 422
             assert said in answer.json()["error"]
             assert str(tmp_path) not in answer.json()["error"]

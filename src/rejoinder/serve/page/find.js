@@ -136,7 +136,7 @@ async function search(signal) {
   try {
     hits = like
       ? await call("similar", { id: like.id, top_k: count, ...(conditions && { where: conditions }) }, signal)
-      : (await call("search", { queries: [query], top_k: count, mode, ...(conditions && { where: conditions }), explain: true }, signal))[0];
+      : (await call("search", { queries: [query], top_k: count, mode, ...(conditions && { where: conditions }), explain: true, typed: true }, signal))[0];
   } catch (error) {
     if (!signal.aborted) {
       draw([], ""); // those of the search before would seem to be found

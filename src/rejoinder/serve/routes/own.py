@@ -16,10 +16,12 @@ from starlette.concurrency import run_in_threadpool
 from rejoinder.conversations.asked import Asked
 from rejoinder.conversations.suggestions import Suggested
 from rejoinder.conversations.topics import FoundTopics
+from rejoinder.errors import ConditionError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.hits import IndexedText, IndexHit
 from rejoinder.index.reader import Summary
 from rejoinder.index.state import Mode
+from rejoinder.index.where import read_query
 from rejoinder.inference.search import Hit
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import (
@@ -72,13 +74,16 @@ class Search(RequestBody):
     mode: Mode = "semantic"
     """By meaning (cosine), by `words` (BM25), or by both."""
     weight: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
-    """Share of meaning in a hybrid search. By default as `finetune` found, else .5."""
+    """Share of meaning in a hybrid search. By default as `finetune` found, else .25."""
     where: dict[str, Text | list[Text]] | None = None
     """Conditions on messages: `source`, `author`, `thread`; `since` and `until`, dates."""
     context: Annotated[int, Field(strict=True, ge=0)] = 0
     """Number of messages to return before and after each hit."""
     explain: bool = False
     """Return with each hit which of its words made it one."""
+    typed: bool = False
+    """Read what a person typed: `"these words"` must stand and `-this` must not; `from:ann`,
+    `in:general`, `after:2024-01-31`, `before:2024-02-01` and `has:link` are conditions."""
 
 
 @router.post(
@@ -98,6 +103,16 @@ async def search(request: Request, body: Search) -> Response:
         raise refused("weight", "it is for a hybrid search.")
     include = {"mode", "weight", "where", "context", "explain"}
     chosen = body.model_dump(include=include, exclude_defaults=True)
+    if body.typed:
+        try:
+            read = [read_query(query) for query in queries]
+        except ConditionError as error:
+            raise refused("queries", str(error)) from None
+        queries, named = [text for text, _ in read], [where for _, where in read if where]
+        if named and len(queries) > 1:
+            raise refused("typed", "conditions in a query are for one query at a time.")
+        for where in named:
+            chosen["where"] = {**(body.where or {}), **where}
     return json_response(await service.search(queries, body.top_k, chosen))
 
 
