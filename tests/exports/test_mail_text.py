@@ -41,6 +41,8 @@ REST = [
     "_______________________________________________\ndev mailing list\ndev@example.org",
     "On Mon, May 1, 2006, Ann <ann@example.org> wrote:\n\nOld words without marks.",
     "-----BEGIN PGP SIGNATURE-----\nabc=",
+    "An HTML attachment was scrubbed...\nURL: <https://lists.example.org/a.html>",
+    "A non-text attachment was scrubbed...\nName: not available\nType: x/y\nSize: 1 bytes\nUrl : x",
 ]
 
 
@@ -62,6 +64,7 @@ def test_what_comes_after_the_text_goes(rest):
         "On Monday I wrote a letter: it was long.\nIt took 3 days.",
         "The docs say:\nuse port 8000",
         "From: here\nit went on",
+        "The deck was scrubbed...\nName: Ann",
         "SQL> select 1",
         "Sent via the office on Monday, and it has not come yet, so I ask you to look for it.",
         "Two hyphens --\nwithin a text",

@@ -252,6 +252,12 @@ _SENT = re.compile(
 )
 _SCRUBBED = re.compile(r"^-{3,} next part -{3,}$", re.MULTILINE)
 """Matches what archives of lists write above the names of attachments."""
+_NOTICE = re.compile(
+    r"^An? [\w -]{1,60} was scrubbed\.\.\.[ \t]*"
+    r"(?:\n(?:Name|Type|Size|Desc|Url|From|Subject|Date) ?:.*)*",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""Matches what Mailman writes in place of a part of a mail, which is often all of it."""
 _ENDS = re.compile(
     r"-- $|-----BEGIN PGP SIGNATURE-----$|"
     r"\s*(?:sent from (?:my|mail for|outlook)|sent via |get outlook for |"
@@ -282,6 +288,7 @@ def written_text(text: str) -> str:
     'Yes.'
     """
     text = _SCRUBBED.split(text.replace("\r\n", "\n").replace("\r", "\n"), maxsplit=1)[0]
+    text = _NOTICE.sub("", text)
     lines = text.split("\n")
     lines = lines[: _end(lines)]
     kept: list[str] = []
