@@ -20,7 +20,7 @@ from rejoinder.interfaces.tables import TABLES, TableTarget, write_table
 call, refused = partial(commands.call, "index"), partial(commands.refused, "index")
 
 INSTALLED = ["duckdb", "parquet", "pgvector", "sqlite-vec"]
-KNOWN = ["author", "time", "source", "thread", "answers", "link"]
+KNOWN = ["author", "time", "source", "thread", "answers", "link", "title"]
 
 
 @pytest.fixture

@@ -257,7 +257,7 @@ _NOTICE = re.compile(
     r"(?:\n(?:Name|Type|Size|Desc|Url|From|Subject|Date) ?:.*)*",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Matches what Mailman writes in place of a part of a mail, which is often all of it."""
+"""Matches what Mailman writes instead of a part of a mail, which is often all of it."""
 _ENDS = re.compile(
     r"-- $|-----BEGIN PGP SIGNATURE-----$|"
     r"\s*(?:sent from (?:my|mail for|outlook)|sent via |get outlook for |"

@@ -56,8 +56,8 @@ def weights_of(
 def rarity(rank: int | None) -> float:
     """Returns what a word weighs, from 0 to 1, by its rank; None: it is not known.
 
-    >>> rarity(10), rarity(223), rarity(5_000), rarity(None)
-    (0.0, 0.5, 1.0, 1.0)
+    >>> rarity(10), rarity(5_000), rarity(None)
+    (0.0, 1.0, 1.0)
     """
     if rank is None or rank >= RARE:
         return 1.0

@@ -71,8 +71,9 @@ class Conditions:
 def conditions_of(where: Where) -> Conditions:
     """Returns the conditions that a user wrote.
 
-    >>> conditions_of({"source": "General", "since": "1970-01-02"})
-    Conditions(values={'source': frozenset({'general'})}, since=86400, until=inf)
+    >>> found = conditions_of({"source": "General", "since": "1970-01-02"})
+    >>> found.values["source"], found.since
+    (frozenset({'general'}), 86400)
 
     Raises:
         ConditionError: a key is unknown, a value is missing, is not a string, or is not a date.

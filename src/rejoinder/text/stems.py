@@ -29,7 +29,7 @@ _READ = 20_000
 _LEAST = 0.05
 """Share of the words of texts that are typical of their language, at least."""
 _BY_DIGITS = re.compile(r"\d[^\W\d_]|[^\W\d_]\d")
-_DIGITS = re.compile(r"(?<=[^\W\d_])\d+|\d+(?=[^\W\d_])")
+_DIGITS = re.compile(r"(?<=[^\W\d_])\d++|(?<!\d)\d++(?=[^\W\d_])")
 _AS_LETTERS = {ord(str(digit)): 0x10000 + digit for digit in range(10)}
 """Letters without a case or another form that no text has, for digits within a word."""
 
