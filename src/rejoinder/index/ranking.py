@@ -235,7 +235,7 @@ class Candidates:
         self._messages = messages
         before = around[1]
         author = messages.authors[self.texts]
-        self._is_same = messages.authors[before] == author
+        self._is_same = (messages.authors[before] == author) & (author > 0)
         self._after_question = (messages.asks[before] > 0) & ~self._is_same
         self._depends = ~messages.have_titles[self.texts]
 
