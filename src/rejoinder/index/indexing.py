@@ -85,7 +85,9 @@ class Index(TextIndex):
                 to open the index, which knows it by the `sha256` that it describes, or by its rows
                 of a few sentences (`evaluation.encoding.identity`).
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
-                Default: `text`, and `id` if there is one.
+                Default: `text`, and `id` if there is one. Also what is known about texts, which
+                `where` and a hybrid search read: `author`, `time` (a date, or seconds since 1970),
+                `source`, `thread`, `title`, `answers` and `link`.
             response: Encode the texts by `encode_response`: search then finds texts that answer a
                 query, not texts that resemble it.
             recall: Share of the ten nearest texts that approximate search should find. With FAISS

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import zipfile
+from datetime import UTC, datetime
 
 import polars as pl
 import pytest
@@ -150,3 +151,59 @@ def test_faults_are_named(tmp_path):
     *_, last = text_parts([path], 25)
     with pytest.raises(InputError, match=r"lines\.txt .*byte 50.*line 1 .*UTF-8"):
         list(part_lines(last))
+
+
+ABOUT = {"author": "Ann", "time": 1_709_280_000.0, "title": "A trip"}
+COLUMNS = "text=body,id=key,author=by,time=at,title=subject"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns"),
+    [
+        ("a.csv", "key,body,by,at,subject\n7,Hello,Ann,2024-03-01T08:00,A trip\n", COLUMNS),
+        ("a.tsv", "7\tHello\tAnn\t1709280000\tA trip\n", "text=2,id=1,author=3,time=4,title=5"),
+        (
+            "a.jsonl",
+            '{"key": 7, "body": "Hello", "by": "Ann", "at": 1709280000, "subject": "A trip"}\n',
+            COLUMNS,
+        ),
+    ],
+)
+def test_what_is_known_about_texts_is_read(tmp_path, name, content, columns):
+    (tmp_path / name).write_text(content)
+    assert list(read_texts(tmp_path / name, columns)) == [("7", "Hello", ABOUT)]
+
+
+def test_what_is_known_is_read_from_parquet(tmp_path):
+    moment = datetime(2024, 3, 1, 8, tzinfo=UTC)
+    row = {"key": "7", "body": "Hello", "by": "Ann", "at": moment, "subject": "A trip"}
+    pl.DataFrame([row, {**row, "by": None}]).write_parquet(tmp_path / "a.parquet")
+    first, second = read_texts(tmp_path / "a.parquet", COLUMNS)
+    assert first == ("7", "Hello", ABOUT)
+    assert "author" not in second[2]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"body": "a", "at": "yesterday"}', "line 1: time 'yesterday' is neither"),
+        ('{"body": "a", "at": "nan"}', "not finite"),
+        ('{"body": "a", "by": ["Ann"]}', "author is a list"),
+    ],
+)
+def test_what_can_not_be_known_is_named(tmp_path, content, said):
+    (tmp_path / "a.jsonl").write_text(content + "\n")
+    with pytest.raises(InputError, match=said):
+        list(read_texts(tmp_path / "a.jsonl", "text=body,author=by,time=at"))
+
+
+def test_columns_are_named_by_numbers_or_by_names(tmp_path):
+    (tmp_path / "a.csv").write_text("Hello,Ann\n")
+    with pytest.raises(InputError, match="'by' is a name and 1 a number"):
+        list(read_texts(tmp_path / "a.csv", "text=1,author=by"))
+
+
+def test_a_table_lacks_a_column_of_what_is_known(tmp_path):
+    (tmp_path / "a.csv").write_text("text,by\nHello,Ann\n")
+    with pytest.raises(InputError, match="without a column 'who'"):
+        list(read_texts(tmp_path / "a.csv", "text=text,author=who"))

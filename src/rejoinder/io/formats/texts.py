@@ -10,9 +10,11 @@ Parts of text files that can be read apart from each other, on several machines.
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -23,9 +25,10 @@ from rejoinder.io.formats.compression import MAGIC, compression, decompressed
 from rejoinder.io.formats.tables import shortened
 from rejoinder.io.formats.text_lines import file_lines, replace_surrogates, text_lines
 
-Text = tuple[str | None, str]
-"""An id, None for none, and a text."""
-_FIELDS = ("text", "id")
+Text = tuple[str | None, str] | tuple[str | None, str, Mapping[str, Any]]
+"""An id, None for none, and a text; with what is known about it where columns of that are named."""
+_KNOWN = ("author", "time", "source", "thread", "title", "answers", "link")
+_FIELDS = ("text", "id", *_KNOWN)
 _DELIMITERS = ",;\t|"
 
 
@@ -37,13 +40,15 @@ class TextColumns:
     """Its name; or its number from 1, for a table without a header. Empty: `text`."""
     id: str = ""
     """The same for the id. Empty: `id`, if there is one."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """The same for what is known about texts: `author`, `time`, `source` and others."""
 
 
 def text_columns(spec: str | None) -> TextColumns:
-    """Returns the columns that `text=COLUMN,id=COLUMN` names.
+    """Returns the columns that `text=COLUMN,id=COLUMN,author=COLUMN` names.
 
-    >>> text_columns("text=body")
-    TextColumns(text='body', id='')
+    >>> text_columns("text=body,author=by")
+    TextColumns(text='body', id='', about={'author': 'by'})
 
     Raises:
         InputError: it is written otherwise.
@@ -55,9 +60,10 @@ def text_columns(spec: str | None) -> TextColumns:
     if len(named) < len(pairs) or not named.keys() <= set(_FIELDS) or not all(named.values()):
         raise InputError(
             f"`columns` {spec!r}: text=COLUMN or text=COLUMN,id=COLUMN is needed, with the names "
-            "of your columns."
+            f"of your columns; also {', '.join(_KNOWN)}."
         )
-    return TextColumns(**named)
+    about = {name: named[name] for name in _KNOWN if name in named}
+    return TextColumns(named.get("text", ""), named.get("id", ""), about)
 
 
 def read_texts(
@@ -140,7 +146,13 @@ def _json_lines(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Ite
     for number, line in enumerate(text_lines(pieces, name, any_content=True), 1):
         if line.strip():
             where = f"{name} line {number:,}"
-            yield _of_object(json_object(line, where), wanted, key, where)
+            tree = json_object(line, where)
+            text = _of_object(tree, wanted, key, where)
+            if not columns.about:
+                yield text
+                continue
+            values = {each: tree.get(column) for each, column in columns.about.items()}
+            yield *text[:2], _known(values, where)
 
 
 def json_object(line: str, where: str) -> Mapping[str, Any]:
@@ -177,6 +189,40 @@ def _of_object(tree: Mapping[str, Any], wanted: str, key: str, where: str) -> Te
     return None if found is None else replace_surrogates(found), replace_surrogates(text)
 
 
+def _known(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Returns what is known about a text, without what is empty.
+
+    Raises:
+        InputError: a value is of another type. The message begins with `where`.
+    """
+    known: dict[str, Any] = {}
+    for name, value in values.items():
+        if value is None or value == "":
+            continue
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            kind = type(value).__name__
+            raise InputError(f"{where}: {name} is a {kind}; a string or a number is needed.")
+        known[name] = _seconds(value, where) if name == "time" else replace_surrogates(str(value))
+    return known
+
+
+def _seconds(value: str | float, where: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(str(value))
+        except ValueError:
+            raise InputError(
+                f"{where}: time {shortened(str(value))} is neither a date, such as "
+                "2024-03-01T08:00, nor a number of seconds since 1970."
+            ) from None
+        seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    if not math.isfinite(seconds):
+        raise InputError(f"{where}: time {value} is not finite.")
+    return seconds
+
+
 def _csv(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[Text]:
     """Yields rows of a table with quotes; the delimiter is the likeliest of the first line."""
     lines = text_lines(pieces, name, any_content=True)
@@ -201,22 +247,35 @@ def _of_rows(
     number, header = next(rows, (0, []))
     if columns.text.isdigit() and columns.text not in header:
         text, key = int(columns.text) - 1, int(columns.id) - 1 if columns.id.isdigit() else None
+        if named := [column for column in columns.about.values() if not column.isdigit()]:
+            raise InputError(
+                f"`columns`: {named[0]!r} is a name and {columns.text} a number; name all columns "
+                "by numbers, or all by names."
+            )
+        about = {each: int(at) - 1 for each, at in columns.about.items()}
         rows = chain([(number, header)], rows)
     else:
         text, key = _indices(header, name, columns)
+        about = {each: header.index(column) for each, column in columns.about.items()}
     for number, row in rows:
-        if len(row) <= max(text, key or 0):
+        if len(row) <= max(text, key or 0, *about.values()):
             raise InputError(
                 f"{name} line {number:,}: {len(row)} columns, where the first line has "
                 f"{len(header)}."
             )
-        yield None if key is None else row[key], row[text]
+        found = None if key is None else row[key]
+        if about:
+            values = {each: row[at] for each, at in about.items()}
+            yield found, row[text], _known(values, f"{name} line {number:,}")
+        else:
+            yield found, row[text]
 
 
 def _indices(header: list[str], name: str, columns: TextColumns) -> tuple[int, int | None]:
     """Returns the indices of the text and of the id, None without one."""
     wanted, key = columns.text or "text", columns.id or "id"
-    missing = [each for each in (wanted, columns.id) if each and each not in header]
+    named = (wanted, columns.id, *columns.about.values())
+    missing = [each for each in named if each and each not in header]
     if missing:
         shown = ", ".join(repr(column[:40]) for column in header[:20])
         raise InputError(
@@ -242,7 +301,17 @@ def _parquet(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterat
     if texts.dtype not in (pl.String, pl.Categorical, pl.Enum) or texts.null_count():
         raise InputError(f"{name}: the column {texts.name!r} has other values than strings.")
     names = [None] * len(frame) if key is None else frame.to_series(key).cast(pl.String).to_list()
-    yield from zip(names, texts.cast(pl.String).to_list(), strict=True)
+    rows = zip(names, texts.cast(pl.String).to_list(), strict=True)
+    if not columns.about:
+        yield from rows
+        return
+    known = frame.select(**{each: pl.col(column) for each, column in columns.about.items()})
+    for number, (row, values) in enumerate(zip(rows, known.iter_rows(named=True), strict=True), 1):
+        plain = {
+            each: value.isoformat() if isinstance(value, date) else value
+            for each, value in values.items()
+        }
+        yield *row, _known(plain, f"{name} row {number:,}")
 
 
 KINDS: Mapping[str, Callable[[Iterable[bytes], str, TextColumns], Iterator[Text]]] = {
