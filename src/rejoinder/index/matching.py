@@ -48,7 +48,10 @@ def weights_of(
     stems = stem(written)
     weights = dict.fromkeys(stems, 0.0)
     for word, one in zip(written, stems, strict=True):
-        weights[one] += 0.0 if word in names else rarity(ranks.get(word))
+        # a form is rare where the word is not: "problems"
+        weights[one] += (
+            0.0 if word in names else min(rarity(ranks.get(each)) for each in (word, one))
+        )
     found = {word: weight for word, weight in weights.items() if weight}
     return found or {word: float(times) for word, times in Counter(stems).items()}
 
