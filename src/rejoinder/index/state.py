@@ -92,10 +92,13 @@ class State:
         named = list(zip(queries, self._together.names(queries), strict=True))
         weights = [weights_of(query, self._stem, ranks, names) for query, names in named]
         words, absent = WordSearch(self.segments, weights), self._absent(where)
+        exact = exact or bool(where)
         asked = [self._together.asked_by(query, ranks, names) for query, names in named]
         lists = []
         if weight > 0:
-            lists.append(self.nearest(embeddings, depth, where, exact=exact))
+            lists.append(
+                search_segments(self.segments, embeddings, depth, absent=absent, exact=exact)
+            )
         if weight < 1:
             lists.append(words.best(depth, absent))
         found = list(zip(*lists, strict=True))
