@@ -19,11 +19,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.cli import output
-from rejoinder.corpus.texts import KEYS, Entry, entries_of, looks_exported
+from rejoinder.corpus.texts import Entry, entries_of, looks_exported
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.io.files.storage import scratch_folder, storage_errors
 from rejoinder.io.formats.text_lines import file_lines, text_lines
-from rejoinder.io.formats.texts import table_columns, texts_of
+from rejoinder.io.formats.texts import KEYS, table_columns, texts_of
 
 if TYPE_CHECKING:
     from rich.text import Text

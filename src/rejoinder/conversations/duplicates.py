@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save
 
-from rejoinder.corpus.texts import KEYS
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
 from rejoinder.inference.near_pairs import Found, NearPairs
@@ -31,6 +30,7 @@ from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
 from rejoinder.io.formats.text_lines import Record, decoded
+from rejoinder.io.formats.texts import KEYS
 from rejoinder.measures import Floats, Indices
 
 if TYPE_CHECKING:

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import head_of
-from rejoinder.io.formats.texts import read_texts
+from rejoinder.io.formats.texts import KEYS, read_texts
 
 if TYPE_CHECKING:
     from rejoinder.exports.base import ExportFormat, Message
 
-KEYS = ("author", "time", "source", "thread", "answers", "link", "title")
-"""What can be known about a message."""
 _QUESTION = re.compile(r"""[?؟]['")\]]*(?=\s|$)|？""")
 """Matches a question mark, except within an address."""
 _PAIRS = "manifest.json"

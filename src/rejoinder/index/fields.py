@@ -17,12 +17,12 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.corpus.texts import KEYS
 from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.manifest import REMEDY
 from rejoinder.index.mapped_files import OFFSET, StringTable, StringWriter, mapped
 from rejoinder.index.where import NAMED, Conditions
 from rejoinder.io.files.hashed import check_file
+from rejoinder.io.formats.texts import KEYS
 
 FILES = ("fields", "links.bin", "links.offsets", "values.bin", "values.offsets")
 _FILTERED = ("fields", "values.bin", "values.offsets")

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from rejoinder.corpus.texts import KEYS
 from rejoinder.errors import InputError, require
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim, part_of
 from rejoinder.io.files.storage import creation_errors, resolved, storage_errors
+from rejoinder.io.formats.texts import KEYS
 from rejoinder.registry import Registry
 
 OUT = "OUT"

@@ -27,8 +27,9 @@ from rejoinder.io.formats.text_lines import file_lines, replace_surrogates, text
 
 Text = tuple[str | None, str] | tuple[str | None, str, Mapping[str, Any]]
 """An id, None for none, and a text; with what is known about it where columns of that are named."""
-_KNOWN = ("author", "time", "source", "thread", "title", "answers", "link")
-_FIELDS = ("text", "id", *_KNOWN)
+KEYS = ("author", "time", "source", "thread", "answers", "link", "title")
+"""What can be known about a text."""
+_FIELDS = ("text", "id", *KEYS)
 _DELIMITERS = ",;\t|"
 
 
@@ -60,9 +61,9 @@ def text_columns(spec: str | None) -> TextColumns:
     if len(named) < len(pairs) or not named.keys() <= set(_FIELDS) or not all(named.values()):
         raise InputError(
             f"`columns` {spec!r}: text=COLUMN or text=COLUMN,id=COLUMN is needed, with the names "
-            f"of your columns; also {', '.join(_KNOWN)}."
+            f"of your columns; also {', '.join(KEYS)}."
         )
-    about = {name: named[name] for name in _KNOWN if name in named}
+    about = {name: named[name] for name in KEYS if name in named}
     return TextColumns(named.get("text", ""), named.get("id", ""), about)
 
 
