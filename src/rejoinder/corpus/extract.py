@@ -6,9 +6,10 @@ What became of the lines is the manifest; or, where there is no pair, the reason
 import datetime
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,14 @@ from rejoinder.corpus.convert import (
     exports_among,
     write_words,
 )
-from rejoinder.corpus.engines import ENGINES, Extraction, Outcome, Resources, refuse_addresses
+from rejoinder.corpus.engines import (
+    ENGINES,
+    Engine,
+    Extraction,
+    Outcome,
+    Resources,
+    refuse_addresses,
+)
 from rejoinder.corpus.export_options import OPTIONS, ExportOptions
 from rejoinder.corpus.manifest import SPLITS, Carried, Counts, ExportCounts, Manifest, WordsFile
 from rejoinder.corpus.options import (
@@ -181,7 +189,7 @@ def extract(
         check_carry(state, Path(out), options, engine)
     dumps = [any_path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     refuse_addresses(engine, [*dumps, target])
-    opener = ENGINES[engine]  # a missing extra is said before any file is read
+    ENGINES[engine]  # a missing extra is said before any file is read
     chosen = ExportOptions(
         pair=pair,
         within=parse_duration(within, "`within`"),
@@ -203,30 +211,79 @@ def extract(
             "`context` needs all messages and the pairs on this machine: use neither `carry` nor "
             "an address with it."
         )
-    with _output(target, dumps, exports, overwrite) as (files, folder, spill), ExitStack() as stack:
-        converted = convert_all(exports, chosen, spill, progress, strict=strict)
-        if converted:
-            files, options = [one.file for one in converted], replace(options, columns=COLUMNS)
-            return_freed_memory()
-            if (
-                engine == "local"
-                and not carry
-                and not all(one.threads_are_apart for one in converted)
-            ):
-                opener = ENGINES["duckdb"]  # the local one would come to it after reading all
-        elif columns is None and state is None and isinstance(files[0], Path):
-            options = replace(options, columns=known_pairs(columns_of(files[0])) or Columns())
-        carried = stack.enter_context(carrying(state, options, files, progress))
-        parts_memory = _MEMORY_FOR_EXPORTS if converted and memory is None else None
-        opened = opener(Resources(spill, memory, threads, master, parts_memory))
-        outcome = opened.extract(Extraction(files, options, carried), folder, progress)
-        if chosen.context and isinstance(folder, Path):
+    task = _Task(
+        exports=exports,
+        of_exports=chosen,
+        options=options,
+        has_columns=columns is not None,
+        engine=engine,
+        resources=Resources(Path(), memory, threads, master),
+        state=state,
+        progress=progress,
+    )
+    return _run(task, dumps, target, overwrite)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What an extraction reads, and how."""
+
+    exports: Sequence[Export]
+    of_exports: ExportOptions
+    options: ExtractOptions
+    has_columns: bool
+    engine: str
+    resources: Resources
+    state: Path | None
+    progress: ExtractProgress
+
+
+# In short functions: where no memory is left, Python 3.11 tries for ever to leave a `with` block
+# that stands later than the 256th instruction of its function.
+def _run(task: _Task, dumps: Sequence[AnyPath], target: AnyPath, overwrite: bool) -> Manifest:
+    with _output(target, dumps, task.exports, overwrite) as (files, folder, spill):
+        placed = replace(task, resources=replace(task.resources, spill=spill))
+        return _into(folder, placed, files)
+
+
+def _into(folder: AnyPath, task: _Task, files: Sequence[AnyPath]) -> Manifest:
+    options, engine, resources = task.options, task.engine, task.resources
+    converted = convert_all(
+        task.exports, task.of_exports, resources.spill, task.progress, strict=options.strict
+    )
+    if converted:
+        files, options = [one.file for one in converted], replace(options, columns=COLUMNS)
+        return_freed_memory()
+        apart = all(one.threads_are_apart for one in converted)
+        if engine == "local" and not task.state and not apart:
+            engine = "duckdb"  # the local one would come to it after reading all
+        if resources.memory is None:
+            resources = replace(resources, parts_memory=_MEMORY_FOR_EXPORTS)
+    elif not task.has_columns and task.state is None and isinstance(files[0], Path):
+        options = replace(options, columns=known_pairs(columns_of(files[0])) or Columns())
+    opened = partial(ENGINES[engine], resources)
+    return _write(folder, task, opened, Extraction(files, options), converted)
+
+
+def _write(
+    folder: AnyPath,
+    task: _Task,
+    opened: Callable[[], Engine],
+    extraction: Extraction,
+    converted: Sequence[Converted],
+) -> Manifest:
+    with carrying(task.state, extraction.options, extraction.files, task.progress) as carried:
+        outcome = opened().extract(replace(extraction, carry=carried), folder, task.progress)
+        if task.of_exports.context and isinstance(folder, Path):
             outcome.written.shards = add_context(
-                folder, outcome.written.shards, [one.file for one in converted], chosen.context
+                folder,
+                outcome.written.shards,
+                [one.file for one in converted],
+                task.of_exports.context,
             )
-        shutil.rmtree(spill, ignore_errors=True)
+        shutil.rmtree(task.resources.spill, ignore_errors=True)
         words = write_words(converted, folder)
-        manifest = summary(options, carried, outcome, converted, words)
+        manifest = summary(extraction.options, carried, outcome, converted, words)
         if isinstance(folder, Address):
             check_ours(folder)
         manifest.write(folder)
@@ -244,19 +301,19 @@ def _output(
     The output is claimed before the dumps are looked for.
     """
     found = [path for path, _ in exports]
-    if isinstance(out, Address):
-        refuse_occupied(out, overwrite=overwrite)
-        files = found or find_files(dumps)
-        refuse_inputs(out, files)
-        with new_folder_at(out, overwrite=overwrite), scratch_folder() as scratch:
-            yield files, out, scratch
+    if isinstance(out, Path):
+        with claim_output(out, overwrite=overwrite):
+            files = found or find_files(dumps)
+            with new_folder(out, overwrite=overwrite, inputs=files) as folder:
+                spill = folder / "spill"
+                spill.mkdir()
+                yield files, folder, spill
         return
-    with claim_output(out, overwrite=overwrite):
-        files = found or find_files(dumps)
-        with new_folder(out, overwrite=overwrite, inputs=files) as folder:
-            spill = folder / "spill"
-            spill.mkdir()
-            yield files, folder, spill
+    refuse_occupied(out, overwrite=overwrite)
+    files = found or find_files(dumps)
+    refuse_inputs(out, files)
+    with new_folder_at(out, overwrite=overwrite), scratch_folder() as scratch:
+        yield files, out, scratch
 
 
 _LISTED = 3

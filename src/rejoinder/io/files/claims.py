@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,9 +30,6 @@ from rejoinder.io.files.storage import (
     resolved,
 )
 
-_RESERVE = 1 << 20
-"""Bytes that the system gives and takes back at once: what Python asks it for at a time."""
-
 
 @dataclass(eq=False)
 class _Turn:
@@ -46,8 +42,6 @@ class _Turn:
     """The open lock file. The kernel unlocks it when the process ends."""
     created: list[Path] = field(default_factory=list)
     """Folders that were created to hold the output, the innermost first."""
-    reserve: bytes = field(default_factory=partial(bytes, _RESERVE))
-    """Memory for the release of the lock, where there is none left."""
 
 
 _GUARD = threading.Condition()
@@ -74,32 +68,40 @@ def claim(path: Path, *, inputs: Iterable[object] = ()) -> Iterator[None]:
     if is_device(path):
         yield
         return
-    turn = _Turn(threading.get_ident())
-    turns: list[_Turn] = []
+    with _GUARD:
+        turn = next(
+            (one for one in _TURNS.get(path, ()) if one.thread == threading.get_ident()), None
+        )
+    turn = turn or _Turn(threading.get_ident())
     try:  # around all of it: a signal may end the process at any line
-        with _GUARD:
-            turns = _TURNS.setdefault(path, turns)
-            if turns and turns[0].thread == turn.thread:
-                turn = turns[0]
-            else:
-                turns.append(turn)
-            turn.users += 1
-            _GUARD.wait_for(lambda: turns[0] is turn)
-            if turn.handle is None:  # here, as a release may remove the folder of the lock
-                _acquire(path, turn)
+        _enter(path, turn)
         yield
     finally:
-        if turn.users < 2:
-            turn.reserve = b""
-        with _GUARD:
-            turn.users -= 1
-            if turn in turns and turn.users < 1:
-                if turns[0] is turn:
-                    _release(companion(path, "lock"), turn)
-                turns.remove(turn)
-                if not turns:
-                    _TURNS.pop(path, None)
-                _GUARD.notify_all()
+        _leave(path, turn)
+
+
+def _enter(path: Path, turn: _Turn) -> None:
+    with _GUARD:
+        turns = _TURNS.setdefault(path, [])
+        if turn not in turns:
+            turns.append(turn)
+        turn.users += 1
+        _GUARD.wait_for(lambda: turns[0] is turn)
+        if turn.handle is None:  # here, as a release may remove the folder of the lock
+            _acquire(path, turn)
+
+
+def _leave(path: Path, turn: _Turn) -> None:
+    with _GUARD:
+        turn.users -= 1
+        turns = _TURNS.get(path, [])
+        if turn in turns and turn.users < 1:
+            if turns[0] is turn:
+                _release(companion(path, "lock"), turn)
+            turns.remove(turn)
+            if not turns:
+                _TURNS.pop(path, None)
+            _GUARD.notify_all()
 
 
 @contextmanager

@@ -45,7 +45,8 @@ _REFUSALS = {
 """Errors of a path that is written. The same codes may come from reading another path."""
 _NO_MEMORY = re.compile(
     r"cannot allocate memory|can't allocate memory|failed to map segment|not enough memory|"
-    r"out of memory|can't start new thread|could not spawn threads",
+    r"out of memory|can't start new thread|(?:could not|can't) spawn|"
+    r"error return without exception set",  # a library in C that got none
     re.IGNORECASE,
 )
 """What the system and libraries say where memory does not suffice."""
@@ -88,15 +89,22 @@ def lacks_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)) is not None
 
 
+_RESERVE = 1 << 20
+"""Bytes that the system gives and takes back at once: what Python asks it for at a time."""
+
+
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turns errors of a full or broken disk within the block into a StorageError about `path`."""
+    """Turns errors of a full or broken disk within the block into a StorageError about `path`.
+
+    Where the block failed for lack of memory, there is a MiB to clean up with.
+    """
+    reserve = bytes(_RESERVE)
     try:
         yield
-    except RejoinderError:
-        raise
     except Exception as error:
-        cause = storage_cause(error)
+        del reserve
+        cause = None if isinstance(error, RejoinderError) else storage_cause(error)
         if cause is None:
             raise
         raise StorageError(f"{path} can't be written: {cause}{_free(path)}.") from error
