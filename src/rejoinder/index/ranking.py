@@ -15,7 +15,7 @@ All was chosen on `benchmarks/memory.py`; `notebook/search.md` has what each is 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,8 @@ _BY, _ON, _TOGETHER, _ENDS, _LENGTH = 0.2, 0.15, 0.2, 0.08, 0.01
 side as in the query, for a question mark at its end (less), and by the logarithm of its words."""
 _ENDING = 8
 """Characters between the stem of a word and the word after it, at most."""
+_AT_ONCE = 256
+"""Queries whose candidates are compared at once: so many that a loop over them costs little."""
 _READ = 20
 """Best candidates whose texts are read for words side by side."""
 
@@ -214,33 +216,62 @@ def date_in(query: str) -> Date:
 
 
 class Candidates:
-    """Texts that may be the best for a query, and those around them."""
+    """Texts that may be the best for queries, and those around them.
 
-    def __init__(self, found: Rows, messages: Messages, absent: Absent) -> None:
+    They are keys: the number of a query times the number of all texts, plus that of a text.
+    """
+
+    def __init__(self, found: Sequence[Rows], messages: Messages, absent: Absent) -> None:
         """Takes texts that were found, and the messages next to them.
 
         Args:
-            found: (N,) int64, texts.
+            found: For each query (N,) int64, texts.
             messages: What is known of all.
             absent: (texts,) bool, those that are not to be found.
         """
-        texts = _distinct([found, *messages.at_distance(found, (-1, 1))])
-        self.texts: Rows = texts if absent is None else texts[~absent[texts]]
-        """(C,) int64: the candidates, ascending."""
-        around = messages.at_distance(self.texts, (-_FURTHEST, -1, 1, _FURTHEST))
-        self.read: Rows = _distinct([self.texts, *around])
-        """(R,) int64: texts whose words and meaning are compared, ascending."""
-        self._own = np.searchsorted(self.read, self.texts)
+        self._messages, self._count = messages, int(messages.begins[-1])
+        self._begins = np.arange(len(found) + 1) * self._count
+        keys = _distinct([texts + begin for texts, begin in zip(found, self._begins, strict=False)])
+        if messages.are_known:
+            keys = _distinct([keys, *self._at_distance(keys, (-1, 1))])
+        if absent is not None:
+            keys = keys[~absent[keys % self._count]]
+        self.texts: Rows = keys % self._count
+        """(C,) int64: the candidates, those of each query ascending."""
+        self.ends: list[int] = np.searchsorted(keys, self._begins).tolist()
+        """Where the candidates of each query begin, and the end."""
+        self.read: Rows = keys
+        """(R,) int64: keys of texts whose words and meaning are compared, ascending."""
+        if not messages.are_known:
+            return
+        around = self._at_distance(keys, (-_FURTHEST, -1, 1, _FURTHEST))
+        self.read = _distinct([keys, *around])
+        self._own = np.searchsorted(self.read, keys)
         self._around = np.where(around < 0, len(self.read), np.searchsorted(self.read, around))
-        self._messages = messages
-        before = around[1]
-        author = messages.authors[self.texts]
+        before, author = around[1] % self._count, messages.authors[self.texts]
         self._is_same = (messages.authors[before] == author) & (author > 0)
         self._after_question = (messages.asks[before] > 0) & ~self._is_same
         self._depends = ~messages.have_titles[self.texts]
 
+    def _at_distance(self, keys: Rows, distances: Sequence[int]) -> Rows:
+        texts = keys % self._count
+        others = self._messages.at_distance(texts, distances)
+        return np.where(others < 0, -1, keys - texts + others)
+
+    def stretches(self) -> Iterator[tuple[int, int, slice, Rows]]:
+        """Yields a query, a segment, the part of `read` that lies in both, and its rows in it."""
+        parts = self._messages.begins[:-1]
+        begins = (self._begins[:-1, None] + parts).ravel()
+        ends = np.append(np.searchsorted(self.read, begins), len(self.read)).tolist()
+        for number, (begin, end) in enumerate(pairwise(ends)):
+            if begin < end:
+                query, part = divmod(number, len(parts))
+                yield query, part, slice(begin, end), self.read[begin:end] - begins[number]
+
     def by_words(self, shares: Numbers) -> Numbers:
         """Returns what the (R,) shares of texts and of those around them give, (C,)."""
+        if not self._messages.are_known:
+            return shares
         own, far_before, before, after, far_after = self._parts(shares)
         from_before = before * (_ASKED * self._after_question + _AROUND * self._is_same)
         around = from_before + _AROUND * (after + far_before + far_after)
@@ -248,6 +279,8 @@ class Candidates:
 
     def by_meaning(self, cosines: Numbers) -> Numbers:
         """Returns likewise what (R,) cosines give, (C,)."""
+        if not self._messages.are_known:
+            return cosines
         own, far_before, before, after, far_after = self._parts(cosines)
         around = _ADJACENT * (before + after) + _FAR * (far_before + far_after)
         return np.asarray(own + self._depends * around)
@@ -256,7 +289,7 @@ class Candidates:
         values = np.append(values, 0.0)
         return (values[self._own], *values[self._around])
 
-    def by_facts(self, asked: Asked) -> Numbers:
+    def by_facts(self, asked: Sequence[Asked]) -> Numbers:
         """Returns what is known of the messages adds, (C,)."""
         messages, texts = self._messages, self.texts
         if not messages.are_known:
@@ -264,10 +297,11 @@ class Candidates:
         found = _LENGTH * np.log1p(messages.lengths[texts])
         found -= _ENDS * (messages.asks[texts] >= ENDS)
         found *= self._depends
-        if asked.authors is not None:
-            found += _BY * asked.authors[messages.authors[texts]]
-        if asked.date != Date():
-            found += _ON * asked.date.matches(messages.times[texts])
+        for what, of_query in zip(asked, starmap(slice, pairwise(self.ends)), strict=True):
+            if what.authors is not None:
+                found[of_query] += _BY * what.authors[messages.authors[texts[of_query]]]
+            if what.date != Date():
+                found[of_query] += _ON * what.date.matches(messages.times[texts[of_query]])
         return np.asarray(found)
 
 
@@ -342,31 +376,28 @@ class Together:
             weight: Share of meaning, from 0 to 1.
             top_k: Number of texts.
         """
-        begins, results = self._messages.begins, []
+        begins = self._messages.begins
+        results: list[Found] = []
         hidden = None
         if any(one is not None for one in absent):
             parts = zip(absent, np.diff(begins).tolist(), strict=True)
             hidden = np.concatenate([np.zeros(n, np.bool_) if a is None else a for a, n in parts])
-        for number, (both, what) in enumerate(zip(lists, asked, strict=True)):
-            segments, rows = segments_and_rows(np.concatenate([one.places for one in both]))
-            some = Candidates(begins[segments] + rows, self._messages, hidden)
+        places = [segments_and_rows(np.concatenate([one.places for one in both])) for both in lists]
+        found = [begins[segments] + rows for segments, rows in places]
+        for first in range(0, len(found), _AT_ONCE):
+            last = first + _AT_ONCE
+            some = Candidates(found[first:last], self._messages, hidden)
             shares, cosines = np.empty((2, len(some.read)))
-            for part, begin, end in self._stretches(some.read):
-                rows = some.read[begin:end] - begins[part]
-                shares[begin:end] = words.shares(number, part, rows)
-                segment = self._segments[part]
-                cosines[begin:end] = segment.scores(rows, queries[number], map_file=True)
-            scores = (1 - weight) * (some.by_words(shares) + some.by_facts(what))
+            for query, part, within, rows in some.stretches():
+                shares[within] = words.shares(first + query, part, rows)
+                meant = queries[first + query]
+                cosines[within] = self._segments[part].scores(rows, meant, map_file=True)
+            scores = (1 - weight) * (some.by_words(shares) + some.by_facts(asked[first:last]))
             scores += weight * some.by_meaning(cosines)
-            results.append(self._best(some.texts, scores, what, 1 - weight, top_k))
+            for what, (begin, end) in zip(asked[first:last], pairwise(some.ends), strict=True):
+                texts, of_query = some.texts[begin:end], scores[begin:end]
+                results.append(self._best(texts, of_query, what, 1 - weight, top_k))
         return results
-
-    def _stretches(self, texts: Rows) -> Iterator[tuple[int, int, int]]:
-        """Yields each segment that has some of (N,) texts, ascending, and which: first and end."""
-        ends = np.searchsorted(texts, self._messages.begins).tolist()
-        for part, (begin, end) in enumerate(pairwise(ends)):
-            if begin < end:
-                yield part, begin, end
 
     def _best(self, texts: Rows, scores: Numbers, asked: Asked, weight: float, top_k: int) -> Found:
         """Returns the best texts, after those that are good are read for words side by side."""
@@ -388,7 +419,10 @@ def _side_by_side(text: str, pairs: Sequence[tuple[str, str]]) -> int:
     1
     """
     text = text.lower()
-    return sum(_follows(text, first, second) for first, second in pairs)
+    return sum(
+        first in text and second in text and _follows(text, first, second)
+        for first, second in pairs
+    )
 
 
 def _follows(text: str, first: str, second: str) -> bool:
