@@ -184,7 +184,7 @@ def test_real_exports_are_read(name, path, shared_data, tmp_path):
     for one in messages:  # by a wrong clock, a mail may come before that which it answers
         assert one.thread is None or threads.get(one.parent or "") in (None, one.thread)
         threads[one.id] = one.thread
-    if export.is_dir():
+    if export.is_dir() and len(messages) < 5_000:  # else it takes seconds
         packed = shutil.make_archive(str(tmp_path / "packed"), "zip", export)
         assert read(name, Path(packed)) == items
 

@@ -529,7 +529,7 @@ def test_an_index_that_another_model_replaced_is_refused(tmp_path):
 
 def test_an_index_that_grew_by_small_additions_has_few_segments(tmp_path):
     index, texts = made(tmp_path, {}), {}
-    for number in range(100):
+    for number in range(70):
         more = {f"{number}": f"text {number % 7}"}
         index.add_encoded([encoded(more)])
         texts |= more
