@@ -379,9 +379,7 @@ class IndexReader:
         """
         if not isinstance(features, WordFeatures):
             return [{} for _ in queries]
-        return self._at_latest(
-            lambda state: [own_words(query, state.times, features) for query in queries]
-        )
+        return self._at_latest(lambda state: own_words(queries, state.times, features))
 
     def check(self) -> None:
         """Compares every file with its SHA-256 from when it was written.

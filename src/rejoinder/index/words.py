@@ -265,26 +265,37 @@ _OFTEN = 20
 """How many times as often the right word stands as one that the index has, too."""
 
 
-def own_words(query: str, count: Count, features: WordFeatures) -> dict[str, str]:
-    """Returns the words of a query that are likely to stand for words of an index, and those.
+def own_words(queries: Sequence[str], count: Count, features: WordFeatures) -> list[dict[str, str]]:
+    """Returns for each query its words that are likely to stand for words of an index, and those.
 
     A word that the index or English has stays (`text.readings`), unless people often misspell
     another so, which the index has far more often. A name stands for another name alone.
     """
     index = features.vocabulary.index
-    tokens = [token[0] for token in find_tokens(features.normalize(query))]
-    if all(token in index and not is_listed(token) for token in tokens):
-        return {}
+    tokens = [{token[0] for token in find_tokens(features.normalize(query))} for query in queries]
+    words = sorted(set().union(*tokens))
+    unknown = [word for word in words if word not in index]
+    absent = [word for word, times in zip(unknown, count(unknown), strict=True) if not times]
+    doubtful = {*absent, *filter(is_listed, words)}
+    return [
+        {} if of_query.isdisjoint(doubtful) else _own_words(query, count, features)
+        for query, of_query in zip(queries, tokens, strict=True)
+    ]
+
+
+def _own_words(query: str, count: Count, features: WordFeatures) -> dict[str, str]:
     doubted = features.doubted(query)
     read = {token.text: token.read_as for token in read_tokens(features, [query])[0]}
     words = [word for word in {**doubted, **read} if word in doubted or read.get(word)]
     found = dict[str, str]()
     for word, times in zip(words, count(words).tolist(), strict=True):
+        if times and not is_listed(word):
+            continue
         near = _nearest_word(word, count) or read.get(word)
-        if near is None or count([near])[0] <= _OFTEN * times or (times and not is_listed(word)):
+        if near is None or count([near])[0] <= _OFTEN * times:
             continue
         name = read.get(word) is None and doubted[word] is Mark.NAME
-        if not name or (len(word) >= _LONG and near not in index):
+        if not name or (len(word) >= _LONG and near not in features.vocabulary.index):
             found[word] = near
     return found
 
