@@ -48,10 +48,8 @@ def weights_of(
     stems = stem(written)
     weights = dict.fromkeys(stems, 0.0)
     for word, one in zip(written, stems, strict=True):
-        # a form is rare where the word is not: "problems"
-        weights[one] += (
-            0.0 if word in names else min(rarity(ranks.get(each)) for each in (word, one))
-        )
+        if word not in names:  # a form is rare where the word is not: "problems"
+            weights[one] += min(rarity(ranks.get(word)), rarity(ranks.get(one)))
     found = {word: weight for word, weight in weights.items() if weight}
     return found or {word: float(times) for word, times in Counter(stems).items()}
 
