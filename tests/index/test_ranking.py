@@ -48,6 +48,17 @@ def test_the_author_who_is_named_comes_first(tmp_path):
     assert found(index, "What was dmitri's adopted animal?")[0] == "2"
 
 
+def test_a_message_of_few_words_comes_after_one_that_says_something(tmp_path):
+    index = talk(
+        tmp_path,
+        message("short", "!mp3", "Ann", 0.0),
+        message("shorter", "mp3 please", "Eve", 5 * DAY),
+        message("long", "Totem plays mp3 files once the codecs are there.", "Ben", 9 * DAY),
+    )
+    assert found(index, "play mp3")[0] == "long"
+    assert {*found(index, "mp3")[:3]} == {"short", "shorter", "long"}
+
+
 def test_a_word_that_more_texts_have_than_its_author_wrote_is_no_name(tmp_path):
     texts = [message(str(n), f"My linux box, part {n}", "Ann", n * DAY) for n in range(5)]
     index = talk(tmp_path, *texts, message("x", "No idea what you mean.", "linux", 50 * DAY))

@@ -24,6 +24,7 @@ from rejoinder.errors import InputError, RejoinderError
 from rejoinder.io.files.storage import scratch_folder, storage_errors
 from rejoinder.io.formats.text_lines import file_lines, text_lines
 from rejoinder.io.formats.texts import KEYS, table_columns, texts_of
+from rejoinder.text.normalize import words_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -90,8 +91,11 @@ def distinct(
 def firsts_of(texts: Sequence[str]) -> tuple[list[int], dict[str, int]]:
     """Returns the places of texts that none before them equals, and how often each is there.
 
-    >>> firsts_of(["Thank you", "Why?", "thank  you"])
-    ([0, 1], {'thank you': 2, 'why?': 1})
+    >>> firsts_of(["Thank you", "Why?", "thank  you!"])
+    ([0, 1], {'thank you': 2, 'why': 1})
+    >>> bot = "please don't flood the channel, use the paste bin instead"
+    >>> firsts_of([f"ann: {bot}", f"bob: {bot}", "Yes, thanks.", "No, thanks."])[0]
+    [0, 2, 3]
     """
     names = [_folded(text) for text in texts]
     places = {name: place for place, name in reversed([*enumerate(names)])}
@@ -104,8 +108,17 @@ def times(text: str, copies: Mapping[str, int]) -> str:
     return f"  ×{count:,}" if count > 1 else ""
 
 
+_ADDRESSED = re.compile(r"\S{1,30}[:,] (?=(?:\S+ ){4})")
+_NUMBERED = 8
+
+
 def _folded(text: str) -> str:
-    return _one_line(text).casefold()
+    """Returns what copies of a text have in common: a bot names others, and gives other numbers."""
+    line = _one_line(text).casefold()
+    words = words_of(line[found.end() :] if (found := _ADDRESSED.match(line)) else line)
+    if len(words) >= _NUMBERED:
+        words = [word for word in words if not word.isdigit()]
+    return " ".join(words) or line
 
 
 def finder(entries: Sequence[Entry]) -> Find:

@@ -44,9 +44,11 @@ _ASKED, _AROUND = 0.5, 0.2
 before it, of the one after it, and of those two away."""
 _ADJACENT, _FAR = 0.3, 0.1
 """Likewise of the cosines of those next to it and two away."""
-_BY, _ON, _TOGETHER, _ENDS, _LENGTH = 0.2, 0.15, 0.2, 0.08, 0.01
+_BY, _ON, _TOGETHER, _ENDS, _SHORT, _LENGTH = 0.2, 0.15, 0.2, 0.08, 0.25, 0.01
 """What a message gets if its author is named, for each part of a date, for words that stand side by
-side as in the query, for a question mark at its end (less), and by the logarithm of its words."""
+side as in the query, for a question mark at its end (less), for three words or fewer (less), and by
+the logarithm of its words."""
+_FEW = 3
 _ENDING = 8
 """Characters between the stem of a word and the word after it, at most."""
 _AT_ONCE = 256
@@ -296,6 +298,7 @@ class Candidates:
             return np.zeros(len(texts))
         found = _LENGTH * np.log1p(messages.lengths[texts])
         found -= _ENDS * (messages.asks[texts] >= ENDS)
+        found -= _SHORT * (messages.lengths[texts] <= _FEW)
         found *= self._depends
         for what, of_query in zip(asked, starmap(slice, pairwise(self.ends)), strict=True):
             if what.authors is not None:
