@@ -134,6 +134,7 @@ def test_more_like_one_and_why(page):
 
 def copied(page, language):
     """What is copied as a program in a language."""
+    page.get_by_text("About", exact=True).click()
     page.get_by_label(language, exact=True).check()
     page.locator("#copy").click()
     expect(page.locator("#copy")).to_have_text("Copied")
@@ -169,6 +170,7 @@ def test_each_part_names_its_command_and_its_python(open_page, address, part, co
     if part == "suggest":
         page.get_by_role("textbox", name="Message").fill("Is the bus late?")
     expect(page.locator("#snippet")).to_contain_text(f"rejoinder {command}", timeout=60_000)
+    page.get_by_text("About", exact=True).click()
     page.get_by_label("Python", exact=True).check()
     compile(page.locator("#snippet").inner_text(), part, "exec")
     expect(page.locator("#snippet")).to_contain_text("rejoinder")
@@ -395,6 +397,12 @@ def test_replies_are_suggested_and_copied(open_page, address):
 def test_axe_finds_no_fault_in_what_is_explored(open_page, address, axe, scheme, width, tmp_path):
     page = open_page(f"{address}/#find?q=something+to+read", width=width, scheme=scheme)
     expect(page.locator("#find-hits > li").first).to_be_visible()
+    page.get_by_text("About", exact=True).click()
+    expect(page.locator("#snippet")).to_be_visible()
+    page.evaluate(axe)
+    assert page.evaluate("axe.run()")["violations"] == []
+    page.keyboard.press("Escape")
+    expect(page.locator("#snippet")).to_be_hidden()
     page.locator(".because").first.click()
     page.locator(".conversation").nth(1).click()
     expect(page.locator(".here")).to_be_visible()
@@ -446,3 +454,150 @@ def test_few_dots_of_a_crowd_are_drawn_until_it_is_looked_at_closely(open_page, 
     assert page.evaluate(LEVELS, [1_009, 0.02])[0] == counts
     most = page.evaluate(LEVELS, [200_000, 0.9])[0]
     assert (sum(most[:4]), most[4]) == (150_000, 50_000)
+
+
+MAILS = 12
+LONG = "We moved the printers to another room last week. " * 12
+
+
+@pytest.fixture(scope="module")
+def mails(serve, tmp_path_factory):
+    """The address of a page of long mails with answers."""
+    box = tmp_path_factory.mktemp("mails") / "list.mbox"
+    text = ""
+    for number in range(MAILS):
+        for kind in ("q", "a"):
+            answers = f"In-Reply-To: <q{number}@x>\n" if kind == "a" else ""
+            body = (
+                f"{LONG}How do I install the driver number {number}? {LONG}"
+                if kind == "q"
+                else f"Run the setup program of version {number}.0 and restart."
+            )
+            text += (
+                f"From a@x Thu Jan  1 00:00:00 2015\nFrom: {kind}{number} <{kind}{number}@x>\n"
+                f"Date: Thu, {number + 1} Jan 2015 0{int(kind == 'a')}:00:00 +0000\n"
+                f"Subject: Driver {number}\nMessage-ID: <{kind}{number}@x>\n{answers}\n{body}\n\n"
+            )
+    box.write_text(text, "utf-8")
+    return serve(box, "--no-browser", "-m", "rejoinder-small", command="explore")
+
+
+def test_scores_are_shown_only_in_the_order_of_the_hits(page):
+    search(page, "something to read")
+    expect(page.locator("#find-hits .byline").first).to_be_visible()
+    expect(page.locator("#find-hits .meter")).to_have_count(0)
+    page.get_by_label("Meaning", exact=True).check()
+    expect(page.locator("#find-hits .meter").first).to_be_visible()
+    scores = [float(one) for one in page.locator("#find-hits .meter .value").all_inner_texts()]
+    assert len(scores) > 5
+    assert scores == sorted(scores, reverse=True)
+    page.get_by_label("Words", exact=True).check()
+    expect(page.locator("#find-hits .meter")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1_400, 900), (390, 844)])
+def test_hits_begin_in_the_upper_third_and_are_folded(open_page, mails, width, height):
+    page = open_page(f"{mails}/#find?q=install+the+driver", width=width)
+    first = page.locator("#find-hits > li").first
+    expect(first).to_be_visible()
+    assert first.bounding_box()["y"] < height / 3
+    card = page.locator("#find-hits > li").filter(has_text="Answered by").first
+    text = card.locator(".text")
+    line = text.evaluate("node => parseFloat(getComputedStyle(node).lineHeight)")
+    assert text.bounding_box()["height"] <= 3 * line + 1
+    mark = text.locator("mark.level-3").first.bounding_box()
+    assert mark["y"] + mark["height"] <= text.bounding_box()["y"] + 3 * line + 3
+    expect(card.locator(".replied")).to_contain_text(re.compile(r"^Answered by a\d+: Run the"))
+    card.get_by_role("button", name="Show all").click()
+    assert text.bounding_box()["height"] > 5 * line
+    card.get_by_role("button", name="Show less").click()
+    assert text.bounding_box()["height"] <= 3 * line + 1
+    short = page.locator("#find-hits > li").filter(has_not_text="Answered by").first
+    expect(short.get_by_role("button", name="Show all")).to_be_hidden()
+
+
+def test_filters_unfold_on_a_phone(open_page, address):
+    page = open_page(f"{address}/#find?q=something+to+read", width=390)
+    expect(page.get_by_label("Channel")).to_be_hidden()
+    page.get_by_role("button", name="Options").click()
+    page.get_by_label("Channel").select_option("TeaAndToast")
+    page.get_by_label("Words", exact=True).check()
+    expect(page.locator("#find-hits .place").first).to_have_text("#TeaAndToast")
+
+
+def hash_of(page):
+    return page.evaluate("decodeURIComponent(location.hash)")
+
+
+def test_back_leads_to_each_thing_that_was_shown(open_page, mails):
+    page = open_page(mails)
+    search(page, "install the driver")
+    begin = hash_of(page)
+    assert begin == "#find?q=install+the+driver"
+    here = page.locator("#find-thread .here")
+    expect(here).to_be_visible()
+    second = page.locator("#find-hits > li").nth(1)
+    second.get_by_role("button", name="Conversation").click()
+    expect(second).to_have_class(re.compile("open"))
+    opened = hash_of(page)
+    assert "open=" in opened
+    second.get_by_role("button", name="More like this").click()
+    expect(page.locator("#find-liked")).to_be_visible()
+    like = hash_of(page)
+    assert "like=" in like
+    page.reload()
+    expect(page.locator("#find-like")).to_contain_text("We moved the printers")
+    page.get_by_role("tab", name="Topics").click()
+    page.go_back()
+    expect(page.locator("#find-liked")).to_be_visible()
+    assert hash_of(page) == like
+    page.go_back()
+    expect(page.locator("#find-liked")).to_be_hidden()
+    expect(page.locator("#find-hits > li").nth(1)).to_have_class(re.compile("open"))
+    assert hash_of(page) == opened
+    page.go_back()
+    expect(page.locator("#find-hits > li").first).to_have_class(re.compile("open"))
+    assert hash_of(page) == begin
+    page.go_back()
+    expect(page.locator("#find-start")).to_be_visible()
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("")
+    page.goto(f"{mails}/#find?open=q3@x")
+    expect(here).to_contain_text("driver number 3")
+
+
+def test_filters_of_questions_and_topics_are_in_the_address(open_page, address):
+    page = open_page(f"{address}/#asked?q=cactus&open=1")
+    expect(page.get_by_label("Without a reply")).to_be_checked()
+    expect(page.get_by_role("searchbox", name="Filter", exact=True)).to_have_value("cactus")
+    page.get_by_label("Without a reply").uncheck()
+    assert hash_of(page) == "#asked?q=cactus"
+    page.go_back()
+    expect(page.get_by_label("Without a reply")).to_be_checked()
+    page.goto(f"{address}/#topics")
+    page.locator("#topics-list li:not(.wider) button").first.click()
+    expect(page.locator("#topics-detail .topic-name")).to_be_visible()
+    name, topic = page.locator("#topics-detail .topic-name").inner_text(), hash_of(page)
+    assert "topic=" in topic
+    page.go_back()
+    expect(page.locator("#topics-list")).to_be_visible()
+    page.goto(f"{address}/{topic}")
+    page.reload()
+    expect(page.locator("#topics-detail .topic-name")).to_have_text(name)
+
+
+def test_warnings_do_not_move_the_field(page):
+    search(page, "something to read")
+    field = page.get_by_role("searchbox", name="Search")
+    before = field.bounding_box()
+    field.fill("Wie kann ich meine Bestellung stornieren?")
+    expect(page.locator("#unknown")).to_be_visible()
+    assert field.bounding_box() == before
+    assert page.locator("#unknown").bounding_box()["y"] < 900
+
+
+def test_a_search_begins_when_typing_rests(page):
+    sent = []
+    page.on("request", lambda request: sent.append(request.url))
+    page.get_by_role("searchbox", name="Search").press_sequentially("a good book", delay=60)
+    expect(page.locator("#find-note")).to_contain_text("ms")
+    assert sum(url.endswith("/search") for url in sent) == 1

@@ -307,6 +307,7 @@ def test_the_program_shown_can_be_copied_and_run(open_page, address, tmp_path, l
     page = open_page(address)
     page.get_by_label("First sentence").fill('It\'s "true" that null isn’t $HOME')
     expect(page.locator("#snippet")).to_contain_text("isn’t $HOME")
+    page.get_by_text("About", exact=True).click()
     page.get_by_label(language, exact=True).check()
     page.locator("#copy").click()
     expect(page.locator("#copy")).to_have_text("Copied")

@@ -2,25 +2,31 @@
 
 import { call } from "./api.js";
 import { bylineOf, dayOf } from "./message.js";
-import { byId, copyButton, download, element, following, plural } from "./tools.js";
+import { byId, copyButton, download, element, following, keep, kept, plural } from "./tools.js";
 
 const PAGE = 40, FIRST = 3;
 let questions = null;
 let shown = PAGE;
+/** Whether follow-up questions are shown unless the reader chooses. */
+let follows = false;
 
 export function startAsked() {
   const update = following(async (signal) => {
     byId("asked-list").setAttribute("aria-busy", "true");
     if (!questions) {
       questions = await call("asked", undefined, signal);
-      byId("asked-follow").checked = !questions.some((one) => one.begins);
+      follows = !questions.some((one) => one.begins);
     }
     byId("asked-list").removeAttribute("aria-busy");
+    read();
     draw();
   }, 60);
   for (const id of ["asked-filter", "asked-open", "asked-follow"]) {
     byId(id).addEventListener("input", () => {
+      if (!questions) return;
       shown = PAGE;
+      const follow = byId("asked-follow").checked;
+      keep("asked", { q: byId("asked-filter").value, open: byId("asked-open").checked ? "1" : "", follow: follow === follows ? "" : String(Number(follow)) }, id === "asked-filter");
       update();
     });
   }
@@ -31,6 +37,14 @@ export function startAsked() {
   byId("asked-csv").addEventListener("click", () => download("questions.csv", "text/csv", csvOf(chosen())));
   byId("asked-markdown").addEventListener("click", () => download("faq.md", "text/markdown", markdownOf(chosen())));
   return update;
+}
+
+/** Reads the filters of the address. */
+function read() {
+  const values = kept();
+  if (byId("asked-filter").value !== (values.get("q") ?? "")) byId("asked-filter").value = values.get("q") ?? "";
+  byId("asked-open").checked = values.has("open");
+  byId("asked-follow").checked = values.has("follow") ? values.get("follow") === "1" : follows;
 }
 
 /** The questions that have the words of the filter. */
@@ -58,7 +72,7 @@ function itemOf(one, index) {
   const facts = [one.authors ? plural(one.authors, "person", "people") : "", periodOf(one), one.replied ? plural(one.replied, "reply", "replies") : "no reply"];
   const summary = element("summary", {},
     element("span", { class: "times" }, element("b", {}, one.count.toLocaleString("en")), element("span", {}, "times")),
-    element("span", { class: "question" }, element("span", { class: "text" }, one.text), element("span", { class: "hint" }, facts.filter(Boolean).join(" · "))));
+    element("span", { class: "question" }, element("span", { class: "text", dir: "auto" }, one.text), element("span", { class: "hint" }, facts.filter(Boolean).join(" · "))));
   const item = element("details", { class: "card asked" }, summary);
   const fillIn = () => item.childElementCount > 1 || item.append(detailsOf(one));
   item.addEventListener("toggle", fillIn);
@@ -85,7 +99,7 @@ function detailsOf(one) {
   } else {
     inside.append(element("p", { class: "hint" }, "Nobody else answered in its threads."));
   }
-  if (one.ways.length) inside.append(element("h3", {}, "Also asked as"), element("ul", { class: "ways" }, ...one.ways.map((way) => element("li", {}, way))));
+  if (one.ways.length) inside.append(element("h3", {}, "Also asked as"), element("ul", { class: "ways" }, ...one.ways.map((way) => element("li", { dir: "auto" }, way))));
   const search = new URLSearchParams({ q: one.text.slice(0, 200) });
   inside.append(element("p", { class: "hit-actions" }, element("a", { href: `#find?${search}` }, "Search for it")));
   return inside;
@@ -95,7 +109,7 @@ function replyOf(reply) {
   const { author, time } = reply;
   const byline = bylineOf({ about: { author: author ?? undefined, time: time ?? undefined } });
   if (reply.count > 1) byline.append(element("span", { class: "chip" }, `${reply.count} times`));
-  return element("li", {}, element("div", { class: "hit-head" }, byline, copyButton(reply.text)), element("p", { class: "text" }, reply.text));
+  return element("li", {}, element("div", { class: "hit-head" }, byline, copyButton(reply.text)), element("p", { class: "text", dir: "auto" }, reply.text));
 }
 
 function periodOf({ first, last }) {

@@ -3,16 +3,22 @@
 import { call } from "./api.js";
 import { showConversation } from "./conversation.js";
 import { bylineOf, dayOf, textOf } from "./message.js";
-import { byId, element, following, noteUnknown, numberOf, show, svg } from "./tools.js";
+import { byId, element, following, keep, kept, noteUnknown, numberOf, show, svg } from "./tools.js";
 
-const PAGE = 25, MOST = 100, EXPLAINED = 500, QUOTED = 140;
+const PAGE = 25, MOST = 100, EXPLAINED = 500, QUOTED = 140, AFTER = 3, TYPING = 250;
+const FILTERS = ["source", "author", "since", "until"];
 const wide = matchMedia("(min-width: 60rem)");
 
 /** What is searched for: `like` is a message whose like are searched instead of the query. */
 let like = null;
+/** Id of the message whose conversation the reader opened. */
+let opened = null;
 let count = PAGE;
 let facts = null;
+/** The card whose conversation is shown. */
 let open = null;
+/** The search whose hits are shown, as JSON. */
+let drawn = null;
 let update = () => {};
 
 export function startFind(corpus) {
@@ -26,13 +32,12 @@ export function startFind(corpus) {
     byId(id).closest("label").hidden = corpus.first === null;
     if (corpus.first !== null) Object.assign(byId(id), { min: isoOf(corpus.first), max: isoOf(corpus.last) });
   }
-  read();
-  update = following(search, 60);
+  update = following(search, TYPING);
   listen();
   // the first search checks the files of the index, which takes a while
   call("search", { queries: ["hello"], top_k: 1, mode: "hybrid" }, undefined, false).catch(() => {});
   return () => {
-    if (location.hash.includes("?")) read(); // by a link or Back
+    read();
     update();
   };
 }
@@ -51,21 +56,28 @@ function fill(id, names, label) {
 
 function listen() {
   const form = byId("find-form");
-  const changed = () => {
+  const changed = (typed = false) => {
     count = PAGE;
+    opened = null;
+    keepSearch(typed);
     update();
   };
   byId("find-query").addEventListener("input", () => {
     like = null;
-    changed();
+    changed(true);
   });
+  byId("find-options").addEventListener("click", (event) => {
+    event.target.setAttribute("aria-expanded", String(form.classList.toggle("all")));
+  });
+  addEventListener("resize", showCut);
   form.addEventListener("change", (event) => event.target.id !== "find-query" && changed());
   form.addEventListener("submit", (event) => {
     event.preventDefault();
+    drawn = null; // the index may have grown
     changed();
   });
   byId("find-clear").addEventListener("click", () => {
-    for (const id of ["find-source", "find-author", "find-since", "find-until"]) byId(id).value = "";
+    for (const name of FILTERS) byId(`find-${name}`).value = "";
     changed();
   });
   byId("find-unlike").addEventListener("click", () => {
@@ -94,7 +106,7 @@ function onKey(event) {
   if (at < 0) return;
   if (event.key === "ArrowDown") move(event, at, 1);
   else if (event.key === "ArrowUp") move(event, at, -1);
-  else if (event.key === "Enter") event.target.querySelector(".conversation").click();
+  else if (event.key === "Enter") event.target.querySelector(".conversation")?.click();
 }
 
 function move(event, at, step) {
@@ -102,7 +114,7 @@ function move(event, at, step) {
   if (!next) return;
   event.preventDefault();
   next.focus();
-  if (wide.matches && next !== byId("find-query")) next.querySelector(".conversation").click();
+  if (wide.matches && facts.threads && next !== byId("find-query")) showThread(next);
 }
 
 /** Conditions on messages, as the server takes them. */
@@ -119,16 +131,23 @@ function where() {
 
 async function search(signal) {
   const query = byId("find-query").value.trim(), conditions = where();
-  const mode = document.querySelector("[name=find-mode]:checked").value;
-  keep(query, mode);
+  const mode = modeOf();
   byId("find-clear").hidden = !conditions;
+  byId("find-options").textContent = conditions ? "Options •" : "Options";
+  if (like && like.text === undefined) like = await messageOf(like.id, signal);
   byId("find-liked").hidden = !like;
   byId("find-like").textContent = like ? quoteOf(like.text) : "";
-  byId("find-start").hidden = Boolean(query || like);
-  byId("find-results").hidden = !query && !like;
+  byId("find-start").hidden = Boolean(query || like || opened);
+  byId("find-results").hidden = !query && !like && !opened;
+  const asked = JSON.stringify([query, mode, conditions, like?.id, count]);
+  if (asked === drawn) return showOpened(signal);
+  drawn = null;
   if (!query && !like) {
+    draw([], "");
     byId("find-note").textContent = "";
-    return show("unknown", "");
+    byId("find-more").hidden = true;
+    show("unknown", "");
+    return showOpened(signal);
   }
   const begun = performance.now();
   byId("find-hits").setAttribute("aria-busy", "true");
@@ -136,7 +155,7 @@ async function search(signal) {
   try {
     hits = like
       ? await call("similar", { id: like.id, top_k: count, ...(conditions && { where: conditions }) }, signal)
-      : (await call("search", { queries: [query], top_k: count, mode, ...(conditions && { where: conditions }), explain: true, typed: true }, signal))[0];
+      : (await call("search", { queries: [query], top_k: count, mode, ...(conditions && { where: conditions }), ...(facts.threads && { context: AFTER }), explain: true, typed: true }, signal))[0];
   } catch (error) {
     if (!signal.aborted) {
       draw([], ""); // those of the search before would seem to be found
@@ -148,7 +167,9 @@ async function search(signal) {
     byId("find-hits").removeAttribute("aria-busy");
   }
   const milliseconds = Math.max(1, Math.round(performance.now() - begun));
-  draw(hits, like ? like.text : query);
+  draw(hits, like ? like.text : query, like || mode === "semantic");
+  drawn = asked;
+  await showOpened(signal);
   byId("find-note").textContent = hits.length ? `The best ${hits.length} of ${facts.texts.toLocaleString("en")}, in ${milliseconds} ms` : emptyOf(mode, conditions);
   byId("find-more").hidden = hits.length < count || count >= MOST;
   if (like) return show("unknown", "");
@@ -163,11 +184,39 @@ function emptyOf(mode, conditions) {
   return mode === "words" ? "No message has one of these words. Search by meaning as well." : "There is no message.";
 }
 
-function draw(hits, query) {
+const modeOf = () => document.querySelector("[name=find-mode]:checked").value;
+
+/** A message by its id. */
+const messageOf = (id, signal) => call("around", { id, context: 1 }, signal, false);
+
+/** Shows hits. Those of a search by meaning alone are in the order of the similarity, which is shown with them. */
+function draw(hits, query, measured = false) {
   open = null;
-  byId("find-hits").replaceChildren(...folded(hits).map(([hit, ...same]) => cardOf(hit, same, query)));
+  byId("find-hits").replaceChildren(...folded(hits).map(([hit, ...same]) => cardOf(hit, same, query, measured)));
   byId("find-thread").replaceChildren();
-  if (wide.matches && hits.length && facts.threads) cards()[0].querySelector(".conversation").click();
+  showCut();
+}
+
+/** Offers to unfold the texts that do not fit. */
+function showCut() {
+  if (byId("find").hidden) return;
+  for (const text of byId("find-hits").querySelectorAll(".text.folded")) {
+    text.closest(".hit").querySelector(".all").hidden = !text.dataset.cut && text.scrollHeight <= text.clientHeight;
+  }
+}
+
+/** Shows the conversation of the message that the address names, or, where there is room, of the best one. */
+async function showOpened(signal) {
+  let card = cards().find((one) => one.dataset.id === opened);
+  if (opened && !card) {
+    const message = await messageOf(opened, signal);
+    if (signal.aborted) return;
+    byId("find-hits").prepend(card = cardOf(message, [], ""));
+    showCut();
+  }
+  if (!card && wide.matches && facts.threads) [card] = cards();
+  if (card && card !== open) await showThread(card);
+  else if (!card && open) closeThreads();
 }
 
 /** Puts hits together that say the same. */
@@ -182,70 +231,91 @@ function folded(hits) {
 
 const quoteOf = (text) => (text.length > QUOTED ? `${text.slice(0, QUOTED)}…` : text);
 
-function cardOf(hit, same, query) {
-  const card = element("li", { class: "hit", tabindex: 0 });
-  const { paragraph, cut } = textOf(hit);
-  const head = element("div", { class: "hit-head" }, bylineOf(hit), meterOf(hit));
+function cardOf(hit, same, query, measured) {
+  const card = element("li", { class: "hit", tabindex: 0, "data-id": hit.id });
+  const head = element("div", { class: "hit-head" }, bylineOf(hit), ...(measured ? [meterOf(hit.score)] : []));
+  hitOf.set(card, hit);
   const actions = element("div", { class: "hit-actions" });
   const action = (label, name, run) => {
     const button = element("button", { type: "button", class: name }, label);
     button.addEventListener("click", () => run(button));
     actions.append(button);
   };
-  if (facts.threads) action("Conversation", "conversation", (button) => showThread(card, hit, button));
+  if (facts.threads) {
+    action("Conversation", "conversation", () => {
+      const close = open === card && !wide.matches;
+      opened = close ? null : hit.id;
+      keepSearch();
+      if (close) closeThreads();
+      else showThread(card);
+    });
+  }
   action("More like this", "alike", () => {
     like = hit;
+    opened = null;
     count = PAGE;
     byId("find-query").value = "";
+    keepSearch();
     update();
     scrollTo({ top: 0 });
   });
   if (hit.why?.cosine) action("Why?", "because", (button) => showWhy(card, hit, query, button));
-  if (cut) {
-    action("Show all", "all", (button) => {
-      card.querySelector(".text").replaceWith(textOf(hit, true).paragraph);
-      button.remove();
-    });
-  }
+  const { paragraph, cut } = textOf(hit);
+  if (cut) paragraph.dataset.cut = "1";
+  action("Show all", "all", (button) => {
+    const whole = button.getAttribute("aria-expanded") !== "true";
+    button.setAttribute("aria-expanded", String(whole));
+    button.textContent = whole ? "Show less" : "Show all";
+    card.querySelector(".text").replaceWith(whole ? textOf(hit, true).paragraph : paragraph);
+  });
   card.append(head);
-  if (hit.about?.title) card.append(element("p", { class: "subject" }, hit.about.title));
-  if (hit.answered) card.append(element("p", { class: "answered" }, element("span", { class: "unseen" }, "In answer to: "), quoteOf(hit.answered)));
+  if (hit.about?.title) card.append(element("p", { class: "subject", dir: "auto" }, hit.about.title));
+  if (hit.answered) card.append(element("p", { class: "answered", dir: "auto" }, element("span", { class: "unseen" }, "In answer to: "), quoteOf(hit.answered)));
   if (same.length) {
     action(`${same.length} more ${same.length === 1 ? "says" : "say"} the same`, "same", (button) => {
       button.remove();
-      card.after(...same.map((one) => cardOf(one, [], query)));
+      card.after(...same.map((one) => cardOf(one, [], query, measured)));
+      showCut();
     });
   }
-  card.append(paragraph, actions);
+  card.append(paragraph);
+  const reply = hit.after?.find((one) => one.about.answers === hit.id);
+  if (reply) card.append(element("p", { class: "answered replied", dir: "auto" }, element("b", {}, reply.about.author ? `Answered by ${reply.about.author}: ` : "Answer: "), quoteOf(reply.text)));
+  card.append(actions);
   return card;
 }
 
 /** The similarity as a number and a bar. */
-function meterOf(hit) {
-  const cosine = hit.why ? hit.why.cosine : hit.score;
-  if (cosine === null) return "";
+function meterOf(cosine) {
   const bar = svg("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" });
   bar.append(svg("rect", { class: "rail", width: 100, height: 6 }), svg("rect", { class: "fill", width: 100 * Math.max(0, Math.min(1, cosine)), height: 6 }));
   return element("span", { class: "meter", title: "Similarity of meaning (cosine)" }, bar, element("span", { class: "value" }, numberOf(cosine)));
 }
 
-async function showThread(card, hit, button) {
-  const again = open === card;
+/** The message of each card. */
+const hitOf = new WeakMap();
+
+function closeThreads() {
+  open = null;
+  byId("find-thread").replaceChildren();
   for (const other of cards()) {
     other.classList.remove("open");
     other.querySelector(".conversation")?.setAttribute("aria-expanded", "false");
     other.querySelector(".inline")?.remove();
   }
-  open = again && !wide.matches ? null : card;
-  if (!open) return;
+}
+
+async function showThread(card) {
+  closeThreads();
+  open = card;
   card.classList.add("open");
-  button.setAttribute("aria-expanded", "true");
+  card.querySelector(".conversation")?.setAttribute("aria-expanded", "true");
   let place = byId("find-thread");
   if (!wide.matches) {
     place = element("div", { class: "inline" });
     card.append(place);
   }
-  await showConversation(place, hit);
+  await showConversation(place, hitOf.get(card));
 }
 
 /** Shows which word of the query fits which word of the message. */
@@ -268,19 +338,20 @@ async function showWhy(card, hit, query, button) {
 
 const chipOf = (words, share) => element("span", { class: "chip" }, `${words} `, element("b", {}, `+${share.toFixed(2)}`));
 
-/** Keeps the search in the address, so that it can be opened again. */
-function keep(query, mode) {
-  const values = { q: query, mode: mode === "hybrid" ? "" : mode };
-  for (const name of ["source", "author", "since", "until"]) values[name] = byId(`find-${name}`).value;
-  const kept = new URLSearchParams(Object.entries(values).filter(([, value]) => value));
-  history.replaceState(null, "", kept.size ? `#find?${kept}` : "#find");
+/** Keeps the search in the address. */
+function keepSearch(typed = false) {
+  const mode = modeOf();
+  const filters = FILTERS.map((name) => [name, byId(`find-${name}`).value]);
+  keep("find", { q: byId("find-query").value.trim(), mode: mode === "hybrid" ? "" : mode, ...Object.fromEntries(filters), like: like?.id, open: opened }, typed);
 }
 
 /** Reads the search of the address. */
 function read() {
-  const kept = new URLSearchParams(location.hash.split("?")[1] ?? "");
-  byId("find-query").value = kept.get("q") ?? "";
-  for (const name of ["source", "author", "since", "until"]) byId(`find-${name}`).value = kept.get(name) ?? "";
-  const mode = document.querySelector(`[name=find-mode][value="${CSS.escape(kept.get("mode") ?? "hybrid")}"]`);
+  const values = kept(), id = values.get("like");
+  if (byId("find-query").value.trim() !== (values.get("q") ?? "")) byId("find-query").value = values.get("q") ?? "";
+  for (const name of FILTERS) byId(`find-${name}`).value = values.get(name) ?? "";
+  like = id === null ? null : like?.id === id ? like : { id };
+  opened = values.get("open");
+  const mode = document.querySelector(`[name=find-mode][value="${CSS.escape(values.get("mode") ?? "hybrid")}"]`);
   if (mode) mode.checked = true;
 }

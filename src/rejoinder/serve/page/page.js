@@ -14,6 +14,8 @@ import { startTopics } from "./topics.js";
 
 let tabs = [...document.querySelectorAll("[role=tab]")];
 const requests = new Map();
+/** The last address of each part, by its name. */
+const addresses = new Map();
 let updates = {};
 
 function partOf(tab) {
@@ -22,6 +24,7 @@ function partOf(tab) {
 
 /** Shows the part of a tab. */
 function open(tab) {
+  if (tab.getAttribute("aria-selected") !== "true") show("unknown", "");
   for (const other of tabs) {
     const chosen = other === tab;
     other.setAttribute("aria-selected", String(chosen));
@@ -29,14 +32,15 @@ function open(tab) {
     byId(partOf(other)).hidden = !chosen;
   }
   tab.parentElement.scrollLeft = tab.offsetLeft - tab.offsetWidth; // on a phone
-  show("unknown", "");
   showProgram();
   updates[partOf(tab)]?.();
 }
 
 /** Shows the part of a tab that was chosen, to which Back leads from the next one. */
 function choose(tab) {
-  if (partOf(tab) !== chosenPart()) history.pushState(null, "", `#${partOf(tab)}`);
+  if (partOf(tab) === chosenPart()) return;
+  addresses.set(chosenPart(), location.hash);
+  history.pushState(null, "", addresses.get(partOf(tab)) ?? `#${partOf(tab)}`);
   open(tab);
 }
 
@@ -108,6 +112,15 @@ byId("copy").addEventListener("click", async () => {
   setTimeout(() => (byId("copy").textContent = "Copy"), 1500);
 });
 
+document.addEventListener("click", (event) => {
+  if (!byId("corner").contains(event.target)) byId("corner").open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !byId("corner").open) return;
+  byId("corner").open = false;
+  byId("corner").firstElementChild.focus();
+});
+
 function lock() {
   byId("key").hidden = false;
   byId("model").textContent = "locked";
@@ -129,7 +142,7 @@ async function start() {
   } catch (error) {
     if (error.status === 401) return lock();
     byId("model").textContent = error.message;
-    return undefined;
+    return show("fault", error.message);
   }
   const { corpus, dim, explains, language, ranks, max_body_bytes: most } = info.rejoinder;
   byId("language").hidden = language !== "en";

@@ -2,21 +2,31 @@
 
 import { call } from "./api.js";
 import { bylineOf } from "./message.js";
-import { byId, copyButton, element, following, noteUnknown, plural, svg } from "./tools.js";
+import { byId, copyButton, element, following, keep, kept, noteUnknown, plural, svg } from "./tools.js";
 
 const SHOWN = 5, EXAMPLES = 6, QUOTED = 160;
 
 export function startSuggest({ authors, found }) {
   byId("suggest-author").append(...authors.map(([name, many]) => element("option", { value: name }, `${name} (${many.toLocaleString("en")})`)));
   byId("suggest-author").closest("label").hidden = !authors.length;
-  const update = following(suggest, 120);
-  for (const id of ["suggest-message", "suggest-author"]) byId(id).addEventListener("input", update);
+  const update = following(suggest, 250);
+  for (const id of ["suggest-message", "suggest-author"]) {
+    byId(id).addEventListener("input", () => {
+      keepMessage(id === "suggest-message");
+      update();
+    });
+  }
   if (found.includes("asked")) showExamples(update);
   return () => {
     if (!read) begin();
+    const values = kept(), message = byId("suggest-message");
+    if (message.value !== (values.get("q") ?? "")) message.value = values.get("q") ?? "";
+    byId("suggest-author").value = values.get("author") ?? "";
     update();
   };
 }
+
+const keepMessage = (typed = false) => keep("suggest", { q: byId("suggest-message").value, author: byId("suggest-author").value }, typed);
 
 /** Lets the server read the past replies before the reader has written a message. */
 async function begin() {
@@ -31,6 +41,7 @@ async function showExamples(update) {
     const button = element("button", { type: "button" }, one.text);
     button.addEventListener("click", () => {
       byId("suggest-message").value = one.text;
+      keepMessage();
       update();
     });
     return element("li", {}, button);
@@ -84,7 +95,7 @@ function itemOf(one, index, threshold) {
   const head = element("div", { class: "hit-head" }, bylineOf(one));
   if (one.alike > 1) head.firstChild.append(element("span", { class: "chip" }, `${one.alike} say the same`));
   head.append(copyButton(one.reply));
-  item.append(head, element("p", { class: "text" }, one.reply));
+  item.append(head, element("p", { class: "text", dir: "auto" }, one.reply));
   if (confidence !== null) item.append(meterOf(confidence));
   if (one.answered) item.append(element("p", { class: "answered" }, element("span", { class: "hint" }, "answered "), one.answered.length > QUOTED ? `${one.answered.slice(0, QUOTED)}…` : one.answered));
   return item;

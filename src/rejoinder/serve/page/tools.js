@@ -77,6 +77,19 @@ export function following(work, milliseconds = 90) {
   };
 }
 
+/** Keeps what a part shows in the address, so that it can be opened again. Back leads to what was shown before; all that
+ * is typed in one go is one step. */
+export function keep(part, values, typed = false) {
+  const kept = new URLSearchParams(Object.entries(values).filter(([, value]) => value));
+  const address = kept.size ? `#${part}?${kept}` : `#${part}`;
+  if (address === location.hash) return;
+  if (typed && history.state?.typed) history.replaceState({ typed }, "", address);
+  else history.pushState({ typed }, "", address);
+}
+
+/** What the address keeps. */
+export const kept = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
+
 let onLocked = () => {};
 
 export function whenLocked(callback) {

@@ -4,7 +4,7 @@ import { call, fetchNumbers } from "./api.js";
 import { MOST } from "./levels.js";
 import { bylineOf, textOf } from "./message.js";
 import { scatter } from "./scatter.js";
-import { byId, copyButton, element, fail, following, plural, svg } from "./tools.js";
+import { byId, copyButton, element, fail, following, keep, kept, plural, svg } from "./tools.js";
 
 const LISTED = 30;
 let found = null;
@@ -16,25 +16,51 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 
 export function startTopics() {
   const update = following(async (signal) => {
-    if (found) return map?.resize();
+    if (found) {
+      map?.resize();
+      return read();
+    }
     const [topics, numbers] = await Promise.all([call("topics", undefined, signal), fetchNumbers("points", signal)]);
     found = topics;
     points = columnsOf(numbers);
     byId("topics-note").textContent = noteOf();
     listTopics();
     await drawMap();
-    return undefined;
+    return read();
   }, 30);
-  byId("topics-filter").addEventListener("input", listTopics);
+  byId("topics-filter").addEventListener("input", () => {
+    if (!found) return;
+    keepTopic(true);
+    listTopics();
+  });
   byId("map-in").addEventListener("click", () => map?.zoom(1));
   byId("map-out").addEventListener("click", () => map?.zoom(-1));
   byId("map-reset").addEventListener("click", () => {
     map?.reset();
-    choose(null);
+    turnTo(null);
   });
   byId("map-lasso").addEventListener("click", () => draw(byId("map-lasso").getAttribute("aria-pressed") !== "true"));
   dark.addEventListener("change", () => found && drawMap());
   return update;
+}
+
+const keepTopic = (typed = false) => keep("topics", { q: byId("topics-filter").value, topic: chosen === null ? "" : String(chosen) }, typed);
+
+/** Shows the topic of the address. */
+function read() {
+  const values = kept(), words = values.get("q") ?? "", id = Number(values.get("topic"));
+  if (byId("topics-filter").value !== words) {
+    byId("topics-filter").value = words;
+    listTopics();
+  }
+  const named = values.has("topic") && [...found.topics, ...found.wider].some((one) => one.id === id) ? id : null;
+  if (named !== chosen || named === null) choose(named);
+}
+
+/** Chooses what the reader asked for, to which the address leads from then on. */
+function turnTo(id) {
+  choose(id);
+  keepTopic();
 }
 
 /** The columns of `/points`: x, y, topic and month of each message. */
@@ -100,7 +126,7 @@ async function drawMap() {
     x: points.x, y: points.y, discs,
     color: (index) => colors.get(points.topic[index]),
     onPoint: point,
-    onDisc: choose,
+    onDisc: turnTo,
     onLasso: pick,
   });
   if (chosen !== null) choose(chosen);
@@ -145,6 +171,7 @@ async function pick(rows) {
   draw(false);
   if (!rows.length) return;
   chosen = null;
+  keepTopic();
   const picked = new Set(rows);
   map.highlight((index) => picked.has(index), dark.matches ? "#26302d" : "#e3dfd4");
   let messages;
@@ -171,7 +198,7 @@ async function pick(rows) {
 
 function backButton() {
   const button = element("button", { type: "button", class: "back" }, "← All topics");
-  button.addEventListener("click", () => choose(null));
+  button.addEventListener("click", () => turnTo(null));
   return button;
 }
 
@@ -188,7 +215,7 @@ function detailOf(topic) {
     ...(Object.keys(found.months).length > 1 ? [chartOf(topic)] : []),
     element("p", { class: "words" }, ...topic.words.map((word) => element("span", { class: "chip" }, word))),
     element("h4", {}, "Typical"),
-    element("ul", { class: "replies" }, ...topic.typical.map((text) => element("li", {}, element("p", { class: "text" }, text)))),
+    element("ul", { class: "replies" }, ...topic.typical.map((text) => element("li", {}, element("p", { class: "text", dir: "auto" }, text)))),
     element("h4", {}, "Some of its messages"),
     more,
     element("p", { class: "hit-actions" }, search),
@@ -268,6 +295,6 @@ function buttonOf(topic, months, color = colorOf(topic.id)) {
   const dot = element("span", { class: "dot-of", "aria-hidden": "true" });
   dot.style.background = color;
   const button = element("button", { type: "button", value: topic.id, "aria-pressed": "false" }, dot, element("span", { class: "name" }, topic.name), ...(months ? [sparkOf(topic, months)] : []), element("span", { class: "count" }, topic.size.toLocaleString("en")));
-  button.addEventListener("click", () => choose(chosen === topic.id ? null : topic.id));
+  button.addEventListener("click", () => turnTo(chosen === topic.id ? null : topic.id));
   return button;
 }
