@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from export_samples import slack, write
-from rejoinder.conversations.explore import explore
+from rejoinder.conversations.explore import explore, read_facts
 from rejoinder.corpus.extract import extract
 from rejoinder.errors import InputError
 from rejoinder.index.indexing import Index
@@ -32,6 +32,19 @@ def test_an_export_is_prepared_next_to_it_and_then_opened(export):
     again = explore(export, model="rejoinder-small")
     assert (again.fresh, again.index) == (False, first.index)
     assert state(first.folder) == before
+
+
+def test_what_was_read_is_said_in_a_line(tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "help_2024-01-01.log").write_text("[10:00] <ann> Hello\n[10:01] <bob> ann: Hi\n")
+    (logs / "help_2024-01-02.log").write_text("[10:00] <ann> How are you?\n")
+    (logs / "notes.md").write_text("Not a log.\n")
+    line = "IRC, 3 files, 3 messages of 2 people, 1 file not read: notes.md"
+    assert read_facts(explore(logs, model="rejoinder-small").folder).read == line
+    lines = tmp_path / "lines.txt"
+    lines.write_text("How are you?\n")
+    assert read_facts(explore(lines, model="rejoinder-small").folder).read == ""
 
 
 def test_what_changed_is_prepared_again(export, tmp_path):

@@ -90,12 +90,15 @@ def explore(
     if ready.fresh:
         status_line(f"wrote {ready.folder}, which the next start opens at once")
 
+    explored = read_explored(ready, source.name, threads)
+
     def started(address: str) -> None:
+        if explored.read:
+            status_line(explored.read)
         status_line(f"{source.name} at {address} (Ctrl-C ends it)")
         if browser and _has_screen():
             webbrowser.open(address)
 
-    explored = read_explored(ready, source.name, threads)
     index = TextIndex(ready.index)
     if ready.fresh and len(index) >= LEAST_ROWS and find_spec(PACKAGE) is None:
         note(
@@ -118,6 +121,7 @@ def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "
         asked=(ready.folder / ASKED).read_bytes(),
         topics=(ready.folder / TOPICS).read_bytes(),
         points=(ready.folder / POINTS).read_bytes(),
+        read=facts.read,
         ids=facts.ids,
         suggest=Suggester(ready.index, threads) if facts.suggests else None,
     )

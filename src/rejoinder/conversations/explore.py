@@ -4,7 +4,8 @@ The folder has the index, with its model if that was fine-tuned, what was found 
 `explore.json`, which says what it was made from. Nothing is done again as long as that is the same.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +21,9 @@ from rejoinder.conversations.suggest import Suggestions
 from rejoinder.conversations.topics import FoundTopics, Topics, cluster
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.options import ExtractProgress
+from rejoinder.corpus.texts import Entry, entries_of, may_be_export
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.exports.files import Files
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
@@ -33,7 +36,7 @@ from rejoinder.io.files.hashed import (
     sha256_of_file,
     sha256_of_folder,
 )
-from rejoinder.io.files.storage import scratch_folder
+from rejoinder.io.files.storage import first_names, scratch_folder
 from rejoinder.io.formats.text_lines import Record
 from rejoinder.models.find import DEFAULT, find_model
 from rejoinder.models.folder import read_model
@@ -68,6 +71,8 @@ class Facts(Record, frozen=True):
     ids: list[str]
     suggests: bool
     """Whether some answer others, whose replies can be suggested."""
+    read: str = ""
+    """What was read, in words; empty unless it was an export."""
 
 
 @dataclass(frozen=True)
@@ -157,11 +162,12 @@ def explore(
         )
     inputs = [work.source, *([] if model is None else [model])]
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
-        left_out, better = ({}, True) if work.is_index else _index(work, new / INDEX)
-        _find(work.source if work.is_index else new / INDEX, new, work)
+        read = _Read()
+        better = work.is_index or _index(work, new / INDEX, read)
+        _find(work.source if work.is_index else new / INDEX, new, work, read)
         made = replace(wanted, content=_content_of(work.read))
         write_text(new / FILE, sealed_text(made, _FORMAT_VERSION))
-    return Prepared(folder, index, fresh=True, left_out=left_out, better=better)
+    return Prepared(folder, index, fresh=True, left_out=read.left_out, better=better)
 
 
 def _wanted(work: _Work) -> _Made:
@@ -186,24 +192,65 @@ def _wanted(work: _Work) -> _Made:
     return _Made(stamp, "", read_manifest(work.source).model.sha256, None, finetuned=False)
 
 
-def _index(work: _Work, out: Path) -> tuple[Mapping[str, int], bool]:
-    """Writes the index. Returns which messages were left out, and whether training helped."""
+class _Read:
+    """What is found while an export is read."""
+
+    def __init__(self) -> None:
+        self.left_out: Counter[str] = Counter()
+        self._authors = set[str]()
+        self._files, self._words = "", ""
+
+    def messages(self, path: Path) -> Iterator[Entry]:
+        """Yields the messages of an export."""
+        for entry in entries_of(
+            path, on_left_out=lambda why: self.left_out.update([why]), on_export=self._note
+        ):
+            self._authors.update([entry.about["author"]] if "author" in entry.about else ())
+            yield entry
+
+    def _note(self, title: str, files: Files) -> None:
+        unread = [name for name in files.names if name not in files.read]
+        self._files = f"{title.partition(' (')[0]}, {_counted(len(files.names), 'file')}"
+        if unread:
+            self._words = f", {_counted(len(unread), 'file')} not read: {first_names(unread)}"
+
+    def in_words(self, messages: int) -> str:
+        """Returns what was read as one line, empty if it was not an export."""
+        people = f" of {_counted(len(self._authors), 'person')}" if self._authors else ""
+        line = f"{self._files}, {_counted(messages, 'message')}{people}{self._words}"
+        return line if self._files else ""
+
+
+def _counted(count: int, noun: str) -> str:
+    many = "people" if noun == "person" else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else many}"
+
+
+def _index(work: _Work, out: Path, read: _Read) -> bool:
+    """Writes the index. Returns whether training helped, True without training."""
     with scratch_folder() as scratch:
         better = not work.finetune or _finetune(work, scratch)
         tuned = work.finetune and better
-        are_pairs = (work.source / PAIRS_FILE).is_file()
-        made = Index.create(
+        texts: Path | Iterator[Entry] = work.source
+        if (work.source / PAIRS_FILE).is_file():
+            texts = messages_of_pairs(work.source)
+        elif work.columns is None and may_be_export(work.source):
+            from rejoinder.exports import format_of_export  # importing all formats takes a while
+
+            if format_of_export(work.source) is not None:
+                texts = read.messages(work.source)
+        Index.create(
             out,
-            messages_of_pairs(work.source) if are_pairs else work.source,
+            texts,
             scratch / "model" if tuned else work.model,
             columns=work.columns,
             copy_model=tuned,
             progress=work.watch.indexing,
         )
-        return made.left_out, better
+        return better
 
 
-def _find(index: Path, out: Path, work: _Work) -> None:
+def _find(index: Path, out: Path, work: _Work, read: _Read) -> None:
     """Writes what is found in the messages of an index."""
     opened = open_collection(index, threads=work.threads)
     collection = with_adjacent(opened)
@@ -216,7 +263,8 @@ def _find(index: Path, out: Path, work: _Work) -> None:
     found = FoundTopics(topics.topics, topics.wider, topics.months)
     (out / TOPICS).write_bytes(msgspec.json.encode(found))
     (out / POINTS).write_bytes(_points(topics))
-    facts = Facts(topics.ids, _keeps_replies(index, collection, work.watch.stage))
+    suggests = _keeps_replies(index, collection, work.watch.stage)
+    facts = Facts(topics.ids, suggests, read.in_words(len(topics.ids)))
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
 
 

@@ -16,6 +16,7 @@ from rejoinder.io.formats.texts import KEYS, read_texts
 
 if TYPE_CHECKING:
     from rejoinder.exports.base import ExportFormat, Message
+    from rejoinder.exports.files import Files
 
 _QUESTION = re.compile(r"""[?؟]['")\]]*(?=\s|$)|？""")
 """Matches a question mark, except within an address."""
@@ -76,6 +77,7 @@ def entries_of(
     on_read: Callable[[int], None] | None = None,
     on_left_out: Callable[[str], None] = lambda _reason: None,
     most: int | None = None,
+    on_export: Callable[[str, "Files"], None] = lambda _title, _files: None,
 ) -> Iterator[Entry]:
     """Yields the texts of a file (`io.formats.texts`), the messages of an export, or replies.
 
@@ -88,6 +90,8 @@ def entries_of(
         on_left_out: Called for each message that is left out, with the reason
             (`corpus.export_options`) or `malformed`.
         most: Bytes of an export's content that may be read, see `exports.files.opened`.
+        on_export: Called with the title of an export's format and its files, after the last
+            message.
 
     Raises:
         InputError: the path can't be read, or has no texts. The message names it.
@@ -102,7 +106,7 @@ def entries_of(
         from rejoinder.exports import format_of_export
 
         if (export := format_of_export(path, most)) is not None:
-            return _messages(path, export, on_left_out, most)
+            return _messages(path, export, on_left_out, most, on_export)
     if path.is_dir():
         inside = path / _EXPLORED
         raise InputError(
@@ -137,7 +141,11 @@ def looks_exported(head: bytes) -> bool:
 
 
 def _messages(
-    path: Path, export: "ExportFormat", on_left_out: Callable[[str], None], most: int | None
+    path: Path,
+    export: "ExportFormat",
+    on_left_out: Callable[[str], None],
+    most: int | None,
+    on_export: Callable[[str, "Files"], None],
 ) -> Iterator[Entry]:
     from rejoinder.corpus.export_options import ExportOptions, why_not
     from rejoinder.exports import warn_of_others
@@ -148,6 +156,7 @@ def _messages(
     with opened(path, most) as files:
         if most is None:  # nobody reads the warnings of a server
             warn_of_others(files, export)
+        files.read.clear()  # those that a format was recognised by
         for item in export.read(files):
             reason = why_not(item, options) if isinstance(item, Message) else "malformed"
             if isinstance(item, Message) and reason is None:
@@ -155,6 +164,7 @@ def _messages(
                 yield entry_of(item)
             elif reason is not None:
                 on_left_out(reason)
+        on_export(export.title, files)
     if empty:
         raise InputError(
             f"{path} is an export of {export.title} without a message to read; those that are "

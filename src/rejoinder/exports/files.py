@@ -68,9 +68,15 @@ class Files:
         self.shapes: dict[str, Mapping[str, Set[str]]] = {}
         """Keys of JSON files, see `rows.shape`."""
         self.names = tuple(self._places)
+        self.read = set[str]()
+        """Names of the files whose content was opened, not their heads alone."""
 
     def open(self, name: str) -> IO[bytes]:
         """Opens a file, without a byte order mark; a compressed one gives its content."""
+        self.read.add(name)
+        return self._open(name)
+
+    def _open(self, name: str) -> IO[bytes]:
         place = self._places[name]
         if isinstance(place, Path):
             raw: io.RawIOBase = Pieces(decompressed(place))
@@ -123,7 +129,7 @@ class Files:
         if name not in self._heads:
             if len(self._heads) == _HEADS:
                 self._heads.clear()
-            with self.open(name) as file:
+            with self._open(name) as file:
                 self._heads[name] = file.read(_HEAD)
         return self._heads[name]
 

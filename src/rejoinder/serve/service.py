@@ -464,6 +464,8 @@ class Explored:
     """What is explored, as the page calls it."""
     command: str
     """The index, as a command names it."""
+    read: str = ""
+    """What was read, in words; empty unless it was an export."""
     asked: bytes | None = None
     """JSON of the answer of `/asked`."""
     topics: bytes | None = None

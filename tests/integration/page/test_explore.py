@@ -29,6 +29,7 @@ def address(serve, tmp_path_factory):
 def page(open_page, address):
     page = open_page(address)
     expect(page.locator("#find-facts")).to_contain_text("6 channels")
+    expect(page.locator("#find-facts")).to_contain_text(re.compile("^Slack, [0-9,]+ files, 9,"))
     return page
 
 

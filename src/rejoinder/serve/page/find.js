@@ -42,9 +42,10 @@ export function startFind(corpus) {
   };
 }
 
-function factsOf({ texts, first, last, authors, sources }) {
+function factsOf({ texts, first, last, authors, sources, read: words }) {
   const amount = (list, one, many) => (list.length ? `${list.length >= 1000 ? "1,000+" : list.length} ${list.length === 1 ? one : many}` : "");
   const dates = first === null ? "" : dayOf(first) === dayOf(last) ? dayOf(first) : `${dayOf(first)} – ${dayOf(last)}`;
+  if (words) return [words, amount(sources, "channel", "channels"), dates].filter(Boolean).join(" · ");
   return [`${texts.toLocaleString("en")} messages`, amount(authors, "author", "authors"), amount(sources, "channel", "channels"), dates].filter(Boolean).join(" · ");
 }
 

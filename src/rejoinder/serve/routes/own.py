@@ -247,6 +247,8 @@ class Corpus(Summary):
     """What it was made from; null unless `rejoinder explore` made it."""
     command: str
     """The index, as a command names it."""
+    read: str
+    """What was read to make it, in words; empty unless `rejoinder explore` read an export."""
     found: list[str]
     """What `rejoinder explore` found in it: routes, without their slash."""
 
@@ -258,7 +260,13 @@ async def corpus(request: Request) -> Response:
     summary = await service.read_index(TextIndex.summary)
     found = service.explored or Explored(None, "index/")
     return json_response(
-        Corpus(**vars(summary), name=found.name, command=found.command, found=found.found)
+        Corpus(
+            **vars(summary),
+            name=found.name,
+            command=found.command,
+            read=found.read,
+            found=found.found,
+        )
     )
 
 
