@@ -329,6 +329,7 @@ def test_a_server_with_a_key_asks_for_it(open_page, serve):
             "locked" if key != KEY else re.compile("rejoinder-small")
         )
     expect(page.locator("#score")).to_have_text(re.compile(r"\d\.\d"))
+    page.get_by_text("About", exact=True).click()
     assert KEY not in page.locator("#snippet").inner_text()
     assert "REJOINDER_API_KEY" in page.locator("#snippet").inner_text()
 
