@@ -109,16 +109,13 @@ def times(text: str, copies: Mapping[str, int]) -> str:
 
 
 _ADDRESSED = re.compile(r"\S{1,30}[:,] (?=(?:\S+ ){4})")
-_NUMBERED = 8
 
 
 def _folded(text: str) -> str:
-    """Returns what copies of a text have in common: a bot names others, and gives other numbers."""
+    """Returns what copies of a text have in common: a bot says it to one after another."""
     line = _one_line(text).casefold()
-    words = words_of(line[found.end() :] if (found := _ADDRESSED.match(line)) else line)
-    if len(words) >= _NUMBERED:
-        words = [word for word in words if not word.isdigit()]
-    return " ".join(words) or line
+    said = line[found.end() :] if (found := _ADDRESSED.match(line)) else line
+    return " ".join(words_of(said)) or line
 
 
 def finder(entries: Sequence[Entry]) -> Find:

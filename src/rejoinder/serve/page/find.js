@@ -220,15 +220,13 @@ async function showOpened(signal) {
   else if (!card && open) closeThreads();
 }
 
-/** Puts hits together that say the same: a bot names others, and gives other numbers. */
+/** Puts hits together that say the same: a bot says it to one after another. */
 function folded(hits) {
   const groups = new Map();
   for (const hit of hits) {
     const said = hit.text.toLowerCase().replace(/^\S{1,30}[:,] (?=(?:\S+ ){4})/, "");
-    let words = said.match(/[\p{L}\p{N}']+/gu) ?? [hit.text];
-    if (words.length >= 8) words = words.filter((word) => !/^\p{N}+$/u.test(word));
-    const key = words.join(" ");
-    groups.set(key, [...(groups.get(key) ?? []), hit]);
+    const words = said.match(/[\p{L}\p{N}']+/gu)?.join(" ") ?? hit.text;
+    groups.set(words, [...(groups.get(words) ?? []), hit]);
   }
   return [...groups.values()];
 }
