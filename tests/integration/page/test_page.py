@@ -249,8 +249,8 @@ def test_the_map_is_pointed_at_and_drawn_on(open_page, address):
     expect(page.locator("#tip")).to_have_text("Our parrot can talk.")
     box = page.locator("#plot").bounding_box()
     corners = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]
-    places = [
-        (box["x"] + 2 + x * (box["width"] - 4), box["y"] + 2 + y * (box["height"] - 4))
+    places = [  # inside of the round corners
+        (box["x"] + 8 + x * (box["width"] - 16), box["y"] + 8 + y * (box["height"] - 16))
         for x, y in corners
     ]
     page.mouse.move(*places[0])
