@@ -328,6 +328,25 @@ def test_a_terminal_shows_equal_texts_once(call, model, tmp_path):
         assert [row["text"].lower() for row in rows] == [texts[1].lower(), texts[2]]
 
 
+def test_a_terminal_shows_one_mail_of_each_thread(call, model, tmp_path):
+    mails = [("dogs", "my dog."), ("dogs", "your dog!"), ("cats", "my cat."), ("dogs", "a dog")]
+    file, index = tmp_path / "mails.jsonl", tmp_path / "index"
+    file.write_text(
+        "".join(
+            json.dumps({"id": str(number), "text": text, "title": thread, "thread": thread}) + "\n"
+            for number, (thread, text) in enumerate(mails)
+        ),
+        "utf-8",
+    )
+    columns = "id=id,text=text,title=title,thread=thread"
+    assert call("index", file, "-m", model, "--columns", columns, "--out", index)[0] == 0
+    command = ["search", "dog", "--index", index, "--top-k", "2"]
+    _, out, _ = call(*command, terminal=True)
+    assert "my cat." in out  # although three of dogs are nearer
+    rows = json.loads(call(*command, "--json")[1])
+    assert {row["thread"] for row in rows} == {"dogs"}
+
+
 def test_markup_in_a_sentence_is_text(call, model):
     _, out, _ = call("similarity", "-m", model, "[red]hello[/]", "b", terminal=True)
     assert "─" in out

@@ -72,7 +72,7 @@ def distinct(
     most = top_k + 1  # where one more says something else, all copies of the last were found
     while True:
         found = search(most)
-        firsts = [firsts_of([hit.text for hit in hits]) for hits in found]
+        firsts = [firsts_of(list(map(_name_of, hits))) for hits in found]
         if all(
             len(places) > top_k or len(hits) < most
             for hits, (places, _) in zip(found, firsts, strict=True)
@@ -88,31 +88,46 @@ def distinct(
     ], copies
 
 
-def firsts_of(texts: Sequence[str]) -> tuple[list[int], dict[str, int]]:
-    """Returns the places of texts that none before them equals, and how often each is there.
+def firsts_of(names: Sequence[str]) -> tuple[list[int], dict[str, int]]:
+    """Returns the places of names that none before them equals, and how often each is there.
 
-    >>> firsts_of(["Thank you", "Why?", "thank  you!"])
+    >>> firsts_of(["thank you", "why", "thank you"])
     ([0, 1], {'thank you': 2, 'why': 1})
-    >>> bot = "please don't flood the channel, use the paste bin instead"
-    >>> firsts_of([f"ann: {bot}", f"bob: {bot}", "Yes, thanks.", "No, thanks."])[0]
-    [0, 2, 3]
     """
-    names = [_folded(text) for text in texts]
     places = {name: place for place, name in reversed([*enumerate(names)])}
     return sorted(places.values()), dict(Counter(names))
 
 
 def times(text: str, copies: Mapping[str, int]) -> str:
     """Returns how often a text was found, if more than once."""
-    count = copies.get(_folded(text), 1)
+    count = copies.get(folded(text), 1)
     return f"  ×{count:,}" if count > 1 else ""
+
+
+def _name_of(hit: "IndexHit") -> str:
+    """Returns what hits have in common of which one is shown: a mail's thread, or their words."""
+    has_subject = "title" in hit.about and "thread" in hit.about
+    return f"\0{hit.about['thread']}" if has_subject else folded(hit.text)
+
+
+def _more(hit: "IndexHit", copies: Mapping[str, int]) -> str:
+    count = copies.get(name := _name_of(hit), 1) - 1
+    if not count or not name.startswith("\0"):
+        return times(hit.text, copies)
+    return f"  and {count:,} more of its thread"
 
 
 _ADDRESSED = re.compile(r"\S{1,30}[:,] (?=(?:\S+ ){4})")
 
 
-def _folded(text: str) -> str:
-    """Returns what copies of a text have in common: a bot says it to one after another."""
+def folded(text: str) -> str:
+    """Returns what copies of a text have in common: a bot says it to one after another.
+
+    >>> folded("ann: please don't flood the channel, thanks!")
+    "please don't flood the channel thanks"
+    >>> folded("Yes, thanks.")
+    'yes thanks'
+    """
     line = _one_line(text).casefold()
     said = line[found.end() :] if (found := _ADDRESSED.match(line)) else line
     return " ".join(words_of(said)) or line
@@ -222,7 +237,7 @@ def _print_blocks(
         if of is not None and hit.about["answers"] not in {one.id for one in hit.before}:
             line("", Text(f"in answer to: {_excerpt(of)}"), "dim")
         said = Text(_said_by(hit)) + _marked_excerpt(hit.text, query, marked=marked)
-        said.append(times(hit.text, copies), "dim")
+        said.append(_more(hit, copies), "dim")
         line(">" if context else "", said)
         for message in hit.after:
             line("", _said(message), "dim")

@@ -15,6 +15,7 @@ from rejoinder.cli.messages import (
     distinct,
     finder,
     firsts_of,
+    folded,
     hits_among,
     marked_text,
     matches_of,
@@ -245,7 +246,7 @@ def _search_in(
 ) -> "tuple[list[list[Hit]], dict[str, int]]":
     """Returns the hits of each query, and how often texts are there if they fold."""
     shown = [entry.text for entry in entries]
-    places, copies = firsts_of(shown) if folds else (list(range(len(shown))), {})
+    places, copies = firsts_of(list(map(folded, shown))) if folds else (list(range(len(shown))), {})
     texts = [entries[place].encoded for place in places]
     found = encoder.search(queries, texts, top_k)
     return [[replace(hit, index=places[hit.index]) for hit in hits] for hits in found], copies

@@ -483,6 +483,17 @@ def mails(serve, tmp_path_factory):
     return serve(box, "--no-browser", "-m", "rejoinder-small", command="explore")
 
 
+def test_of_each_thread_one_mail_is_shown(open_page, mails):
+    page = open_page(mails)
+    search(page, "install the driver")
+    cards = page.locator("#find-hits > li")
+    expect(cards.nth(1)).to_be_visible()
+    threads = [one[1:] for one in cards.evaluate_all("all => all.map((one) => one.dataset.id)")]
+    assert len(set(threads)) == len(threads) > 5
+    cards.first.locator(".same").click()
+    expect(cards).to_have_count(len(threads) + 1)
+
+
 def test_scores_are_shown_only_in_the_order_of_the_hits(page):
     search(page, "something to read")
     expect(page.locator("#find-hits .byline").first).to_be_visible()

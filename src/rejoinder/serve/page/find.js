@@ -220,12 +220,15 @@ async function showOpened(signal) {
   else if (!card && open) closeThreads();
 }
 
-/** Puts hits together that say the same: a bot says it to one after another. */
+/** A name for the thread of a mail, which has a subject. */
+const nameOfThread = ({ about }) => (about?.title && about.thread ? `thread ${about.thread}` : null);
+
+/** Puts hits together that are mails of a thread, or say the same: a bot says it to one after another. */
 function folded(hits) {
   const groups = new Map();
   for (const hit of hits) {
     const said = hit.text.toLowerCase().replace(/^\S{1,30}[:,] (?=(?:\S+ ){4})/, "");
-    const words = said.match(/[\p{L}\p{N}']+/gu)?.join(" ") ?? hit.text;
+    const words = nameOfThread(hit) ?? said.match(/[\p{L}\p{N}']+/gu)?.join(" ") ?? hit.text;
     groups.set(words, [...(groups.get(words) ?? []), hit]);
   }
   return [...groups.values()];
@@ -274,7 +277,8 @@ function cardOf(hit, same, query, measured) {
   if (hit.about?.title) card.append(element("p", { class: "subject", dir: "auto" }, hit.about.title));
   if (hit.answered) card.append(element("p", { class: "answered", dir: "auto" }, element("span", { class: "unseen" }, "In answer to: "), quoteOf(hit.answered)));
   if (same.length) {
-    action(`${same.length} more ${same.length === 1 ? "says" : "say"} the same`, "same", (button) => {
+    const says = same.length === 1 ? "says" : "say";
+    action(`${same.length} more ${nameOfThread(hit) ? "of this thread" : `${says} the same`}`, "same", (button) => {
       button.remove();
       card.after(...same.map((one) => cardOf(one, [], query, measured)));
       showCut();
