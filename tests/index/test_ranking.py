@@ -36,6 +36,16 @@ def test_an_answer_is_found_by_the_question_before_it(tmp_path):
     assert found(index, "Where was the vacation spent?")[:2] in (["a", "q"], ["q", "a"])
 
 
+def test_what_is_said_again_counts_once(tmp_path):
+    again = [message(f"a{n}", "No problem at all.", "Ann", 5 * DAY + n) for n in range(3)]
+    index = talk(tmp_path, *again, message("c", "Big problem with my computer.", "Ben", 0.0))
+    hits = index.search("problem at all", 4, mode="hybrid")[0]
+    scores = {hit.id: hit.score for hit in hits}
+    alone = talk(tmp_path / "alone", again[0], message("c", "Big problem with my computer.", "Ben"))
+    [first] = [hit for hit in alone.search("problem at all", 4, mode="hybrid")[0] if hit.id == "a0"]
+    assert scores["a1"] == pytest.approx(first.score, abs=0.15)
+
+
 def test_the_author_who_is_named_comes_first(tmp_path):
     texts = ("I adopted a puppy yesterday.", "I adopted a kitten yesterday.")
     index = talk(

@@ -288,8 +288,8 @@ class Candidates:
         return np.asarray(own + self._depends * around)
 
     def _parts(self, values: Numbers) -> tuple[Numbers, ...]:
-        values = np.append(values, 0.0)
-        return (values[self._own], *values[self._around])
+        own, around = values[self._own], np.append(values, 0.0)[self._around]
+        return (own, *np.where(around == own, 0, around))  # said again, it tells no more
 
     def by_facts(self, asked: Sequence[Asked]) -> Numbers:
         """Returns what is known of the messages adds, (C,)."""
