@@ -1,10 +1,14 @@
 """What is known of a message and of those around it moves it up or down."""
 
+import re
+from collections import defaultdict
+
 import numpy as np
 import pytest
 
 from rejoinder import Index
-from rejoinder.corpus.texts import Entry
+from rejoinder.corpus.texts import Entry, entries_of
+from rejoinder.datasets.semeval import read_cqa
 from rejoinder.index.ranking import Date, date_in
 
 DAY = 86_400.0
@@ -142,3 +146,50 @@ def test_parts_of_a_date_are_counted():
     times = np.array([1_683_504_000.0, 1_686_182_400.0, np.nan])
     assert Date(2023, 5, 8).matches(times).tolist() == [3, 2, 0]
     assert Date().matches(times).tolist() == [0, 0, 0]
+
+
+def subjects(shared_data):
+    """Mails, and for subjects the mails that have them, of which one is to be found."""
+    mails = list(entries_of(shared_data / "exports/mbox/r-sig-gui.mbox.zst"))
+    having = defaultdict(set)
+    for mail in mails:
+        having[" ".join(re.findall(r"\w+", mail.about.get("title", "").lower()))].add(mail.id)
+    asked = [(subject, ids) for subject, ids in having.items() if subject and len(ids) > 1]
+    return mails, asked[:200]
+
+
+def bodies(shared_data):
+    mails, asked = subjects(shared_data)
+    return [(mail.id, mail.text) for mail in mails], asked
+
+
+def questions(shared_data):
+    """Related questions, and for original ones those that were judged relevant, all to be found."""
+    queries = read_cqa(shared_data, "2016", "dev").queries
+    texts = {one.id: one.text() for query in queries for one in query.related}
+    asked = [
+        (query.original.text(), {one.id for one, good in pairs if good})
+        for query in queries
+        for pairs in [list(zip(query.related, query.relevant, strict=True))]
+    ]
+    return list(texts.items()), [one for one in asked if one[1]]
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+@pytest.mark.parametrize("read", [subjects, bodies, questions])
+def test_both_find_what_the_better_of_the_two_finds(read, shared_data, tmp_path):
+    texts, asked = read(shared_data)
+    index = Index.create(tmp_path / "index", texts, "rejoinder-base")
+    shares = {}
+    for mode in ("semantic", "words", "hybrid"):
+        found = index.search([query for query, _ in asked], 10, mode=mode)
+        shares[mode] = np.mean(
+            [
+                len(good & {hit.id for hit in hits}) / min(len(good), 10)
+                if read is questions
+                else not good.isdisjoint(hit.id for hit in hits)
+                for hits, (_, good) in zip(found, asked, strict=True)
+            ]
+        )
+    assert shares["hybrid"] >= max(shares["semantic"], shares["words"]) - 0.005, shares

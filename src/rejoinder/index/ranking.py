@@ -87,8 +87,8 @@ class Messages:
                 self._named.setdefault(word, []).append(number)
         thread, source = (_numbered(fields, rows, name)[0] for name in ("thread", "source"))
         self.times: Numbers = _column(fields, rows, lambda one: one.times, np.nan)
-        self.have_titles = _column(fields, rows, lambda one: one.numbers("title") > 0, 0) > 0
-        """(texts,) bool: mails, which say by their subjects what they are about."""
+        self.titles = _column(fields, rows, lambda one: one.numbers("title"), 0)
+        """(texts,) numbers in their segments, above 0 for mails, which say what they are about."""
         self.asks = _column(fields, rows, lambda one: one.asks, 0)
         self.lengths = np.concatenate([[0], *(one.matcher.lengths for one in segments)])[1:]
         group = np.where(thread > 0, thread, -source)
@@ -253,7 +253,7 @@ class Candidates:
         before, author = around[1] % self._count, messages.authors[self.texts]
         self._is_same = (messages.authors[before] == author) & (author > 0)
         self._after_question = (messages.asks[before] > 0) & ~self._is_same
-        self._depends = ~messages.have_titles[self.texts]
+        self._depends = messages.titles[self.texts] == 0
 
     def _at_distance(self, keys: Rows, distances: Sequence[int]) -> Rows:
         texts = keys % self._count
@@ -408,11 +408,19 @@ class Together:
         rows = texts - self._messages.begins[parts]
         if asked.pairs:
             read = np.argsort(-scores, kind="stable")[:_READ]
-            places = zip(parts[read].tolist(), rows[read].tolist(), strict=True)
-            stand = [_side_by_side(self._segments[n].texts[row], asked.pairs) for n, row in places]
+            said = [
+                *map(self._said, parts[read].tolist(), rows[read].tolist(), texts[read].tolist())
+            ]
+            stand = [_side_by_side(text, asked.pairs) for text in said]
             scores[read] += weight * _TOGETHER / len(asked.pairs) * np.array(stand, np.float64)
         best = np.argsort(-scores, kind="stable")[:top_k]
         return Found((parts[best] << ROW_BITS) + rows[best], scores[best])
+
+    def _said(self, part: int, row: int, text: int) -> str:
+        """Returns what a message says, after its title."""
+        segment, title = self._segments[part], int(self._messages.titles[text])
+        said = segment.texts[row]
+        return f"{segment.fields.value(title)} {said}" if title and segment.fields else said
 
 
 def _side_by_side(text: str, pairs: Sequence[tuple[str, str]]) -> int:
