@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rejoinder import SentenceEncoder
 from rejoinder.corpus import core_text as module
-from rejoinder.corpus.core_text import core_of
+from rejoinder.corpus.core_text import Repeated, core_of, cores_of
 
 SAID = "the printer on floor 3 is jammed again."
 
@@ -116,3 +116,25 @@ def test_a_look_ahead_changes_no_core(text):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_may_be_cut", lambda _text: True)
         assert core_of(text, "Ann") == found
+
+
+def test_lines_that_many_messages_have_are_left_out():
+    below = "\n-- \nUniversity of Nowhere, Room 12\nThis mail may be secret"
+    mails = [f"Where is file number {number}?{below}" for number in range(7)]
+    assert cores_of(mails, [None] * 7) == [f"Where is file number {n}?" for n in range(7)]
+    assert "secret" in Repeated().seen(mails[0]).cut(mails[0])
+
+
+def test_a_message_that_many_send_stays():
+    assert cores_of(["Please restart it\nand try again"] * 9, [None] * 9) == [
+        "Please restart it\nand try again"
+    ] * 9
+    assert cores_of(["ok"] * 9, [None] * 9) == ["ok"] * 9
+
+
+@given(st.lists(st.text("ab \n"), max_size=20))
+def test_what_stays_of_messages_are_lines_of_theirs_in_order(texts):
+    repeated = Repeated(most=1)
+    for text in texts:
+        lines = iter(text.split("\n"))
+        assert all(line in lines for line in repeated.seen(text).cut(text).split("\n"))

@@ -99,3 +99,18 @@ def test_a_folder_of_explore_names_its_index(tmp_path):
     (tmp_path / "index" / "index.json").write_text("{}")
     with pytest.raises(InputError, match=re.escape(str(tmp_path / "index"))):
         entries_of(tmp_path)
+
+
+def test_footers_are_shown_but_not_encoded(tmp_path):
+    footer = "To leave this list write to leave@a.example"
+    mails = [
+        f"From a@a.example Mon Jan  5 10:0{n}:00 2015\nFrom: Ann <a@a.example>\nSubject: File {n}\n"
+        f"Date: Mon, 5 Jan 2015 10:0{n}:00 +0000\nMessage-ID: <{n}@a>\n\n"
+        f"Who has seen file {n}?\nI need it today.\n{footer}\n\n"
+        for n in range(8)
+    ]
+    (tmp_path / "list.mbox").write_text("".join(mails))
+    entries = list(entries_of(tmp_path / "list.mbox"))
+    assert len(entries) == 8
+    assert all("To leave this list" in entry.text for entry in entries)
+    assert not any("To leave" in entry.encoded for entry in entries[5:])

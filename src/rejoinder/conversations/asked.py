@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from rejoinder.conversations.collection import Collection
 from rejoinder.conversations.duplicates import Duplicates
-from rejoinder.corpus.core_text import core_of
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def asked_again(
     several = len({*collection.column("author")} - {None}) > _FEW
     for group in duplicates.groups:
         rows = [group.index, *(one.index for one in group.dropped)]
-        asking = [row for row in rows if asks(_core(collection, row))]
+        asking = [row for row in rows if asks(collection.cores[row])]
         if len(asking) < _FEW or 2 * len(asking) < len(rows) or is_vague(group.text):
             continue
         beginning = [row for row in asking if not linked or collection.answered[row] < 0]
@@ -136,14 +135,10 @@ def asked_again(
     return found[:MOST]
 
 
-def _core(collection: Collection, row: int) -> str:
-    return core_of(collection.texts[row], collection.about[row].get("author", ""))
-
-
 def _asked(
     collection: Collection, duplicates: Duplicates, rows: Sequence[int], *, begins: bool
 ) -> Asked:
-    cores = [_core(collection, row) for row in rows]
+    cores = [collection.cores[row] for row in rows]
     written = {_plain(core): core for core in reversed(cores)}
     ways = [written[plain] for plain, _ in Counter(map(_plain, cores)).most_common()]
     first = rows[0]
@@ -183,7 +178,7 @@ def _replies(collection: Collection, row: int) -> list[int]:
 def _reply(collection: Collection, row: int, count: int) -> Reply:
     about = collection.about[row]
     return Reply(
-        collection.ids[row], _core(collection, row), about.get("author"), about.get("time"), count
+        collection.ids[row], collection.cores[row], about.get("author"), about.get("time"), count
     )
 
 

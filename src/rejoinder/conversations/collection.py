@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.corpus.core_text import core_of
+from rejoinder.corpus.core_text import core_of, cores_of
 from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.corpus.manifest import SPLITS
 from rejoinder.corpus.texts import Entry, is_question
@@ -76,6 +76,11 @@ class Collection:
     def column(self, key: str) -> list[Any]:
         """Returns one fact about each text, such as its `author`; None where it is not known."""
         return [about.get(key) for about in self.about]
+
+    @cached_property
+    def cores(self) -> list[str]:
+        """What the texts say, see `corpus.core_text.cores_of`."""
+        return cores_of(self.texts, self.column("author"))
 
     @cached_property
     def answered(self) -> Indices:

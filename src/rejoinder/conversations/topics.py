@@ -24,7 +24,6 @@ from rejoinder.conversations.topic_words import (
     map_of,
     words_of,
 )
-from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.index.where import Where
@@ -462,14 +461,8 @@ def _of_all(words: TextWords, distinct: Indices, found: Indices) -> Indices:
 
 
 def _words(collection: Collection, rows: Sequence[int]) -> TextWords:
-    """Returns the words of texts without signatures, which have several lines."""
-    texts = [collection.texts[row] for row in rows]
     authors = [collection.about[row].get("author") or "" for row in rows]
-    parts = [
-        core_of(text, author) if "\n" in text else text
-        for text, author in zip(texts, authors, strict=True)
-    ]
-    return words_of(parts, authors)
+    return words_of([collection.cores[row] for row in rows], authors)
 
 
 def _times(collection: Collection) -> Floats:

@@ -6,7 +6,10 @@ all of a small set or names, and leave what may be said.
 """
 
 import re
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
+
+from rejoinder.exports.base import KeyNumbers
 
 
 def _set_of(words: str) -> frozenset[str]:
@@ -99,6 +102,54 @@ def core_of(text: str, author: str = "") -> str:
         if core == before:
             return core if len(_WORD.findall(core)) > 1 else text
     return text
+
+
+class Repeated:
+    r"""Leaves out of messages the lines that many others have, too: footers, notices, signatures.
+
+    It knows no words, only in how many messages a line stood. Each takes 14 to 28 bytes, those of
+    messages of one line nothing.
+
+    >>> repeated = Repeated(most=1)
+    >>> mails = [f"{said}\n-- \nAnn, floor 3" for said in ("One more.", "Two more.")]
+    >>> [repeated.seen(mail).cut(mail) for mail in mails]
+    ['One more.\n-- \nAnn, floor 3', 'Two more.']
+    """
+
+    def __init__(self, most: int = 5) -> None:
+        """Leaves out lines that more than `most` messages have."""
+        self._most = most
+        self._numbers = KeyNumbers()
+        self._counts = array("I")
+
+    def seen(self, text: str) -> "Repeated":
+        """Counts the lines of a message."""
+        if "\n" in text:
+            for line in {*text.split("\n")}:
+                number = self._numbers.add(hash(line.strip()))
+                if number == len(self._counts):
+                    self._counts.append(0)
+                self._counts[number] += 1
+        return self
+
+    def cut(self, text: str) -> str:
+        """Returns a message that was seen without such lines, if two words or more are left."""
+        if "\n" not in text:
+            return text
+        left = "\n".join(line for line in text.split("\n") if not self._is_often(line.strip()))
+        return left if len(_WORD.findall(left)) > 1 else text
+
+    def _is_often(self, line: str) -> bool:
+        return bool(line) and self._counts[self._numbers.find(hash(line))] > self._most
+
+
+def cores_of(texts: Sequence[str], authors: Iterable[str | None]) -> list[str]:
+    """Returns what messages say, without the lines that others repeat (`Repeated`)."""
+    repeated = Repeated()
+    for text in texts:
+        repeated.seen(text)
+    pairs = zip(texts, authors, strict=True)
+    return [core_of(repeated.cut(text), author or "") for text, author in pairs]
 
 
 def _may_be_cut(text: str) -> bool:

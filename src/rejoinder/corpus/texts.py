@@ -15,6 +15,7 @@ from rejoinder.io.formats.compression import head_of
 from rejoinder.io.formats.texts import KEYS, read_texts
 
 if TYPE_CHECKING:
+    from rejoinder.corpus.core_text import Repeated
     from rejoinder.exports.base import ExportFormat, Message
     from rejoinder.exports.files import Files
 
@@ -147,12 +148,13 @@ def _messages(
     most: int | None,
     on_export: Callable[[str, "Files"], None],
 ) -> Iterator[Entry]:
+    from rejoinder.corpus.core_text import Repeated
     from rejoinder.corpus.export_options import ExportOptions, why_not
     from rejoinder.exports import warn_of_others
     from rejoinder.exports.base import Message
     from rejoinder.exports.files import opened
 
-    options, empty = ExportOptions(), True
+    options, empty, repeated = ExportOptions(), True, Repeated()
     with opened(path, most) as files:
         if most is None:  # nobody reads the warnings of a server
             warn_of_others(files, export)
@@ -161,7 +163,7 @@ def _messages(
             reason = why_not(item, options) if isinstance(item, Message) else "malformed"
             if isinstance(item, Message) and reason is None:
                 empty = False
-                yield entry_of(item)
+                yield entry_of(item, repeated)
             elif reason is not None:
                 on_left_out(reason)
         on_export(export.title, files)
@@ -172,7 +174,7 @@ def _messages(
         )
 
 
-def entry_of(message: "Message") -> Entry:
+def entry_of(message: "Message", repeated: "Repeated") -> Entry:
     """Returns a message of an export, with what is known about it."""
     from rejoinder.corpus.core_text import core_of  # texts without messages need no such rules
 
@@ -181,7 +183,8 @@ def entry_of(message: "Message") -> Entry:
         message.title,
     )  # fmt: skip
     about = {name: fact for name, fact in zip(KEYS, facts, strict=True) if fact not in (None, "")}
-    return Entry(message.id, message.text, about, core_of(message.text, message.author))
+    text = repeated.seen(message.text).cut(message.text)
+    return Entry(message.id, message.text, about, core_of(text, message.author))
 
 
 def _replies(folder: Path) -> Iterator[Entry]:
