@@ -110,6 +110,8 @@ def test_an_index_is_searched_by_words_or_by_both(call, index):
     assert hits[0]["score"] > hits[1]["score"]
     by_words = json.loads(call(*both, "--weight", 0)[1])
     assert [hit["id"] for hit in by_words] == ["2"]
+    _, out, err = call("search", "zzzz", "--index", "index", "--mode", "hybrid", "--json")
+    assert (json.loads(out), "'zzzz'" in err) == ([], True)
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,10 @@ def test_lines_that_many_messages_have_are_left_out():
 
 
 def test_a_message_that_many_send_stays():
-    assert cores_of(["Please restart it\nand try again"] * 9, [None] * 9) == [
-        "Please restart it\nand try again"
-    ] * 9
+    assert (
+        cores_of(["Please restart it\nand try again"] * 9, [None] * 9)
+        == ["Please restart it\nand try again"] * 9
+    )
     assert cores_of(["ok"] * 9, [None] * 9) == ["ok"] * 9
 
 

@@ -125,6 +125,15 @@ def test_texts_that_are_no_messages_are_searched_by_words_and_meaning(tmp_path):
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+def test_nothing_is_found_where_nothing_is_close(tmp_path):
+    index = talk(tmp_path, message("1", "I adopted a puppy.", "Carla", DAY))
+    assert found(index, "как установить драйвер") == []
+    assert found(index, "getting a small dog")[0] == "1"
+    assert found(index, "что сказала Carla")[0] == "1"
+    assert index.search("как установить драйвер", 1)[0]
+    assert index.search("как установить драйвер", 1, mode="hybrid", weight=1.0)[0]
+
+
 @pytest.mark.parametrize(
     ("query", "date"),
     [

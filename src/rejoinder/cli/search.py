@@ -36,7 +36,7 @@ from rejoinder.cli.options import (
     prints,
 )
 from rejoinder.cli.output import asked_for, form_of_output, note_unknown, print_table
-from rejoinder.cli.use import note_long, note_read_as, print_marked, unknown_texts
+from rejoinder.cli.use import note_long, note_not_found, note_read_as, print_marked, unknown_texts
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ def search(
         by_query, copies = distinct(found_in, count, folds=folds)
         by_query = rescored(encoder, by_query)
         note_read_as(opened, wanted)
+        note_not_found(wanted, by_query)
         if any(hit.about for hits in by_query for hit in hits):
             print_messages(
                 opened.find, wanted, by_query, _score_of(compared, rerank),

@@ -1,5 +1,6 @@
 """`rejoinder similarity`, `rank` and `info`: use a trained model."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -231,6 +232,12 @@ def note_read_as(reader: "SentenceEncoder | Index", texts: list[str]) -> None:
     words = list(dict.fromkeys(f"{one} as {other}" for row in read for one, other in row.items()))
     if words:
         output.note(f"reads {', '.join(words[:_LISTED])}{', …' if len(words) > _LISTED else ''}")
+
+
+def note_not_found(queries: list[str], found: Sequence[Sequence[object]]) -> None:
+    """Notes for which queries nothing was found."""
+    for query in (query for query, hits in zip(queries, found, strict=True) if not hits):
+        output.note(f"nothing close to {query!r} was found")
 
 
 def note_long(encoder: "SentenceEncoder", texts: list[str], name: str) -> None:

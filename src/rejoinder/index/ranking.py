@@ -49,6 +49,8 @@ _BY, _ON, _TOGETHER, _ENDS, _SHORT, _LENGTH = 0.2, 0.15, 0.2, 0.08, 0.25, 0.01
 side as in the query, for a question mark at its end (less), for three words or fewer (less), and by
 the logarithm of its words."""
 _FEW = 3
+_CLOSE = 0.4
+"""Least cosine of the nearest text, if no text has a word of the query."""
 _ENDING = 8
 """Characters between the stem of a word and the word after it, at most."""
 _AT_ONCE = 256
@@ -215,6 +217,20 @@ def date_in(query: str) -> Date:
         month = _MONTHS.index(names[0][:3]) + 1 if names else int(parts.get("number") or 0)
         return Date(int(parts.get("year") or 0), month, int(parts.get("day") or 0))
     return Date()
+
+
+NOTHING = Found(np.empty(0, np.int64), np.empty(0))
+
+
+def is_close(asked: Asked, found: Sequence[Found]) -> bool:
+    """Returns whether texts that were found by meaning and by words have to do with a query.
+
+    If no text has a word of it, the nearest one may be about something else.
+    """
+    if len(found) < 2 or asked.authors is not None or asked.date != Date():
+        return True
+    by_meaning, by_words = found
+    return len(by_words.places) > 0 or by_meaning.scores.max(initial=0) >= _CLOSE
 
 
 class Candidates:

@@ -23,7 +23,7 @@ from rejoinder.index.manifest import (
 )
 from rejoinder.index.matching import Ranks, WordSearch, weights_of
 from rejoinder.index.nearest import search_segments
-from rejoinder.index.ranking import DEPTH, Together
+from rejoinder.index.ranking import DEPTH, NOTHING, Together, is_close
 from rejoinder.index.segment import BY_WORDS, Absent, Segment, places_of
 from rejoinder.index.where import Where, conditions_of
 from rejoinder.inference.inputs import whole_number
@@ -102,7 +102,9 @@ class State:
         if weight < 1:
             lists.append(words.best(depth, absent))
         found = list(zip(*lists, strict=True))
-        return self._together.best(words, asked, embeddings, found, absent, weight, top_k)
+        best = self._together.best(words, asked, embeddings, found, absent, weight, top_k)
+        both = zip(best, asked, found, strict=True)
+        return [one if is_close(what, lists) else NOTHING for one, what, lists in both]
 
     @cached_property
     def _together(self) -> Together:

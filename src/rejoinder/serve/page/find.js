@@ -182,6 +182,7 @@ async function search(signal) {
 
 function emptyOf(mode, conditions) {
   if (conditions) return "No message meets these conditions.";
+  if (mode === "hybrid") return "Nothing close was found. Search by meaning for what is nearest.";
   return mode === "words" ? "No message has one of these words. Search by meaning as well." : "There is no message.";
 }
 
