@@ -70,7 +70,7 @@ def indexed(model, tmp_path_factory):
     row = made.encoder.encode(["Fine."])
     made.add_encoded([EncodedTexts(["m"], ["Fine."], row, [{"source": "help"}])])
     [reply] = [Reply("2", "Ten.", None, 7.0, 1)]
-    asked = Asked("1", TEXTS[0], 2, 2, 3.0, 4.0, ["Your age?"], ["1", "4"], [reply], 1, True)
+    asked = Asked("1", TEXTS[0], 2, 2, 3.0, 4.0, ["Your age?"], ["1", "4"], [reply], 1)
     topic = Topic(0, "a, b", ("a", "b"), ("a b",), ("1",), 1, None, {"2024-01": 1})
     topics = FoundTopics((topic,), (), {"2024-01": 1})
 

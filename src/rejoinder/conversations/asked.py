@@ -1,15 +1,33 @@
 """Questions that were asked again and again, each with the replies that it got.
 
+What a message asks is its subject, or else the sentences in it that ask. It counts if it names
+something: "any ideas?" does not. Two ask the same if they mean and name the same: .7 of the cosine,
+and .3 of the weight of the words that both have. A word weighs as much as it is rare in the
+language and among these questions. Chosen on `benchmarks/asked.py`.
+
 Records of questions that were asked again and again.
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from rejoinder.conversations.collection import Collection
-from rejoinder.conversations.duplicates import Duplicates
+from rejoinder.conversations.duplicates import group_pairs
+from rejoinder.index.matching import Ranks, rarity
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.near_pairs import NearPairs, near_pairs
+from rejoinder.io.files.storage import default_workers
+from rejoinder.measures import Floats
+from rejoinder.protocols import Embeddings
+from rejoinder.text.features import WordFeatures
+from rejoinder.text.normalize import words_of
+from rejoinder.text.stems import Stem, language_to_stem, stemmer, with_digits_in_words
 
 
 @dataclass(frozen=True)
@@ -33,6 +51,7 @@ class Asked:
     id: str
     """Of the message that stands for them."""
     text: str
+    """What it asks."""
     count: int
     authors: int
     """Number of different authors; 0 if none is known."""
@@ -40,129 +59,235 @@ class Asked:
     """Seconds since 1970 in UTC of the first and the last of them; None if they have no time."""
     last: float | None
     ways: list[str]
-    """Other ways in which it was asked, without greetings; the most frequent first."""
+    """Other ways in which it was asked; the most frequent first."""
     ids: list[str]
     """Ids of the messages, at most 50."""
     replies: list[Reply]
     """What was replied, the most frequent first; at most 8."""
     replied: int
     """Number of all replies."""
-    begins: bool
-    """Whether they begin conversations. If not, each answers a message, or all but one do."""
 
 
 MOST = 500
 """Most questions that are returned."""
 _MOST_WAYS, _MOST_REPLIES, _MOST_IDS = 6, 8, 50
-_WORDS = """
-a about actually all am an and any anybody anyone anything are as at be been but by can could
-did do does doing done else error even ever exactly example first for from get go going good got
-had happened has have hello help here hey hi how i idea if in into is issue it its just kind
-know like link look make matter maybe me mean mine more much my need no not now of ok on one or
-other our out please point problem question really right say see should so some somebody someone
-something sort still such sure tell than thank thanks that the their them then there these they
-thing things think this those to too tried try trying up us use used using very want was way we
-well were what when where which while who why will with work working works would wrong yes yet
-you your yours
-"""
-_COMMON = frozenset(_WORDS.split())
-"""Words that do not say what a question is about."""
-_WORD = re.compile(r"[^\W_]+")
-_FEW = 2
+_COSINE, _SAME, _SAME_REPLY = 0.7, 0.7, 0.85
+"""Share of the cosine in the score of two questions, the least score of two that are one, and the
+least cosine of two replies that say the same."""
+_NAMED, _NAMED_BY_TITLE = 0.8, 0.5
+"""Least weight of the words of a question, and of the two words or more of a subject."""
+_EMPTY = 0.5
+"""Cosine from which a question is one of `_FRAMES`."""
+_FRAMES = (
+    "how do I do this?", "how do I use it?", "where can I find it?", "what does it mean?",
+    "why is it like that?", "what happened?", "what am I doing wrong?", "is anyone here?",
+    "can anyone help me with it please?", "does anyone know something about it?",
+    "it is not working, how do I fix it?", "I have a problem, what is the solution?",
+    "any ideas or suggestions?", "can I ask a question here?",
+)  # fmt: skip
+"""Questions that name nothing."""
+_LEAST_WORDS, _MOST_WORDS = 3, 30
+_PASTED, _PASTED_UNMARKED = 8, 4
+"""Words from which a text that is there again was pasted, and is not asked again; and without a
+question mark."""
+_FEWEST = 1_000
+"""Questions; among fewer, it is chance that many have a word."""
+_TELLING = 4
+"""Least words of what stands for others."""
 _BEGINS = re.compile(
     r"\s*(?:anyone|anybody|are|can|could|did|do|does|has|have|how|is|should|was|were|what|"
     r"when|where|which|who|why|will|would)\b(?>.*?\s(?=\S))\S++.*?\s\S",
     re.IGNORECASE,
 )
 """Matches an English text that begins as a question does, and has three words or more."""
-_ASKED = re.compile(
-    r"(?<![^.!?\n])[^\w.!?\n]*+(\w[^.!?\n]*+(?:(?:\n\S|(?<=\s)[.!?])[^.!?\n]*+){0,2})\?"
-)
-"""Matches what is asked, in up to three lines. Words such as `.py` do not end it."""
-_LEAST_WORDS = 3
+_SENTENCE = re.compile(r"[^.!?\n]++(?:[.!?]++(?=\S)[^.!?\n]*+)*+[.!?]*+")
+"""Matches a sentence. Words such as `.py` do not end it."""
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
+_ADDRESSED = re.compile(r"@?([^\s:,>]{1,40})[:,>]")
 
 
-def asks(text: str) -> bool:
-    """Returns whether an English message asks something.
+def question_of(text: str) -> str:
+    """Returns the sentences of a message that ask something, in English or by their marks.
 
-    >>> asks("How do I reset my password"), asks("It is late. Is the bus?"), asks("Really? I know.")
-    (True, True, False)
+    >>> question_of("It broke. How do I open a.py? Thanks!"), question_of("Really? I know.")
+    ('How do I open a.py?', '')
     """
-    return _BEGINS.match(text) is not None or any(
-        len(found[1].split()) >= _LEAST_WORDS for found in _ASKED.finditer(text)
+    sentences = (found[0].strip() for found in _SENTENCE.finditer(text))
+    return " ".join(
+        one
+        for one in sentences
+        if _BEGINS.match(one) or (one.endswith("?") and len(one.split()) >= _LEAST_WORDS)
     )
 
 
-def is_vague(question: str) -> bool:
-    """Returns whether an English question says nothing without what was said before it.
-
-    >>> is_vague("What do you mean by that?"), is_vague("Which version do you use?")
-    (True, False)
-    """
-    words = (word.casefold() for word in _WORD.findall(question))
-    return all(word in _COMMON or len(word) < _FEW for word in words)
+@dataclass(frozen=True)
+class _Question:
+    row: int
+    """Of its message."""
+    text: str
 
 
-def asked_again(
-    collection: Collection, duplicates: Duplicates, *, linked: bool = True
-) -> list[Asked]:
-    """Returns questions that were asked twice or more: the most frequent first.
+def asked_again(collection: Collection, *, linked: bool = True) -> list[Asked]:
+    """Returns questions that several people asked, first those that most asked in the same way.
 
-    Those that begin conversations come before those that were asked in answer to a message. What
-    one person repeats is not asked again. Questions that say nothing without what was said before
-    are left out, and so are replies of those who asked.
+    Only messages that answer none ask here; those that begin a thread which got a reply need no
+    question mark. What one person repeats is not asked again, nor what is pasted. Replies of those
+    who asked are left out.
 
     Args:
         collection: Messages.
-        duplicates: Those of all messages of the collection.
-        linked: Whether the messages say what they answer; if not, any may begin a conversation.
+        linked: Whether the messages say what they answer; if not, any outside threads may ask.
     """
-    found = []
-    several = len({*collection.column("author")} - {None}) > _FEW
-    for group in duplicates.groups:
-        rows = [group.index, *(one.index for one in group.dropped)]
-        asking = [row for row in rows if asks(collection.cores[row])]
-        if len(asking) < _FEW or 2 * len(asking) < len(rows) or is_vague(group.text):
+    given = list(_questions(collection, linked=linked))
+    encoder = collection.encoder
+    stem = stemmer(language_to_stem(collection.texts))
+    weighed = _weighed([one.text for one in given], encoder, stem)
+    sums = [sum(weights.values()) for weights in weighed]
+    least = (2, _NAMED_BY_TITLE) if any(collection.column("title")) else (1, _NAMED)
+    named = [
+        at
+        for at, (weight, words) in enumerate(zip(sums, map(len, weighed), strict=True))
+        if words >= least[0] and weight >= least[1]
+    ]
+    embeddings = encoder.encode([given[at].text for at in named])
+    frames = encoder.encode(list(_FRAMES))
+    says = (embeddings @ frames.T).max(axis=1, initial=-1) < _EMPTY
+    named = [at for at, kept in zip(named, says.tolist(), strict=True) if kept]
+    several = len({*collection.column("author")} - {None}) > 2  # in tickets all may have one name
+    found = list[tuple[float, Asked]]()
+    for group in _groups(embeddings[says], [weighed[at] for at in named]):
+        worth, one = _asked(collection, [(given[named[at]], near) for at, near in group])
+        if one.count > 1 and (one.authors > 1 or not several):
+            found.append((worth, one))
+    found.sort(key=lambda one: (-one[0], one[1].first or 0))
+    return [one for _, one in found[:MOST]]
+
+
+def _questions(collection: Collection, *, linked: bool) -> Iterator[_Question]:
+    """Yields what messages ask; of a thread with a subject, its first message alone."""
+    authors = {str(name).lower() for name in collection.column("author") if name}
+    subjects, ends = set[str](), set[str]()
+    of_mails = any(collection.column("title"))
+    for row, (about, core) in enumerate(zip(collection.about, collection.cores, strict=True)):
+        if about.get("answers") and (linked or about.get("thread")):
             continue
-        beginning = [row for row in asking if not linked or collection.answered[row] < 0]
-        begins = len(beginning) >= _FEW
-        one = _asked(collection, duplicates, beginning if begins else asking, begins=begins)
-        # in tickets, all customers may have one name
-        repeats = several and one.authors == 1
-        if not repeats and (begins or one.replied):
-            found.append(one)
-    found.sort(key=lambda one: (not one.begins, -one.count))
-    return found[:MOST]
+        asks = question_of(core)
+        if of_mails:
+            title = about.get("title") or core  # a mail without a text has its subject there
+            whole, *parts = _ends(title)
+            is_new = whole not in ends and subjects.isdisjoint([whole, *parts])
+            if is_new and (asks or collection.replies[row]):
+                yield _Question(row, title)
+            subjects.add(whole)
+            ends.update(parts)
+        elif asks or (about.get("thread") and collection.replies[row]):
+            to = _ADDRESSED.match(core)
+            if to is None or to[1].lower() not in authors:
+                is_short = len(core.split()) <= _MOST_WORDS
+                yield _Question(row, core if is_short or not asks else asks)
+
+
+def _ends(title: str) -> list[str]:
+    """Returns the words of a subject, and where it is long, without the first or the last ones.
+
+    >>> _ends("TR: Nodes and cores"), _ends("Oracle")
+    (['tr nodes and cores', 'tr nodes and', 'nodes and cores'], ['oracle'])
+    """
+    words = re.findall(r"\w+", title.lower())[:_MOST_WORDS]
+    shorter = range(len(words) - 1, _LEAST_WORDS - 1, -1)
+    ends = (part for n in shorter for part in (words[:n], words[-n:]))
+    return [" ".join(part) for part in (words, *ends)]
+
+
+def _weighed(texts: Sequence[str], encoder: SentenceEncoder, stem: Stem) -> list[dict[str, float]]:
+    """Returns the stems of questions and what each weighs, from 0 to 1."""
+    features = encoder.features
+    ranks: Ranks = features.vocabulary.index if isinstance(features, WordFeatures) else {}
+    found = []
+    for text in texts:
+        words = words_of(with_digits_in_words(_ADDRESS.sub("", text)))
+        rare = dict[str, float]()
+        for word, one in zip(words, stem(words), strict=True):
+            weight = min(rarity(ranks.get(word)), rarity(ranks.get(one)))
+            if weight and any(map(str.isalnum, one)):
+                rare[one] = max(rare.get(one, 0), weight)
+        found.append(rare)
+    having = Counter(word for rare in found for word in rare)
+    most = math.log(max(len(texts), _FEWEST) + 1)
+    idf = {word: 1 - math.log(count + 1) / most for word, count in having.items()}
+    return [{one: weight * max(idf[one], 0) for one, weight in rare.items()} for rare in found]
+
+
+def _groups(
+    embeddings: Embeddings, weighed: Sequence[Mapping[str, float]]
+) -> list[list[tuple[int, float]]]:
+    """Returns groups of questions that ask the same, and how near each is to the first, 0 to 1.
+
+    Args:
+        embeddings: (Q, D) float32, unit rows.
+        weighed: The words of each and what they weigh.
+    """
+    least = (_SAME - (1 - _COSINE)) / _COSINE  # with the same words
+    pairs = near_pairs(embeddings, least, default_workers())
+    sums = np.array([sum(weights.values()) for weights in weighed])
+    shared = np.zeros(len(pairs))
+    for at, (one, other) in enumerate(
+        zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+    ):
+        few, many = sorted((weighed[one], weighed[other]), key=len)
+        shared[at] = sum(weight for word, weight in few.items() if word in many)
+    both: Floats = sums[pairs.first] + sums[pairs.second]
+    scores = _COSINE * pairs.scores + (1 - _COSINE) * 2 * shared / both
+    pairs = NearPairs(pairs.rows, pairs.first, pairs.second, scores.astype(np.float32))
+    kept = group_pairs(pairs, _SAME)
+    near = np.where(kept.heads == np.arange(len(sums)), 1, (kept.scores - _SAME) / (1 - _SAME))
+    order = np.lexsort((-near, kept.heads))
+    ends = np.flatnonzero(np.diff(kept.heads[order], append=-1)) + 1
+    ordered = list(zip(order.tolist(), near[order].tolist(), strict=True))
+    return [ordered[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
 
 
 def _asked(
-    collection: Collection, duplicates: Duplicates, rows: Sequence[int], *, begins: bool
-) -> Asked:
-    cores = [collection.cores[row] for row in rows]
-    written = {_plain(core): core for core in reversed(cores)}
-    ways = [written[plain] for plain, _ in Counter(map(_plain, cores)).most_common()]
-    first = rows[0]
-    about = [collection.about[row] for row in rows]
+    collection: Collection, questions: Sequence[tuple[_Question, float]]
+) -> tuple[float, Asked]:
+    """Returns a question, and how many people asked it, each by how near to the first one."""
+    said = dict[str, list[tuple[_Question, float]]]()
+    for question in sorted(questions, key=lambda one: one[0].row):
+        said.setdefault(_plain(question[0].text), []).append(question)
+    ways = sorted(said.values(), key=len, reverse=True)
+    counted = [
+        one for same in said.values() for one in same[: 1 if _is_pasted(same[0][0].text) else None]
+    ]
+    nearness = dict[object, float]()
+    for one, near in counted:
+        who = collection.about[one.row].get("author", one.row)
+        nearness[who] = max(nearness.get(who, 0), near)
+    told = sorted((one for one, _ in counted), key=lambda one: one.row)
+    about = [collection.about[one.row] for one in told]
     times = [one["time"] for one in about if one.get("time") is not None]
-    replies = [reply for row in rows for reply in _replies(collection, row)]
-    said = Counter(int(duplicates.kept_for[reply]) for reply in replies)
-    firsts = {int(duplicates.kept_for[reply]): reply for reply in reversed(replies)}
-    return Asked(
-        collection.ids[first],
-        ways[0],
-        len(rows),
+    replies = [reply for one in told for reply in _replies(collection, one.row)]
+    best = max(questions, key=lambda one: (_is_telling(one[0].text), one[1]))
+    head = best[0]
+    return sum(nearness.values()), Asked(
+        collection.ids[head.row],
+        head.text,
+        len(told),
         len({one["author"] for one in about if one.get("author")}),
         min(times, default=None),
         max(times, default=None),
-        ways[1 : 1 + _MOST_WAYS],
-        [collection.ids[row] for row in rows[:_MOST_IDS]],
-        [
-            _reply(collection, firsts[head], count)
-            for head, count in said.most_common(_MOST_REPLIES)
-        ],
+        [way.text for (way, _), *_ in ways if _plain(head.text) != _plain(way.text)][:_MOST_WAYS],
+        [collection.ids[one.row] for one in told[:_MOST_IDS]],
+        _folded(collection, replies),
         len(replies),
-        begins,
     )
+
+
+def _is_telling(text: str) -> bool:
+    return _BEGINS.match(text) is not None and len(text.split()) >= _TELLING
+
+
+def _is_pasted(text: str) -> bool:
+    return len(text.split()) >= (_PASTED if "?" in text else _PASTED_UNMARKED)
 
 
 def _replies(collection: Collection, row: int) -> list[int]:
@@ -175,11 +300,25 @@ def _replies(collection: Collection, row: int) -> list[int]:
     ]
 
 
-def _reply(collection: Collection, row: int, count: int) -> Reply:
-    about = collection.about[row]
-    return Reply(
-        collection.ids[row], collection.cores[row], about.get("author"), about.get("time"), count
-    )
+def _folded(collection: Collection, replies: Sequence[int]) -> list[Reply]:
+    """Returns the most frequent replies, of those that say nearly the same the first."""
+    rows = collection.rows(np.array(replies, np.int64))
+    found = list[tuple[int, int]]()
+    left = np.ones(len(replies), np.bool_)
+    for at, row in enumerate(replies):
+        if left[at]:
+            same = left & (rows @ rows[at] >= _SAME_REPLY)
+            same[at] = True
+            found.append((int(same.sum()), row))
+            left &= ~same
+    found.sort(key=lambda one: -one[0])
+    return [
+        Reply(
+            collection.ids[row], collection.cores[row], collection.about[row].get("author"),
+            collection.about[row].get("time"), count,
+        )
+        for count, row in found[:_MOST_REPLIES]
+    ]  # fmt: skip
 
 
 def _plain(text: str) -> str:

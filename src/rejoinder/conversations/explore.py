@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from rejoinder.conversations.asked import asked_again
 from rejoinder.conversations.collection import Collection, messages_of_pairs, open_collection
-from rejoinder.conversations.dedupe import dedupe
 from rejoinder.conversations.replies import keep, past_replies, read_kept, with_adjacent
 from rejoinder.conversations.suggest import Suggestions
 from rejoinder.conversations.topics import FoundTopics, Topics, cluster
@@ -45,10 +44,7 @@ FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
 TOPICS, POINTS, FACTS = "topics.json", "points.bin", "facts.json"
 SUFFIX = ".explore"
 """What the folder is called, after the name of what it was made from."""
-_DIFFERENT = 0.02
-"""Share of messages without a duplicate that may count as asked again. People read the result and
-drop what does not belong there, so that it may be higher than that of `dedupe`."""
-_FORMAT_VERSION = 6
+_FORMAT_VERSION = 7
 _REMEDY = "Remove the folder."
 
 
@@ -254,10 +250,7 @@ def _find(index: Path, out: Path, work: _Work, read: _Read) -> None:
     """Writes what is found in the messages of an index."""
     opened = open_collection(index, threads=work.threads)
     collection = with_adjacent(opened)
-    duplicates = dedupe(
-        collection, false_positives=_DIFFERENT, threads=work.threads, progress=work.watch.stage
-    )
-    asked = asked_again(collection, duplicates, linked=collection is opened)
+    asked = asked_again(collection, linked=collection is opened)
     (out / ASKED).write_bytes(msgspec.json.encode(asked))
     topics = cluster(collection, threads=work.threads, progress=work.watch.stage)
     found = FoundTopics(topics.topics, topics.wider, topics.months)

@@ -4,29 +4,23 @@ import { call } from "./api.js";
 import { bylineOf, dayOf } from "./message.js";
 import { byId, copyButton, download, element, following, keep, kept, plural } from "./tools.js";
 
-const PAGE = 40, FIRST = 3;
+const PAGE = 40, FIRST = 3, EACH = 12;
 let questions = null;
 let shown = PAGE;
-/** Whether follow-up questions are shown unless the reader chooses. */
-let follows = false;
 
 export function startAsked() {
   const update = following(async (signal) => {
     byId("asked-list").setAttribute("aria-busy", "true");
-    if (!questions) {
-      questions = await call("asked", undefined, signal);
-      follows = !questions.some((one) => one.begins);
-    }
+    questions ??= await call("asked", undefined, signal);
     byId("asked-list").removeAttribute("aria-busy");
     read();
     draw();
   }, 60);
-  for (const id of ["asked-filter", "asked-open", "asked-follow"]) {
+  for (const id of ["asked-filter", "asked-open"]) {
     byId(id).addEventListener("input", () => {
       if (!questions) return;
       shown = PAGE;
-      const follow = byId("asked-follow").checked;
-      keep("asked", { q: byId("asked-filter").value, open: byId("asked-open").checked ? "1" : "", follow: follow === follows ? "" : String(Number(follow)) }, id === "asked-filter");
+      keep("asked", { q: byId("asked-filter").value, open: byId("asked-open").checked ? "1" : "" }, id === "asked-filter");
       update();
     });
   }
@@ -44,16 +38,15 @@ function read() {
   const values = kept();
   if (byId("asked-filter").value !== (values.get("q") ?? "")) byId("asked-filter").value = values.get("q") ?? "";
   byId("asked-open").checked = values.has("open");
-  byId("asked-follow").checked = values.has("follow") ? values.get("follow") === "1" : follows;
 }
 
 /** The questions that have the words of the filter. */
 function chosen() {
   const words = byId("asked-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const open = byId("asked-open").checked, follow = byId("asked-follow").checked;
+  const open = byId("asked-open").checked;
   return questions.filter((one) => {
     const text = [one.text, ...one.ways, ...one.replies.map((reply) => reply.text)].join(" ").toLowerCase();
-    return words.every((word) => text.includes(word)) && (!open || !one.replied) && (follow || one.begins);
+    return words.every((word) => text.includes(word)) && (!open || !one.replied);
   });
 }
 
@@ -101,7 +94,8 @@ function detailsOf(one) {
   }
   if (one.ways.length) inside.append(element("h3", {}, "Also asked as"), element("ul", { class: "ways" }, ...one.ways.map((way) => element("li", { dir: "auto" }, way))));
   const search = new URLSearchParams({ q: one.text.slice(0, 200) });
-  inside.append(element("p", { class: "hit-actions" }, element("a", { href: `#find?${search}` }, "Search for it")));
+  const each = one.ids.slice(0, EACH).map((id, at) => element("a", { href: `#find?${new URLSearchParams({ open: id })}`, "aria-label": `Message ${at + 1}` }, `${at + 1}`));
+  inside.append(element("p", { class: "hit-actions" }, element("a", { href: `#find?${search}` }, "Search for it"), element("span", {}, "Where it was asked:"), ...each));
   return inside;
 }
 

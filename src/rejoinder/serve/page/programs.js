@@ -72,8 +72,7 @@ const LOCAL = {
     library: (index, { id, top_k: top }) => `from rejoinder import Index\n\nindex = Index(${pythonOf(index)})\n[hits] = index.nearest(index.embeddings([${pythonOf(id)}]), ${top})\nfor hit in hits:\n    print(hit.about.get("author"), hit.text)`,
   },
   asked: {
-    command: (index) => `rejoinder dedupe ${quoted(index)} --false-positives 0.02`,
-    library: (index) => `import rejoinder\n\nfound = rejoinder.dedupe(${pythonOf(index)}, false_positives=0.02)\nfor group in found.groups[:20]:\n    print(group.size, group.text)`,
+    library: (index) => `from rejoinder.conversations.asked import asked_again\nfrom rejoinder.conversations.collection import open_collection\n\nfor one in asked_again(open_collection(${pythonOf(index)})):\n    print(one.count, one.text)`,
   },
   topics: {
     command: (index) => `rejoinder cluster ${quoted(index)}`,
