@@ -43,7 +43,7 @@ def made_up(main="accuracy", encoder="mine", **changes):
 
 
 MAINS = ["accuracy", "map", "pearson", "pearson_trained", "pearson_weighted_mean", "recall_1_t2i",
-         "P@1"]  # fmt: skip
+         "P@1", "ndcg@10"]  # fmt: skip
 
 
 @pytest.mark.parametrize("main", MAINS)

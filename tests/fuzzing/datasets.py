@@ -39,6 +39,7 @@ from rejoinder.datasets.labelled import (
     read_trec,
 )
 from rejoinder.datasets.leaks import read_rows
+from rejoinder.datasets.memory import read_conversations
 from rejoinder.datasets.semeval import (
     SUBSETS,
     TRACKS,
@@ -293,6 +294,13 @@ def _packed(name: str, content: bytes) -> Case:
     return Case({name: content}, lambda root: read_bytes(root / name))
 
 
+_MEMORY = json.dumps({
+    "conversation": {
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [{"dia_id": "D1:1", "speaker": "Ann", "text": "Hi!", "blip_caption": "a"}],
+    },
+    "qa": [{"question": "Who?", "category": 1, "evidence": ["D1:1; D9:17"]}],
+}).encode()  # fmt: skip
 _TEXT = _lines("A man is playing.", "two\tsentences", "")
 CASES: Mapping[str, Case] = {
     "stsb": Case({"sts-dev.csv": _stsb(1_500)}, lambda root: read_stsb(root, "dev")),
@@ -333,6 +341,7 @@ CASES: Mapping[str, Case] = {
                 lambda root: read_cqa(root, "2017", "test")),
     "coco": Case({"COCO/dev.safetensors": _FEATURES, "COCO/dev.json": _CAPTIONS},
                  lambda root: read_coco(root, "dev")),
+    "memory": Case({"locomo/a.json": _MEMORY}, lambda root: read_conversations(root, "locomo")),
     "groups": Case({"a.jsonl": _GROUPS}, lambda root: read_groups(root / "a.jsonl")),
     "paraphrases": Case({"a.jsonl": _PAIRS}, lambda root: read_groups(root / "a.jsonl")),
     "inference": Case({"a.jsonl": _NLI}, lambda root: read_inference(root / "a.jsonl")),

@@ -26,7 +26,7 @@ MAINS = {
     "accuracy": "mr/senteval", "map": "cqa-b/2016", "pearson": "stsb/cosine",
     "pearson_trained": "sick-r/senteval-regression", "pearson_weighted_mean": "sts12/cosine",
     "pearson_track5": "sts17/cosine", "recall_1_t2i": "coco/senteval", "P@1": "response/p@n",
-    "P@1 of 100": "response/p@n of 100",
+    "P@1 of 100": "response/p@n of 100", "ndcg@10": "memory/locomo",
 }  # fmt: skip
 _NUMBERS = (0.0, -0.0, 1.0, 2.0, -1.0, 0.5, 1e-320, 1e308, -1e308, 1e200, float("nan"),
             float("inf"), float("-inf"))  # fmt: skip

@@ -33,11 +33,19 @@ def mean_interval(values: Floats, seed: int, unit: float = 1.0) -> Interval:
     return _percentiles(means, unit)
 
 
-def resampled_interval(values: Floats, seed: int, unit: float = 1.0) -> Interval:
-    """Returns the interval of the mean of (N,) values of any size, times `unit`."""
+def resampled_interval(
+    values: Floats, seed: int, unit: float = 1.0, groups: Sequence[Indices] = ()
+) -> Interval:
+    """Returns the interval of the mean of (N,) values of any size, times `unit`.
+
+    With `groups`, the indices of each group, it is the mean of their means, each resampled alone.
+    """
     generator = np.random.default_rng(seed)
-    draws = generator.integers(0, len(values), (RESAMPLES, len(values)))
-    return _percentiles(values[draws].mean(axis=1), unit)
+    means = [
+        values[rows[generator.integers(0, len(rows), (RESAMPLES, len(rows)))]].mean(axis=1)
+        for rows in groups or [np.arange(len(values))]
+    ]
+    return _percentiles(np.mean(means, axis=0), unit)
 
 
 def two_group_interval(

@@ -386,6 +386,33 @@ MEAN_AVERAGE_PRECISION = Metric(
 the average precision of its list from 0 to 1."""
 
 
+def _kind_means(items: Items) -> dict[str, float]:
+    means = [items.predictions[rows].mean() for rows in _subsets(items)]
+    return {"ndcg@10": float(np.mean(means))}
+
+
+def _test_kinds(first: Items, second: Items, seed: int, draws: int) -> tuple[Test, Interval]:
+    kinds = _subsets(first)
+    change = first.predictions - second.predictions
+    for rows in kinds:
+        change[rows] /= len(rows) * len(kinds)
+
+    def difference(draws: Indices) -> Floats:
+        return np.asarray(change[draws].sum(axis=1))
+
+    return paired_bootstrap(difference, len(change), seed, kinds, max(PAIRED_RESAMPLES, draws))
+
+
+NDCG = Metric(
+    name="ndcg@10",
+    recompute=_kind_means,
+    errors=lambda items: items.gold - items.predictions,
+    test=_test_kinds,
+)
+"""The NDCG of the first ten, from 0 to 1: the mean of the means of all kinds of questions. An item
+is a question in the subset of its kind, its prediction the NDCG of its list."""
+
+
 def _distances(items: Items) -> Floats:
     return np.abs(items.predictions - items.gold)
 
@@ -450,6 +477,7 @@ METRICS: Registry[Metric | MetricPattern] = Registry(
         "P@N": PRECISION,
         "recall_1_t2i": RECALL,
         "map": MEAN_AVERAGE_PRECISION,
+        "ndcg@10": NDCG,
         "mean_absolute_error": MEAN_ABSOLUTE_ERROR,
         "absolute_effect_size": ABSOLUTE_EFFECT_SIZE,
         "pearson": PEARSON,

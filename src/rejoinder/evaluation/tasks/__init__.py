@@ -123,6 +123,7 @@ FAMILIES: Registry[Sequence[Family]] = Registry(
         "cqa": f"{__name__}.cqa:FAMILIES",
         "bias": f"{__name__}.bias:FAMILIES",
         "translation": f"{__name__}.translation:FAMILIES",
+        "memory": f"{__name__}.memory:FAMILIES",
     },
 )
 """A new module needs a line here, or a call of `register_family`. Tasks of a group run in this
