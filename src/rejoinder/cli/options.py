@@ -58,8 +58,8 @@ ColumnsOption = Annotated[
         "--columns",
         metavar="text=…[,id=…]",
         help="Columns of a table (.csv, .tsv, .parquet), or fields of JSON lines, with the texts "
-        "and their ids; also author, time, source, thread, title, answers, link. Default: text and "
-        "id.",
+        "and their ids; also author, time, source, thread, title, answers, link, reply. Default: "
+        "text and id; or question and answer.",
     ),
 ]
 """`--columns` of the commands that read files of texts."""

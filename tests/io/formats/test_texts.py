@@ -207,3 +207,28 @@ def test_a_table_lacks_a_column_of_what_is_known(tmp_path):
     (tmp_path / "a.csv").write_text("text,by\nHello,Ann\n")
     with pytest.raises(InputError, match="without a column 'who'"):
         list(read_texts(tmp_path / "a.csv", "text=text,author=who"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("faq.csv", "Question,Answer,id\nHow?,So.,7\nWhy?,,8\n"),
+        ("faq.tsv", "message\treply\tid\nHow?\tSo.\t7\nWhy?\t\t8\n"),
+        (
+            "faq.jsonl",
+            '{"input": "How?", "response": "So.", "id": 7}\n{"input": "Why?", "id": 8}\n',
+        ),
+    ],
+)
+def test_a_table_of_questions_and_answers_has_both(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    asked, answered, *rest = read_texts(tmp_path / name)
+    assert asked[:2] == ("7", "How?")
+    assert answered == ("7/reply", "So.", {"answers": "7"})
+    assert [text[:2] for text in rest] == [("8", "Why?")]
+
+
+def test_a_reply_is_another_persons(tmp_path):
+    (tmp_path / "a.csv").write_text("q,by,a\nHow?,Ann,So.\n")
+    texts = read_texts(tmp_path / "a.csv", "text=q,author=by,reply=a")
+    assert list(texts) == [("1", "How?", {"author": "Ann"}), ("1/reply", "So.", {"answers": "1"})]

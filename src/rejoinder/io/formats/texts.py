@@ -29,7 +29,9 @@ Text = tuple[str | None, str] | tuple[str | None, str, Mapping[str, Any]]
 """An id, None for none, and a text; with what is known about it where columns of that are named."""
 KEYS = ("author", "time", "source", "thread", "answers", "link", "title")
 """What can be known about a text."""
-_FIELDS = ("text", "id", *KEYS)
+_FIELDS = ("text", "id", "reply", *KEYS)
+_PAIRS = ("question", "answer"), ("message", "reply"), ("input", "response"), ("prompt", "response")
+"""Columns of a text and of a reply to it, in any case, where there is no column `text`."""
 _DELIMITERS = ",;\t|"
 
 
@@ -42,7 +44,23 @@ class TextColumns:
     id: str = ""
     """The same for the id. Empty: `id`, if there is one."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """The same for what is known about texts: `author`, `time`, `source` and others."""
+    """The same for what is known about texts: `author`, `time`, `source` and others; and for a
+    `reply`, which becomes a text of its own."""
+
+    def among(self, header: Iterable[str]) -> "TextColumns":
+        """Returns these for a table; if none is named, those of a question and of an answer.
+
+        >>> TextColumns().among(["Question", "Answer"])
+        TextColumns(text='Question', id='', about={'reply': 'Answer'})
+        """
+        if self.text or "text" in header:
+            return self
+        names = {name.strip().lower(): name for name in header}
+        for text, reply in _PAIRS:
+            if text in names and reply in names:
+                about = {"reply": names[reply], **self.about}
+                return TextColumns(names[text], self.id, about)
+        return self
 
 
 def text_columns(spec: str | None) -> TextColumns:
@@ -63,7 +81,7 @@ def text_columns(spec: str | None) -> TextColumns:
             f"`columns` {spec!r}: text=COLUMN or text=COLUMN,id=COLUMN is needed, with the names "
             f"of your columns; also {', '.join(KEYS)}."
         )
-    about = {name: named[name] for name in KEYS if name in named}
+    about = {name: named[name] for name in ("reply", *KEYS) if name in named}
     return TextColumns(named.get("text", ""), named.get("id", ""), about)
 
 
@@ -103,7 +121,20 @@ def texts_of(
     if kind is None:
         yield from ((None, line) for line in text_lines(pieces, name))
     else:
-        yield from kind(pieces, name, chosen)
+        yield from _with_replies(kind(pieces, name, chosen))
+
+
+def _with_replies(texts: Iterable[Text]) -> Iterator[Text]:
+    """Yields texts, and after each its reply. Those without an id get their number as one."""
+    for number, text in enumerate(texts, 1):
+        if len(text) < 3 or "reply" not in text[2]:
+            yield text
+            continue
+        about = dict(text[2])
+        reply, key = about.pop("reply"), text[0] or str(number)
+        yield key, text[1], dict(about)
+        about.pop("author", None)  # of the text
+        yield f"{key}/reply", reply, {**about, "answers": key}
 
 
 def table_columns(head: bytes) -> list[str]:
@@ -143,12 +174,13 @@ def _begins_with_object(head: bytes) -> bool:
 
 def _json_lines(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[Text]:
     """Yields the fields of the objects of lines; blank lines are left out."""
-    wanted, key = columns.text or "text", columns.id or "id"
+    first = True
     for number, line in enumerate(text_lines(pieces, name, any_content=True), 1):
         if line.strip():
             where = f"{name} line {number:,}"
             tree = json_object(line, where)
-            text = _of_object(tree, wanted, key, where)
+            columns, first = columns.among(tree) if first else columns, False
+            text = _of_object(tree, columns.text or "text", columns.id or "id", where)
             if not columns.about:
                 yield text
                 continue
@@ -246,6 +278,7 @@ def _of_rows(
     rows: Iterator[tuple[int, list[str]]], name: str, columns: TextColumns
 ) -> Iterator[Text]:
     number, header = next(rows, (0, []))
+    columns = columns.among(header)
     if columns.text.isdigit() and columns.text not in header:
         text, key = int(columns.text) - 1, int(columns.id) - 1 if columns.id.isdigit() else None
         if named := [column for column in columns.about.values() if not column.isdigit()]:
@@ -297,6 +330,7 @@ def _parquet(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterat
         frame = pl.read_parquet(content)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"{name} can't be read as Parquet: {str(error).splitlines()[0]}") from None
+    columns = columns.among(frame.columns)
     text, key = _indices(frame.columns, name, columns)
     texts = frame.to_series(text)
     if texts.dtype not in (pl.String, pl.Categorical, pl.Enum) or texts.null_count():
