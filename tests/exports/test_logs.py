@@ -26,3 +26,21 @@ def test_the_order_of_a_date_follows_from_all_dates_of_a_chat(read):
 
     assert time_of(["02/03/24", "13/03/24"]) == 1_709_373_600  # 2 March
     assert time_of(["02/03/24", "02/13/24", "02/14/24"]) == 1_706_954_400  # 3 February
+
+
+def test_what_whatsapp_writes_for_a_call_is_no_text_and_a_name_has_no_tilde(read):
+    chat = (
+        "01.03.24, 10:11 - ~\u202fJonas: Kommst du heute?\n"
+        "01.03.24, 10:12 - Jonas: Verpasster Sprachanruf\n"
+        "01.03.24, 10:12 - Mia: null\n"
+        "01.03.24, 10:13 - Mia: Ja, um acht. <Diese Nachricht wurde bearbeitet.>\n"
+        "01.03.24, 10:14 - Mia: a <b> c <d>\n"
+    )
+    found = read("whatsapp", {"chat.txt": chat})
+    assert [(one.author, one.text, one.edited) for one in found] == [
+        ("Jonas", "Kommst du heute?", False),
+        ("Jonas", "", False),
+        ("Mia", "", False),
+        ("Mia", "Ja, um acht.", True),
+        ("Mia", "a <b> c <d>", False),
+    ]

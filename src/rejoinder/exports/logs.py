@@ -275,10 +275,15 @@ _AFTERNOON = re.compile(
 )
 _AUTHOR = re.compile(r'([^:"]+):(?:[ \u200e\u200f]|(?=.?$)).*')
 _MARKS = "\u200e\u200f\ufeff \t\n"
+_SPACES = f"{_MARKS}\u00a0\u202f"
+"""Also what stands after the `~` before the name of who is not among the contacts."""
 _INVISIBLE = ("\u200e", "\u200f")
 """Begins what WhatsApp itself writes on iPhones, such as `image omitted`."""
 _NOTICE = "end-to-end encrypted"
-_EDITED = re.compile(r"(?<!\s)\s*+(?:\u200e<[^<>:]*>|<This message was edited>)$")
+_EDITED = re.compile(
+    r"(?<!\s)\s*+(?:\u200e<[^<>:]*>|<[^<>:=/]{0,40}(?:edited|bearbeitet|edit[óa]|modifi[éc]|bewerkt"
+    r"|измен|düzenlendi|تعديل|chỉnh sửa|수정|編輯|编辑|編集)[^<>:=/]{0,40}>)$"
+)
 _OMITTED = re.compile(r"<[^<>]*>")
 _ATTACHED = re.compile(
     r"\A(?:\u200e[^\n/]+\.\w{2,5} \([^()\n]+\)|[^\n/]+\.\w{2,5} \((?:file attached|Datei angehängt"
@@ -302,6 +307,19 @@ _DELETED = frozenset({
     "このメッセージは削除されました", "このメッセージを削除しました",
 })  # fmt: skip
 """The texts of `revoked_msg_incoming` and `revoked_msg_outgoing` of Android and of iPhones."""
+_CALLS = frozenset({
+    "null", "missed voice call", "missed video call", "verpasster sprachanruf",
+    "verpasster videoanruf", "llamada perdida", "llamada de voz perdida", "videollamada perdida",
+    "appel vocal manqué", "appel vidéo manqué", "chamada de voz perdida",
+    "chamada de vídeo perdida", "ligação de voz perdida", "ligação de vídeo perdida",
+    "chiamata vocale persa", "videochiamata persa", "gemiste spraakoproep",
+    "gemiste video-oproep", "пропущенный аудиозвонок", "пропущенный видеозвонок",
+    "cevapsız sesli arama", "cevapsız görüntülü arama", "مكالمة صوتية فائتة", "مكالمة فيديو فائتة",
+    "cuộc gọi thoại nhỡ", "cuộc gọi video nhỡ", "부재중 음성 통화", "부재중 영상 통화",
+    "未接语音通话", "未接视频通话", "未接語音通話", "未接視訊通話",
+})  # fmt: skip
+"""What stands for a call that nobody took, and for what an export can't show."""
+_WITHOUT_TEXT = _DELETED | _CALLS
 _OF_LOGS = ("<", "*", "-")
 """What logs of IRC have after a date and a clock."""
 _Order = tuple[int, int, int]
@@ -344,10 +362,10 @@ def _chat(files: Files, name: str) -> Iterator[Item]:
         line = header[-1][said.end(1) + 1 :].strip(" ") if said else header[-1]
         text = _ATTACHED.sub("", "\n".join([line, *lines]), count=1)
         plain = _EDITED.sub("", text).strip(_MARKS)
-        is_gone = _OMITTED.fullmatch(plain) or plain.lower().rstrip(".。") in _DELETED
+        is_gone = _OMITTED.fullmatch(plain) or plain.lower().rstrip(".。") in _WITHOUT_TEXT
         yield Message(
             id=f"{chat}/{number}",
-            author=said[1].strip(_MARKS) if said else "",
+            author=said[1].strip(_MARKS).removeprefix("~").strip(_SPACES) if said else "",
             time=time,
             text="" if is_gone else plain,
             source=chat,
