@@ -24,7 +24,7 @@ SOURCES = {
 }
 """What to put where, for each set."""
 _SESSION = re.compile(r"session_\d+")
-_ID = re.compile(r"D\s*0*(\d+)\s*:\s*0*(\d+)")
+_ID = re.compile(r"D\s*+(\d++)\s*+:\s*+(\d++)")
 """The id of a turn in the evidence of a question: `D8:6`, also as `D8: 06`."""
 _TIMES = ("%I:%M %p on %d %B, %Y", "%d.%m.%Y, %H:%M:%S")
 
@@ -135,7 +135,8 @@ def _conversation(tree: object) -> Conversation:
     for asked in decoded(list[_Question], whole.get("qa")):
         # evidence is a list of ids, an id, or several in a string: "D8:6; D9:17"
         ids = _ID.findall(json.dumps(asked.evidence))
-        if answers := known.intersection(f"D{session}:{turn}" for session, turn in ids):
+        pairs = ((one.lstrip("0"), two.lstrip("0")) for one, two in ids)
+        if answers := known.intersection(f"D{one}:{two}" for one, two in pairs):
             questions.append(Question(asked.question, str(asked.category), frozenset(answers)))
     return Conversation(turns, questions)
 
