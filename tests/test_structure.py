@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src/rejoinder"
-MOST_PACKAGES, MOST_LINES = 17, 165
+MOST_PACKAGES, MOST_LINES = 18, 165
 
 
 def module_name(file: Path) -> str:

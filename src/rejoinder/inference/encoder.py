@@ -277,6 +277,13 @@ class SentenceEncoder(Comparisons):
         )
         return rows[0] if single else rows
 
+    def as_responses(self, embeddings: Embeddings) -> Embeddings:
+        """Returns (N, D) v' of texts by their (N, D) embeddings u, as `encode_response` would.
+
+        A model without a response side, or an adapted one, returns the embeddings.
+        """
+        return self._outputs.as_responses(embeddings)
+
     def encoded(
         self,
         texts: list[str],

@@ -279,6 +279,14 @@ class ModelOutputs:
         each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)
         return out, sum(counts)
 
+    def as_responses(self, embeddings: Embeddings) -> Embeddings:
+        """Returns (N, D) v' by u; u itself where the model has no response side, or is adapted."""
+        if self._head is None or self._model.adaptation is not None:
+            return embeddings
+        with one_core_each():
+            known = np.asarray(embeddings.any(axis=1))
+            return unit_rows(self._head(embeddings)) * known[:, None]
+
     def _rows(
         self,
         batch: Ragged,

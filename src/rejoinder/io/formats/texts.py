@@ -45,7 +45,7 @@ class TextColumns:
     """The same for the id. Empty: `id`, if there is one."""
     about: Mapping[str, str] = field(default_factory=dict)
     """The same for what is known about texts: `author`, `time`, `source` and others; and for a
-    `reply`, which becomes a text of its own."""
+    `reply`, which becomes a separate text."""
 
     def among(self, header: Iterable[str]) -> "TextColumns":
         """Returns these for a table; if none is named, those of a question and of an answer.

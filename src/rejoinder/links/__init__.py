@@ -1,0 +1,1 @@
+"""Which earlier message of a channel each message answers, where the export does not say."""

@@ -1,0 +1,279 @@
+"""`Linker`: which earlier message each message of a chat answers, and how sure that is."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from itertools import islice
+from json import JSONDecodeError, loads
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError, ModelError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.outputs import one_core_each
+from rejoinder.io.formats.embedding_files import UNREADABLE
+from rejoinder.links.features import WINDOW, Floats, Ints, PieceFeatures, read_piece
+from rejoinder.models.config import read_tensors
+from rejoinder.protocols import Embeddings
+
+SETTINGS = "rejoinder.links"
+"""The key of the settings in the header of a file."""
+_FORMAT = "1"
+_PIECE, _BEFORE, _AFTER = 2_048, 256, 64
+"""Messages that are decided at a time, and those around them that are read with them."""
+_ROWS = 64
+"""Messages whose pairs are in memory at a time."""
+NONE = -1
+
+
+class Said(NamedTuple):
+    """A message of a channel."""
+
+    id: str
+    author: str
+    """Empty where it is not known."""
+    time: float | None
+    """Seconds since any moment."""
+    text: str
+    source: str = ""
+    """Its channel."""
+
+
+class Link(NamedTuple):
+    """What a message answers."""
+
+    id: str
+    parent: str | None
+    """The id of the message that it most likely answers; None where it begins a conversation."""
+    confidence: float
+    """The probability that this is so."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """What N messages answer."""
+
+    parents: Ints
+    """(N,) int64: the index of the message that each one most likely answers; -1 where it begins a
+    conversation."""
+    confidence: Floats
+    """(N,) float32: the probability that this is so; 1 where it was given."""
+
+
+class Network:
+    """The network that scores the 60 messages before a message, and that it answers none."""
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        """Takes the tensors of a file, as `fit` writes them."""
+        self._of = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
+
+    def probabilities(self, features: PieceFeatures, start: int, end: int) -> Floats:
+        """Returns (end - start, 61): of each earlier message, and last, that it answers none."""
+        of, size = self._of, end - start
+        pairs = features.pairs(start, end)
+        own = features.messages[:, start:end]
+        earlier_rows = np.maximum(np.arange(start - WINDOW, end - 1), 0)
+        hidden = (of["pair.1"] @ pairs.reshape(len(pairs), -1)).reshape(-1, size, WINDOW)
+        hidden += (of["message.1"] @ own + of["bias.1"][:, None])[..., None]
+        theirs = of["candidate.1"] @ features.messages[:, earlier_rows]
+        hidden += sliding_window_view(theirs, WINDOW, axis=-1)
+        np.maximum(hidden, 0, out=hidden)
+        second = of["pair.2"] @ hidden.reshape(len(hidden), -1) + of["bias.2"][:, None]
+        np.maximum(second, 0, out=second)
+        scores = np.empty((size, WINDOW + 1), np.float32)
+        scores[:, :WINDOW] = (of["pair.3"] @ second).reshape(size, WINDOW)
+        scores[:, :WINDOW][before_first(start, end)] = -np.inf
+        seen = np.concatenate([own, pairs.max(axis=2), pairs.mean(axis=2)])
+        first = np.maximum(of["none.1"] @ seen + of["none.bias.1"][:, None], 0)
+        again = np.maximum(of["none.2"] @ first + of["none.bias.2"][:, None], 0)
+        scores[:, WINDOW] = of["none.3"] @ again + of["none.bias.3"]
+        scores *= of["sharpness"]
+        np.exp(scores - scores.max(axis=1, keepdims=True), out=scores)
+        scores /= scores.sum(axis=1, keepdims=True)
+        return scores
+
+
+def before_first(start: int, end: int) -> NDArray[np.bool_]:
+    """Returns (end - start, 60): which candidates lie before the first message."""
+    return sliding_window_view(np.arange(start - WINDOW, end - 1), WINDOW) < 0
+
+
+class Linker:
+    """Tells which earlier message of its channel each message answers.
+
+    It compares a message with the 60 before it by time, turns, names, words and meaning. What comes
+    next counts as well, so that the last 64 messages are decided when the channel ends.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        encoder: SentenceEncoder | None = None,
+        names: bool = True,
+    ) -> None:
+        """Reads a file that `fit` wrote, by default that which comes with the package.
+
+        Args:
+            path: The file.
+            encoder: What encodes messages, and made the embeddings that are given to `link`. By
+                default the shipped model that the file was fitted with.
+            names: Whether to look at names in texts; without, they are taken out.
+
+        Raises:
+            ModelError: the file can't be read.
+        """
+        chosen = shipped_links() if path is None else Path(path)
+        self.settings = read_settings(chosen)
+        self._network = Network(read_tensors(chosen, remedy="fit it again."))
+        self._given, self._names = encoder, names
+
+    @cached_property
+    def encoder(self) -> SentenceEncoder:
+        """What encodes messages."""
+        return self._given or SentenceEncoder.load(self.settings["encoder"])
+
+    def link(
+        self,
+        texts: Sequence[str],
+        authors: Sequence[str | None] | None = None,
+        times: Sequence[float | None] | None = None,
+        *,
+        sources: Sequence[str | None] | None = None,
+        parents: Sequence[int] | None = None,
+        embeddings: Embeddings | None = None,
+    ) -> Links:
+        """Returns what N messages answer, which are in the order of time within each channel.
+
+        Args:
+            texts: What they say.
+            authors: Who says it; None or an empty name where that is not known.
+            times: When, in seconds.
+            sources: Their channels; None means that all are of one.
+            parents: Indices of messages that are known to be answered, which are kept; -1 where it
+                is not known.
+            embeddings: (N, D) float32, those of the encoder, so that texts are not encoded again.
+
+        Raises:
+            InputError: the arguments have different lengths.
+        """
+        count = len(texts)
+        given = {"authors": authors, "times": times, "sources": sources, "parents": parents,
+                 "embeddings": embeddings}  # fmt: skip
+        for name, values in given.items():
+            if values is not None and len(values) != count:
+                raise InputError(f"{name} has {len(values)} rows, and texts {count}.")
+        who = [author or "" for author in authors] if authors is not None else [""] * count
+        when = _as_times(times if times is not None else [None] * count)
+        found, sure = np.full(count, NONE, np.int64), np.ones(count, np.float32)
+        for rows in _channels(sources, count):
+            for start in range(0, len(rows), _PIECE):
+                low, high = max(start - _BEFORE, 0), min(start + _PIECE + _AFTER, len(rows))
+                some, end = rows[low:high], min(start + _PIECE, len(rows))
+                near, confidence = self._decided(
+                    [texts[row] for row in some], [who[row] for row in some], when[some],
+                    None if embeddings is None else embeddings[some], start - low, end - low,
+                )  # fmt: skip
+                found[rows[start:end]] = np.where(near < 0, NONE, some[near])
+                sure[rows[start:end]] = confidence
+        if parents is not None:
+            known = np.asarray(parents, np.int64)
+            found, sure = np.where(known >= 0, known, found), np.where(known >= 0, 1, sure)
+        return Links(found, sure.astype(np.float32))
+
+    def stream(self, messages: Iterable[Said]) -> Iterator[Link]:
+        """Yields a link for each message, those of a channel in their order.
+
+        Memory holds about 2,400 messages of each channel.
+        """
+        waiting: dict[str, tuple[list[Said], int]] = {}
+        for one in messages:
+            said, decided = waiting.get(one.source, ([], 0))
+            said.append(one)
+            if len(said) == decided + _PIECE + _AFTER:
+                end = decided + _PIECE
+                yield from self._links(said, decided, end)
+                cut = max(end - _BEFORE, 0)
+                said, decided = said[cut:], end - cut
+            waiting[one.source] = said, decided
+        for said, decided in waiting.values():
+            for start in range(decided, len(said), _PIECE):
+                yield from self._links(said, start, min(start + _PIECE, len(said)))
+
+    def _links(self, said: list[Said], start: int, end: int) -> Iterator[Link]:
+        near, sure = self._decided(
+            [one.text for one in said], [one.author for one in said],
+            _as_times([one.time for one in said]), None, start, end,
+        )  # fmt: skip
+        for one, parent, confidence in zip(
+            islice(said, start, end), near.tolist(), sure.tolist(), strict=True
+        ):
+            yield Link(one.id, None if parent < 0 else said[parent].id, confidence)
+
+    def _decided(
+        self, texts: list[str], authors: list[str], times: NDArray[np.float64],
+        embeddings: Embeddings | None, start: int, end: int,
+    ) -> tuple[Ints, Floats]:  # fmt: skip
+        """Returns the parents of the messages from `start` to `end`, -1 for none, and how sure."""
+        piece = read_piece(authors, times, texts, names=self._names)
+        rows = self.encoder.encode(piece.texts) if embeddings is None else embeddings
+        features = PieceFeatures(piece, rows, self.encoder.as_responses(rows))
+        parents, sure = np.empty(end - start, np.int64), np.empty(end - start, np.float32)
+        with one_core_each():
+            for first in range(start, end, _ROWS):
+                last = min(first + _ROWS, end)
+                shares = self._network.probabilities(features, first, last)
+                best = shares.argmax(axis=1)
+                at = np.arange(first, last) + best - WINDOW
+                parents[first - start : last - start] = np.where(best == WINDOW, NONE, at)
+                sure[first - start : last - start] = shares.max(axis=1)
+        return parents, sure
+
+
+def _as_times(times: Sequence[float | None]) -> NDArray[np.float64]:
+    return np.array([np.nan if time is None else time for time in times], np.float64)
+
+
+def _channels(sources: Sequence[str | None] | None, count: int) -> list[Ints]:
+    """Returns the rows of each channel, in their order."""
+    if sources is None:
+        return [np.arange(count)]
+    rows: dict[str | None, list[int]] = {}
+    for row, source in enumerate(sources):
+        rows.setdefault(source, []).append(row)
+    return [np.array(each, np.int64) for each in rows.values()]
+
+
+def shipped_links() -> Path:
+    """Returns the file that comes with the package.
+
+    Raises:
+        ModelError: this installation has none.
+    """
+    path = Path(str(files("rejoinder").joinpath("data", "links", "ubuntu-irc.safetensors")))
+    if not path.is_file():
+        raise ModelError("this installation has no linker. Give the file of one.")
+    return path
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Returns the settings in the header of a file: its encoder, and what it learned from.
+
+    Raises:
+        ModelError: the file can't be read, or is of another format.
+    """
+    from safetensors import safe_open
+
+    try:
+        with safe_open(path, "numpy") as file:
+            settings: dict[str, Any] = loads((file.metadata() or {})[SETTINGS])
+    except (*UNREADABLE, KeyError, JSONDecodeError) as error:
+        raise ModelError(f"{path} is not a linker ({error}). Fit it again.") from None
+    if settings.get("format") != _FORMAT:
+        raise ModelError(f"{path} is of another version of this package. Fit it again.")
+    return settings
