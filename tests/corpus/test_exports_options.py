@@ -211,3 +211,76 @@ def test_comments_of_trackers_answer_the_one_before(tmp_path):
     assert "Why?" not in {response for _, response in said}  # on a line of code
     linked = extract(export, tmp_path / "linked", rules="none", pair="links")
     assert linked.counts.pairs == 3
+
+
+def linked(*answers: tuple[int, int, float]) -> Any:
+    """A linker of a few answers: row, that of the message that it answers, and how sure it is."""
+
+    def link(messages: Any) -> Any:
+        said = list(messages)
+        found = {row: (said[parent], sure) for row, parent, sure in answers}
+        for row, one in enumerate(said):
+            yield one, *found.get(row, (None, 0.5))
+
+    return link
+
+
+GROUP = """\
+3/1/24, 9:59 PM - Ann: Who knows a plumber?
+3/1/24, 9:59 PM - Bob: Shall we meet on Sunday?
+3/1/24, 10:01 PM - Carl: Mine is called Smith
+3/1/24, 10:03 PM - Ann: Sunday is fine
+3/1/24, 10:04 PM - Ann: At ten?
+3/1/24, 10:09 PM - Bob: Ten is good
+"""
+FOUND = (2, 0, 0.9), (3, 1, 0.75), (4, 3, 0.99), (5, 4, 0.6)
+
+
+def test_a_linker_says_what_messages_answer(tmp_path: Path):
+    path = tmp_path / "chat.txt"
+    path.write_text(GROUP)
+
+    def replies(name: str, **options: Any) -> dict[str, str]:
+        extract(path, tmp_path / name, rules="none", linker=linked(*FOUND), **options)
+        return {row["response"]: row["input"] for row in pairs(tmp_path / name)}
+
+    sure = {"Mine is called Smith": "Who knows a plumber?",
+            "Sunday is fine": "Shall we meet on Sunday?"}  # fmt: skip
+    assert replies("usual") == sure
+    assert replies("model", pair="model", min_confidence=0.5) == {**sure, "Ten is good": "At ten?"}
+    assert replies("more", min_confidence=0.8) == {"Mine is called Smith": "Who knows a plumber?"}
+    assert (
+        replies("adjacent", pair="adjacent")["Mine is called Smith"] == "Shall we meet on Sunday?"
+    )
+
+
+def test_two_people_answer_each_other_without_a_linker(chat: Path, tmp_path: Path):
+    plain = extract(chat, tmp_path / "plain", rules="none")
+    asked = extract(chat, tmp_path / "asked", rules="none", linker=linked((1, 0, 1.0)))
+    assert plain.counts == asked.counts
+    assert asked.exports[0].modelled == 0
+
+
+def test_what_an_export_says_is_kept_and_what_a_reader_guesses_is_not(tmp_path: Path):
+    said = (1, "a", "who knows", None), (2, "b", "me", 1), (3, "c", "not me", None)
+    (tmp_path / "discord.json").write_text(discord(*said))
+    (tmp_path / "x.log").write_text(
+        "".join(f"[10:0{at}] <{who}> {text}\n" for at, (_, who, text, _) in enumerate(said))
+        + "[10:04] <c> a: never\n"
+    )
+    for file, name, found in (
+        ("discord.json", "discord", {"me": "who knows", "not me": "me"}),
+        ("x.log", "irc", {"me": "who knows", "not me": "me"}),
+    ):
+        link = linked((1, 0, 0.9), (2, 1, 0.9))
+        manifest = extract(tmp_path / file, tmp_path / name, rules="none", pair="model",
+                           linker=link)  # fmt: skip
+        assert {row["response"]: row["input"] for row in pairs(tmp_path / name)} == found
+        assert manifest.exports[0].modelled == (1 if name == "discord" else 2)
+
+
+def test_a_model_needs_a_linker(chat: Path, tmp_path: Path):
+    with pytest.raises(InputError, match=r"links\.linker"):
+        extract(chat, tmp_path / "pairs", pair="model")
+    with pytest.raises(InputError, match="min_confidence"):
+        extract(chat, tmp_path / "pairs", min_confidence=2)

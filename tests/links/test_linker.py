@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError, ModelError
+from rejoinder.exports.base import Message
 from rejoinder.links import linker as module
-from rejoinder.links.linker import Linker, Said, shipped_links
+from rejoinder.links.linker import Linker, shipped_links
 from rejoinder.links.scores import link_scores, read_logs
 
 CHAT = [
@@ -98,18 +99,21 @@ def test_a_stream_gives_the_links_of_columns(linker, chat, channels):
     chat = [(author, 30 * at, text) for at, (author, _, text) in enumerate(chat)]
     texts, authors, times = columns(chat)
     sources = [str(at % channels) for at in range(len(chat))]
-    said = [Said(str(at), *row, sources[at]) for at, row in enumerate(chat)]
+    said = [
+        Message(id=str(at), author=author, time=time, text=text, source=sources[at])
+        for at, (author, time, text) in enumerate(chat)
+    ]
     with pytest.MonkeyPatch.context() as small:
         small.setattr(module, "_PIECE", 8)
         small.setattr(module, "_BEFORE", 70)
         small.setattr(module, "_AFTER", 3)
         links = linker.link(texts, authors, times, sources=sources)
-        found = {link.id: link for link in linker.stream(said)}
+        found = {one.id: (parent, sure) for one, parent, sure in linker.stream(said)}
     assert len(found) == len(chat)
     for at, (parent, sure) in enumerate(zip(links.parents, links.confidence, strict=True)):
-        link = found[str(at)]
-        assert link.parent == (None if parent < 0 else str(parent))
-        assert link.confidence == pytest.approx(float(sure), abs=1e-5)
+        answered, confidence = found[str(at)]
+        assert answered == (None if parent < 0 else said[parent])
+        assert confidence == pytest.approx(float(sure), abs=1e-5)
 
 
 def test_the_file_says_where_it_learned(linker):

@@ -1,5 +1,6 @@
 """`rejoinder extract`: finds message/reply pairs in dumps of comments."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from rejoinder.errors import InputError, require
 from rejoinder.exports import FORMATS
 
 if TYPE_CHECKING:
+    from rejoinder.corpus.convert import Comment
     from rejoinder.corpus.manifest import Carried, ExportCounts, Manifest
 
 EXAMPLES = epilog(
@@ -98,11 +100,15 @@ def extract(
     pair: Annotated[
         str | None,
         typer.Option(
-            metavar="links|adjacent",
+            metavar="links|adjacent|model",
             help="In exports a message answers what the program says, or else (adjacent) the "
-            "message before it by another author. Default: adjacent where few or none have a link.",
+            "message before it by another author, or (model) what a network finds in a chat. "
+            "Default: model where few or none have a link.",
         ),
     ] = None,
+    min_confidence: Annotated[
+        float, typer.Option(min=0, max=1, help="Least probability of what the model finds.")
+    ] = 0.7,
     within: Annotated[
         str, "Most time between adjacent messages that are in no thread: 90s, 10m, 2h."
     ] = "10m",
@@ -166,6 +172,8 @@ def extract(
             strict=strict,
             format=format_,
             pair=pair,
+            min_confidence=min_confidence,
+            linker=_linked,
             within=within,
             context=context,
             language=language.split(",") if language else (),
@@ -195,6 +203,12 @@ def extract(
         )
     if most := output.as_options(dropped_most(manifest.counts)):
         output.note(most)
+
+
+def _linked(messages: "Iterable[Comment]") -> "Iterator[tuple[Comment, Comment | None, float]]":
+    from rejoinder.links.linker import Linker
+
+    return Linker().stream(messages)
 
 
 def _shares(text: str) -> tuple[float, float, float]:
@@ -255,6 +269,7 @@ def _export_rows(export: "ExportCounts") -> list[tuple[str, int, str]]:
         ),
         ("  linked", export.linked, "the export says what they answer"),
         ("  adjacent", export.adjacent, "answer the message before; see --pair, --within"),
+        ("  modelled", export.modelled, "answer what the model finds; see --min-confidence"),
     ]
 
 

@@ -9,7 +9,7 @@ The words that several authors used: a name or a password of one person is none 
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
@@ -130,6 +130,7 @@ COLUMNS = Columns({name: name for name in FIELDS}, given=True)
 """The columns of the written files."""
 _SHOWN = 20
 _MIN_AUTHORS = 5
+_TWO = 2
 _WORDS = "words.txt"
 
 
@@ -149,6 +150,15 @@ class Comment(msgspec.Struct, omit_defaults=True):
     """Whether the message before it is by another author."""
     conversation: str | None = None
     """Its thread, or the first message since the last pause."""
+
+    @property
+    def time(self) -> float | None:
+        """`created`, as messages call it."""
+        return self.created
+
+
+Linking = Callable[[Iterable[Comment]], Iterator[tuple[Comment, Comment | None, float]]]
+"""Yields comments, those of a source in their order; with what each answers, and how sure it is."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +218,7 @@ def convert_all(
     folder: Path,
     progress: ExtractProgress,
     *,
+    linker: Linking | None,
     strict: bool,
 ) -> list[Converted]:
     """Writes the messages of exports to files in `folder`, see `convert`."""
@@ -220,7 +231,9 @@ def convert_all(
 
     for number, (path, export) in enumerate(exports):
         file = folder / f"export-{number}.jsonl"
-        converted.append(convert(path, export, options, texts, file, shown, strict=strict))
+        converted.append(
+            convert(path, export, options, texts, file, shown, linker=linker, strict=strict)
+        )
         before += converted[-1].counts.messages
     return converted
 
@@ -233,6 +246,7 @@ def convert(
     file: Path,
     progress: Callable[[int], None],
     *,
+    linker: Linking | None = None,
     strict: bool = False,
 ) -> Converted:
     """Writes the messages of an export that count to a file; the others are counted by reason.
@@ -247,7 +261,7 @@ def convert(
     malformed: list[Malformed] = []
     encoder = msgspec.json.Encoder()
     conversations: Conversations | None = Conversations(options.within)
-    threads = Threads() if _way(options, export, {"linked": 1}) == "links" else None
+    threads = Threads() if _way(options, export, {"linked": 1}, linker) == "links" else None
     least = options.min_authors or (1 if export.is_public else _MIN_AUTHORS)
     words = SharedWords(least, file.with_suffix(".words")) if least > 1 else None
     with opened(path) as files, file.open("wb") as out:
@@ -269,7 +283,7 @@ def convert(
             if reason := why_not(item, options):
                 seen[reason] += 1
                 continue
-            if not options.context and _way(options, export, seen) == "links":
+            if not options.context and _way(options, export, seen, linker) == "links":
                 conversations = None  # nothing asks where messages stand
             position = conversations.place(item) if conversations else None
             text = texts.masked(item.text)
@@ -283,10 +297,13 @@ def convert(
             if threads is not None:
                 comment.thread = threads.name(item.id, item.parent, item.thread)
             out.write(encoder.encode(comment) + b"\n")
-    paired, conversations = 0, None
-    if _way(options, export, seen) == "adjacent":
-        threads = Threads() if seen["linked"] else None
-        paired = _pair_adjacent(file, threads)
+    conversations = None
+    way = _way(options, export, seen, linker)
+    paired = modelled = 0
+    if way != "links":
+        linker = linker if way == "model" and (options.pair or _are_many(file)) else None
+        threads = Threads() if seen["linked"] or linker else None
+        paired, modelled = _pair(file, threads, options, export, linker)
     apart, threads = threads is None or threads.are_apart, None
     counts = ExportCounts(
         format=export.name,
@@ -295,6 +312,7 @@ def convert(
         dropped={reason: seen[reason] for reason in REASONS},
         linked=seen["linked"],
         adjacent=paired,
+        modelled=modelled,
     )
     shared = None if words is None else words.words()
     return Converted(path, size, file, counts, malformed, options, shared, apart)
@@ -315,10 +333,12 @@ def write_words(converted: Sequence[Converted], folder: AnyPath) -> WordsFile | 
     return WordsFile(_WORDS, len(words), sha256_of(content))
 
 
-def _way(options: ExportOptions, export: ExportFormat, seen: Mapping[str, int]) -> str:
+def _way(
+    options: ExportOptions, export: ExportFormat, seen: Mapping[str, int], linker: Linking | None
+) -> str:
     """Returns how messages are paired, by the links that were seen so far."""
     has_links = export.knows_replies and seen["linked"]
-    return options.pair or ("links" if has_links else "adjacent")
+    return options.pair or ("links" if has_links else "model" if linker else "adjacent")
 
 
 def _comment(message: Message, text: str, position: Position | None) -> Comment:
@@ -358,6 +378,71 @@ def _pair_adjacent(file: Path, threads: Threads | None) -> int:
             out.write(encoder.encode(comment) + b"\n")
     changed.replace(file)
     return paired
+
+
+def _are_many(file: Path) -> bool:
+    """Returns whether a file has comments of more than two authors: two answer each other."""
+    decoder, authors = msgspec.json.Decoder(Comment), set[str]()
+    with file.open("rb") as lines:
+        for line in lines:
+            authors.add(decoder.decode(line).author)
+            if len(authors) > _TWO:
+                return True
+    return False
+
+
+def _pair(
+    file: Path,
+    threads: Threads | None,
+    options: ExportOptions,
+    export: ExportFormat,
+    linker: Linking | None,
+) -> tuple[int, int]:
+    """Returns how many messages answer the one before them, and how many another by `linker`."""
+    if threads is None or linker is None:
+        return _pair_adjacent(file, threads), 0
+    return _pair_by(linker, file, threads, options.min_confidence, not export.knows_replies)
+
+
+def _pair_by(
+    linker: Linking, file: Path, threads: Threads, least: float, guessed: bool
+) -> tuple[int, int]:
+    """Writes what messages answer by `linker`, in threads what stands before them.
+
+    A message that goes on from one of its author answers none. What the export says is kept, unless
+    it is `guessed`. Returns how many answer the one before, and how many another by the linker.
+    """
+    encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
+    changed = file.with_suffix(".paired")
+    paired = modelled = 0
+
+    def write(comment: Comment) -> None:
+        comment.thread = threads.name(comment.id, comment.parent, comment.thread)
+        out.write(encoder.encode(comment) + b"\n")
+
+    def outside() -> Iterator[Comment]:
+        nonlocal paired
+        for line in lines:
+            comment = decoder.decode(line)
+            if comment.thread in (None, comment.id):  # named as long as there might be links
+                comment.thread = None
+                yield comment
+                continue
+            if comment.parent is None and comment.is_answer:
+                comment.parent = comment.before
+                paired += 1
+            write(comment)
+
+    with file.open("rb") as lines, changed.open("wb") as out:
+        for comment, answered, sure in linker(outside()):
+            if guessed or comment.parent is None:
+                comment.parent = None
+                if answered is not None and sure >= least and answered.author != comment.author:
+                    comment.parent = comment.before = answered.id
+                    modelled += 1
+            write(comment)
+    changed.replace(file)
+    return paired, modelled
 
 
 _CHUNK = 2_000_000

@@ -32,7 +32,10 @@ class ExportOptions:
 
     pair: str | None = None
     """`links`: a message answers what the export says; `adjacent`: or else the message before it by
-    another author. None: `adjacent` for exports that say it of no message, or of few."""
+    another author; `model`: outside threads what a linker says. None: `model` for exports that say
+    it of no message, or of few; `adjacent` without a linker, or for two authors."""
+    min_confidence: float = 0.7
+    """Least probability of a linker's link."""
     within: float = 600.0
     """Most seconds between a message outside threads and the one before it that it answers."""
     include_private: bool = False
@@ -49,8 +52,10 @@ class ExportOptions:
     """Whether messages that say nearly the same as an earlier one are left out."""
 
     def __post_init__(self) -> None:
-        if self.pair not in (None, "links", "adjacent"):
-            raise InputError(f"`pair` {self.pair!r}: links or adjacent.")
+        if self.pair not in (None, "links", "adjacent", "model"):
+            raise InputError(f"`pair` {self.pair!r}: links, adjacent or model.")
+        if not 0 <= self.min_confidence <= 1:
+            raise InputError(f"`min_confidence` {self.min_confidence}: a number from 0 to 1.")
         if self.mask not in (None, "pii"):
             raise InputError(f"`mask` {self.mask!r}: pii.")
         if self.context is not None and self.context < 1:
@@ -60,14 +65,16 @@ class ExportOptions:
     def recorded(self) -> dict[str, Any]:
         """The options that decide the content of the pairs; later ones only where they are used."""
         every = asdict(self)
-        return {name: every[name] for name in every if name not in _LATER or every[name]}
+        usual = {name: getattr(ExportOptions, name) for name in _LATER}
+        return {name: value for name, value in every.items() if value != usual.get(name, _ALWAYS)}
 
 
 OPTIONS = (
-    "`pair`", "`within`", "`context`", "`language`", "`dedupe`",
+    "`pair`", "`min_confidence`", "`within`", "`context`", "`language`", "`dedupe`",
     "`include_private`", "`mask`", "`min_authors`",
 )  # fmt: skip
-_LATER = ("context", "languages", "dedupe")
+_LATER = ("min_confidence", "context", "languages", "dedupe")
+_ALWAYS = object()
 
 REASONS = {
     "system": "written by the program itself",

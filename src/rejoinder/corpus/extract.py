@@ -18,6 +18,7 @@ from rejoinder.corpus.convert import (
     COLUMNS,
     Converted,
     Export,
+    Linking,
     convert_all,
     exports_among,
     write_words,
@@ -82,6 +83,8 @@ def extract(
     strict: bool = False,
     format: str | None = None,  # noqa: A002 as the option is called
     pair: str | None = None,
+    min_confidence: float = 0.7,
+    linker: Linking | None = None,
     within: str = "10m",
     context: int | None = None,
     language: str | Sequence[str] = (),
@@ -127,8 +130,12 @@ def extract(
             None means that it is recognised by content. A source is then the export's file, folder,
             zip or tar archive.
         pair: for exports: `links` for the replies that the export knows, `adjacent` for the message
-            before by another author where it knows none. None means `adjacent` for an export that
-            does not say what messages answer, or of few.
+            before by another author where it knows none, `model` for what `linker` says outside
+            threads. None means `model`, or without a linker `adjacent`, for an export that does not
+            say what messages answer, or of few.
+        min_confidence: least probability of a link of `linker`.
+        linker: `rejoinder.links.linker.Linker().stream`, or what yields each message in its place,
+            with the one that it answers or None, and a probability.
         within: most time between a message and the adjacent one that it answers, such as `90s`,
             `10m`, `2h`.
         context: for exports: adds a column `context` to the pairs, a list of up to so many texts
@@ -192,6 +199,7 @@ def extract(
     ENGINES[engine]  # a missing extra is said before any file is read
     chosen = ExportOptions(
         pair=pair,
+        min_confidence=min_confidence,
         within=parse_duration(within, "`within`"),
         include_private=include_private,
         mask=mask,
@@ -200,6 +208,8 @@ def extract(
         languages=(language,) if isinstance(language, str) else tuple(language),
         dedupe=dedupe,
     )
+    if pair == "model" and linker is None:
+        raise InputError("`pair='model'` needs `linker`: `rejoinder.links.linker.Linker().stream`.")
     exports = exports_among(dumps, format, has_columns=columns is not None)
     if not exports and chosen != ExportOptions():
         raise InputError(
@@ -214,6 +224,7 @@ def extract(
     task = _Task(
         exports=exports,
         of_exports=chosen,
+        linker=linker,
         options=options,
         has_columns=columns is not None,
         engine=engine,
@@ -230,6 +241,7 @@ class _Task:
 
     exports: Sequence[Export]
     of_exports: ExportOptions
+    linker: Linking | None
     options: ExtractOptions
     has_columns: bool
     engine: str
@@ -249,8 +261,9 @@ def _run(task: _Task, dumps: Sequence[AnyPath], target: AnyPath, overwrite: bool
 def _into(folder: AnyPath, task: _Task, files: Sequence[AnyPath]) -> Manifest:
     options, engine, resources = task.options, task.engine, task.resources
     converted = convert_all(
-        task.exports, task.of_exports, resources.spill, task.progress, strict=options.strict
-    )
+        task.exports, task.of_exports, resources.spill, task.progress,
+        linker=task.linker, strict=options.strict,
+    )  # fmt: skip
     if converted:
         files, options = [one.file for one in converted], replace(options, columns=COLUMNS)
         return_freed_memory()

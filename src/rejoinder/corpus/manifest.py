@@ -94,6 +94,8 @@ class ExportCounts(Record, frozen=True):
     """Number of messages for which the export says what they answer."""
     adjacent: Count
     """Number of messages that answer the one before them."""
+    modelled: Count = 0
+    """Number of messages that answer another one by a linker."""
 
 
 class WordsFile(Record, frozen=True):

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
-from itertools import islice
 from json import JSONDecodeError, loads
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -31,27 +30,27 @@ _ROWS = 64
 NONE = -1
 
 
-class Said(NamedTuple):
+class Said(Protocol):
     """A message of a channel."""
 
-    id: str
-    author: str
-    """Empty where it is not known."""
-    time: float | None
-    """Seconds since any moment."""
-    text: str
-    source: str = ""
-    """Its channel."""
+    @property
+    def author(self) -> str:
+        """Empty where it is not known."""
+
+    @property
+    def time(self) -> float | None:
+        """Seconds since any moment."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+
+    @property
+    def source(self) -> str:
+        """Its channel."""
 
 
-class Link(NamedTuple):
-    """What a message answers."""
-
-    id: str
-    parent: str | None
-    """The id of the message that it most likely answers; None where it begins a conversation."""
-    confidence: float
-    """The probability that this is so."""
+Message = TypeVar("Message", bound=Said)
 
 
 @dataclass(frozen=True)
@@ -186,34 +185,39 @@ class Linker:
             found, sure = np.where(known >= 0, known, found), np.where(known >= 0, 1, sure)
         return Links(found, sure.astype(np.float32))
 
-    def stream(self, messages: Iterable[Said]) -> Iterator[Link]:
-        """Yields a link for each message, those of a channel in their order.
+    def stream(
+        self, messages: Iterable[Message]
+    ) -> Iterator[tuple[Message, Message | None, float]]:
+        """Yields each message, the one that it most likely answers, and how sure that is.
 
-        Memory holds about 2,400 messages of each channel.
+        None stands for none. The messages of a channel are in their order; memory holds about 2,400
+        of each.
         """
-        waiting: dict[str, tuple[list[Said], int]] = {}
+        waiting: dict[str, tuple[list[Message], int]] = {}
         for one in messages:
             said, decided = waiting.get(one.source, ([], 0))
             said.append(one)
             if len(said) == decided + _PIECE + _AFTER:
                 end = decided + _PIECE
-                yield from self._links(said, decided, end)
+                yield from self._answers(said, decided, end)
                 cut = max(end - _BEFORE, 0)
                 said, decided = said[cut:], end - cut
             waiting[one.source] = said, decided
         for said, decided in waiting.values():
             for start in range(decided, len(said), _PIECE):
-                yield from self._links(said, start, min(start + _PIECE, len(said)))
+                yield from self._answers(said, start, min(start + _PIECE, len(said)))
 
-    def _links(self, said: list[Said], start: int, end: int) -> Iterator[Link]:
+    def _answers(
+        self, said: list[Message], start: int, end: int
+    ) -> Iterator[tuple[Message, Message | None, float]]:
         near, sure = self._decided(
             [one.text for one in said], [one.author for one in said],
             _as_times([one.time for one in said]), None, start, end,
         )  # fmt: skip
-        for one, parent, confidence in zip(
-            islice(said, start, end), near.tolist(), sure.tolist(), strict=True
+        for row, parent, confidence in zip(
+            range(start, end), near.tolist(), sure.tolist(), strict=True
         ):
-            yield Link(one.id, None if parent < 0 else said[parent].id, confidence)
+            yield said[row], None if parent < 0 else said[parent], confidence
 
     def _decided(
         self, texts: list[str], authors: list[str], times: NDArray[np.float64],
