@@ -16,9 +16,9 @@ import random
 from collections import Counter
 from pathlib import Path
 
+from rejoinder.conversations.answers import with_answers
 from rejoinder.conversations.asked import Asked, asked_again
 from rejoinder.conversations.collection import open_collection
-from rejoinder.conversations.replies import with_adjacent
 from rejoinder.corpus.texts import Entry
 from rejoinder.datasets.groups import read_groups
 
@@ -35,8 +35,7 @@ def main() -> None:
     chosen = parser.parse_args()
     opened = open_collection(chosen.chat)
     if chosen.read:
-        collection = with_adjacent(opened)
-        for one in asked_again(collection, linked=collection is opened)[: chosen.read]:
+        for one in asked_again(with_answers(opened))[: chosen.read]:
             print(f"{one.authors} people, {one.count} times: {one.text}")
             for way in one.ways[:WAYS]:
                 print(f"    {' '.join(way.split())}")
@@ -55,7 +54,7 @@ def main() -> None:
                 for at, text in enumerate(texts)
             ]
     draw.shuffle(entries)
-    found = asked_again(open_collection(entries, opened.encoder), linked=False)
+    found = asked_again(open_collection(entries, opened.encoder))
     count = (len(entries) - CHAT) // EACH
     print(json.dumps({"groups": count, "seed": chosen.seed, **judged(found, count)}))
 

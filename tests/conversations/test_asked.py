@@ -15,8 +15,8 @@ def message(name, text, author, time, answers=None, title=None):
     return Entry(name, text, {key: value for key, value in about.items() if value is not None})
 
 
-def asked(messages, *, linked=True):
-    return asked_again(open_collection(messages, "rejoinder-small"), linked=linked)
+def asked(messages):
+    return asked_again(open_collection(messages, "rejoinder-small"))
 
 
 MESSAGES = [
@@ -58,12 +58,6 @@ def test_replies_that_say_the_same_are_folded_and_those_of_the_asker_left_out():
         ("Ask the admin.", 1),
     ]
     assert one.replies[0].author == "Bob"
-
-
-def test_without_links_any_message_may_ask():
-    found = asked(MESSAGES, linked=False)
-    assert {one.count for one in found} == {2, 3}
-    assert any("printer" in one.text for one in found)
 
 
 def test_what_is_pasted_or_said_to_somebody_is_not_asked_again():

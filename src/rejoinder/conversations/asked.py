@@ -87,7 +87,7 @@ _FRAMES = (
 )  # fmt: skip
 """Questions that name nothing."""
 _LEAST_WORDS, _MOST_WORDS = 3, 30
-_PASTED, _PASTED_UNMARKED = 8, 4
+_PASTED, _PASTED_UNMARKED = 10, 4
 """Words from which a text that is there again was pasted, and is not asked again; and without a
 question mark."""
 _FEWEST = 1_000
@@ -127,7 +127,7 @@ class _Question:
     text: str
 
 
-def asked_again(collection: Collection, *, linked: bool = True) -> list[Asked]:
+def asked_again(collection: Collection) -> list[Asked]:
     """Returns questions that several people asked, first those that most asked in the same way.
 
     Only messages that answer none ask here; those that begin a thread which got a reply need no
@@ -135,10 +135,9 @@ def asked_again(collection: Collection, *, linked: bool = True) -> list[Asked]:
     who asked are left out.
 
     Args:
-        collection: Messages.
-        linked: Whether the messages say what they answer; if not, any outside threads may ask.
+        collection: Messages, with what is known or likely that they answer (`with_answers`).
     """
-    given = list(_questions(collection, linked=linked))
+    given = list(_questions(collection))
     encoder = collection.encoder
     stem = stemmer(language_to_stem(collection.texts))
     weighed = _weighed([one.text for one in given], encoder, stem)
@@ -163,13 +162,13 @@ def asked_again(collection: Collection, *, linked: bool = True) -> list[Asked]:
     return [one for _, one in found[:MOST]]
 
 
-def _questions(collection: Collection, *, linked: bool) -> Iterator[_Question]:
+def _questions(collection: Collection) -> Iterator[_Question]:
     """Yields what messages ask; of a thread with a subject, its first message alone."""
     authors = {str(name).lower() for name in collection.column("author") if name}
     subjects, ends = set[str](), set[str]()
     of_mails = any(collection.column("title"))
     for row, (about, core) in enumerate(zip(collection.about, collection.cores, strict=True)):
-        if about.get("answers") and (linked or about.get("thread")):
+        if about.get("answers"):
             continue
         asks = question_of(core)
         if of_mails:

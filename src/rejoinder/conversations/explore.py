@@ -13,9 +13,10 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from rejoinder.conversations.answers import linked, with_answers
 from rejoinder.conversations.asked import asked_again
 from rejoinder.conversations.collection import Collection, messages_of_pairs, open_collection
-from rejoinder.conversations.replies import keep, past_replies, read_kept, with_adjacent
+from rejoinder.conversations.replies import keep, past_replies, read_kept
 from rejoinder.conversations.suggest import Suggestions
 from rejoinder.conversations.topics import FoundTopics, Topics, cluster
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
@@ -233,8 +234,8 @@ def _index(work: _Work, out: Path, read: _Read) -> bool:
         elif work.columns is None and may_be_export(work.source):
             from rejoinder.exports import format_of_export  # importing all formats takes a while
 
-            if format_of_export(work.source) is not None:
-                texts = read.messages(work.source)
+            if (export := format_of_export(work.source)) is not None:
+                texts = linked(read.messages(work.source), trusted=export.knows_replies)
         Index.create(
             out,
             texts,
@@ -248,9 +249,8 @@ def _index(work: _Work, out: Path, read: _Read) -> bool:
 
 def _find(index: Path, out: Path, work: _Work, read: _Read) -> None:
     """Writes what is found in the messages of an index."""
-    opened = open_collection(index, threads=work.threads)
-    collection = with_adjacent(opened)
-    asked = asked_again(collection, linked=collection is opened)
+    collection = with_answers(open_collection(index, threads=work.threads))
+    asked = asked_again(collection)
     (out / ASKED).write_bytes(msgspec.json.encode(asked))
     topics = cluster(collection, threads=work.threads, progress=work.watch.stage)
     found = FoundTopics(topics.topics, topics.wider, topics.months)

@@ -11,6 +11,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.conversations.answers import with_answers
 from rejoinder.conversations.collection import Collection, Given, Model, open_collection
 from rejoinder.conversations.replies import (
     CHECK,
@@ -21,7 +22,6 @@ from rejoinder.conversations.replies import (
     past_replies,
     read_kept,
     replies_of,
-    with_adjacent,
 )
 from rejoinder.conversations.suggestions import (
     NEIGHBOURS,
@@ -143,7 +143,7 @@ class Suggestions:
             )
             if not any(made.about):
                 return cls._of_answers(made, where=bool(where), answers=answers is not None)
-            past = past_replies(with_adjacent(made))
+            past = past_replies(with_answers(made))
         name, whole = past.collection.name, past
         if where:
             past, tried = past.only(past.collection.meeting(conditions)), None

@@ -30,6 +30,8 @@ _OLD_ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in NAMED)])
 _ROW = np.dtype([*_OLD_ROW.descr, ("title", "<u4"), ("asks", "<u4")])
 ASKS, ENDS = 1, 2
 """What `asks` says: a question mark is in a text, or ends it."""
+_SURE = 8
+"""Bits of `asks` below the percent that what a text answers is sure; 0 where the export says it."""
 _MARKS = ("?", "？", "؟")
 _STRINGS = (*NAMED, "title")
 _LINKS = ("answers", "link")
@@ -65,7 +67,10 @@ class FieldsWriter:
             return
         rows, values = np.empty(len(about), _ROW), self._values
         rows["time"] = [np.nan if one.get("time") is None else one["time"] for one in about]
-        rows["asks"] = [_asks(text) for text in texts]
+        rows["asks"] = [
+            _asks(text) | round(100 * one.get("confidence", 0)) << _SURE
+            for text, one in zip(texts, about, strict=True)
+        ]
         for name in _STRINGS:
             rows[name] = [values.setdefault(one.get(name) or "", len(values)) for one in about]
         self._file.write(rows.tobytes())
@@ -117,6 +122,7 @@ class Fields:
             InputError: the files contradict each other.
         """
         time, *numbers = self._rows[row].item()
+        sure = numbers[-1] >> _SURE if len(numbers) > len(_STRINGS) else 0
         strings = dict(zip(_STRINGS, numbers, strict=False))
         if max(strings.values()) >= len(self._strings):
             raise self._damaged()
@@ -125,7 +131,8 @@ class Fields:
             **{name: self._strings[number] for name, number in strings.items()},
             **{name: self._links[len(_LINKS) * row + at] for at, name in enumerate(_LINKS)},
         }
-        return {key: known[key] for key in KEYS if known.get(key) not in (None, "")}
+        found = {key: known[key] for key in KEYS if known.get(key) not in (None, "")}
+        return {**found, "confidence": sure / 100} if sure else found
 
     def release(self) -> None:
         """Removes the strings from the memory of this process (see `mapped_files.release`)."""
@@ -207,7 +214,7 @@ class Fields:
     @property
     def asks(self) -> NDArray[np.uint32]:
         """(rows,) uint32: 0, `ASKS`, or `ASKS | ENDS`."""
-        return self.numbers("asks")
+        return self.numbers("asks") & np.uint32(ASKS | ENDS)
 
     @property
     def times(self) -> NDArray[np.float64]:

@@ -96,7 +96,8 @@ class IndexHit:
     text: str
     about: Mapping[str, Any] = field(default_factory=dict)
     """Of a message of an export, as far as it is known: `author`, `time` (seconds since 1970 in
-    UTC), `source` (its channel), `thread`, `answers` (id of the message it answers), `link`."""
+    UTC), `source` (its channel), `thread`, `answers` (id of the message it answers, with the
+    `confidence` from .7 on, if the export does not say it), `link`."""
     before: Sequence[IndexedText] = ()
     """With `context`: messages before it in its thread or, if it has none, in its channel."""
     after: Sequence[IndexedText] = ()

@@ -276,7 +276,7 @@ function cardOf(hit, same, query, measured) {
   });
   card.append(head);
   if (hit.about?.title) card.append(element("p", { class: "subject", dir: "auto" }, hit.about.title));
-  if (hit.answered) card.append(element("p", { class: "answered", dir: "auto" }, element("span", { class: "unseen" }, "In answer to: "), quoteOf(hit.answered)));
+  if (hit.answered) card.append(element("p", { class: "answered", dir: "auto" }, element("span", { class: hit.about.confidence ? "" : "unseen" }, hit.about.confidence ? "Probably in answer to: " : "In answer to: "), quoteOf(hit.answered)));
   if (same.length) {
     const says = same.length === 1 ? "says" : "say";
     action(`${same.length} more ${nameOfThread(hit) ? "of this thread" : `${says} the same`}`, "same", (button) => {
@@ -287,7 +287,7 @@ function cardOf(hit, same, query, measured) {
   }
   card.append(paragraph);
   const reply = hit.after?.find((one) => one.about.answers === hit.id);
-  if (reply) card.append(element("p", { class: "answered replied", dir: "auto" }, element("b", {}, reply.about.author ? `Answered by ${reply.about.author}: ` : "Answer: "), quoteOf(reply.text)));
+  if (reply) card.append(element("p", { class: "answered replied", dir: "auto" }, element("b", {}, `${reply.about.confidence ? "Probably answered" : "Answered"}${reply.about.author ? ` by ${reply.about.author}` : ""}: `), quoteOf(reply.text)));
   card.append(actions);
   return card;
 }

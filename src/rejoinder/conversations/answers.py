@@ -1,0 +1,142 @@
+"""What messages answer: as the export says, or else as is likely.
+
+In a thread or a ticket whose messages name none, the last one by another author is answered.
+Outside threads a `Linker` tells which one it is, and how sure that is.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.conversations.collection import Collection
+from rejoinder.corpus.texts import Entry
+from rejoinder.links.linker import Linker, Links
+from rejoinder.measures import Indices
+
+LEAST = 0.7
+"""Confidence from which a message counts as the answer to another."""
+_FEW = 0.25
+"""Share of messages that name what they answer, below which others answer one before, too: in
+trackers, comments name another one rarely, in forums two in five do."""
+_AT_ONCE = 50_000
+"""Messages of which all are in memory, and outside of which none of them answers one."""
+
+
+def with_answers(collection: Collection, linker: Linker | None = None) -> Collection:
+    """Returns a collection in which messages answer others, if few say which they answer.
+
+    What is likely has its `confidence`, from `LEAST` on.
+    """
+    if any(collection.column("confidence")):
+        return collection
+    about = [dict(one) for one in collection.about]
+    changed = _in_threads(about, collection.ids, collection.answered)
+    outside = [row for row, one in enumerate(about) if not one.get("thread")]
+    parents = collection.answered[outside]
+    if _are_few(parents >= 0) and any(one.get("author") for one in about):
+        places = {row: at for at, row in enumerate(outside)}
+        known = [places.get(parent, -1) for parent in parents.tolist()]
+        links = _likely([collection.texts[row] for row in outside], [about[row] for row in outside],
+                        known, linker or Linker())  # fmt: skip
+        changed |= _note(links, [about[row] for row in outside],
+                         [collection.ids[row] for row in outside])  # fmt: skip
+    return replace(collection, about=about) if changed else collection
+
+
+def linked(
+    entries: Iterable[Entry], linker: Linker | None = None, *, trusted: bool = True
+) -> Iterator[Entry]:
+    """Yields the messages of an export; those outside threads say what they likely answer.
+
+    Args:
+        entries: Messages, those of a channel in the order of time.
+        linker: What tells it; by default that of the package.
+        trusted: Whether the export itself says what some of them answer. Else that is a guess of
+            its reader, and is not kept.
+    """
+    entries = iter(entries)
+    while some := list(islice(entries, _AT_ONCE)):
+        rows = [row for row, one in enumerate(some) if not one.about.get("thread")]
+        about = [dict(some[row].about) for row in rows]
+        ids = [some[row].id or "" for row in rows]
+        if not trusted:
+            for one in about:
+                one.pop("answers", None)
+        places = {name: at for at, name in enumerate(ids)}
+        parents = [places.get(one.get("answers", ""), -1) for one in about]
+        if _are_few(np.array([bool(one.get("answers")) for one in about], np.bool_)):
+            linker = linker or Linker()
+            _note(_likely([some[row].text for row in rows], about, parents, linker), about, ids)
+        for row, one in zip(rows, about, strict=True):
+            some[row] = some[row]._replace(about=one)
+        yield from some
+
+
+def _are_few(named: NDArray[np.bool_]) -> bool:
+    return len(named) > 1 and float(named.mean()) < _FEW
+
+
+def _likely(
+    texts: Sequence[str], about: Sequence[dict[str, Any]], parents: Sequence[int], linker: Linker
+) -> Links:
+    """Returns what messages likely answer, which need not be in the order of time."""
+    times = [one.get("time") for one in about]
+    order = sorted(range(len(texts)), key=lambda at: (times[at] is None, times[at] or 0.0, at))
+    place = {row: at for at, row in enumerate(order)}
+    links = linker.link(
+        [texts[row] for row in order],
+        [about[row].get("author") for row in order],
+        [times[row] for row in order],
+        sources=[about[row].get("source") for row in order],
+        parents=[place.get(parents[row], -1) for row in order],
+    )
+    back, rows = np.argsort(order), np.array([*order, -1], np.int64)
+    found = rows[links.parents[back]]
+    said = [*map(str.casefold, texts)]
+    for at, parent in enumerate(found.tolist()):
+        if parent >= 0 and said[at] == said[parent]:
+            found[at] = -1  # said again, it is no answer
+    return Links(found, links.confidence[back])
+
+
+def _note(links: Links, about: Sequence[dict[str, Any]], ids: Sequence[str]) -> bool:
+    """Writes links into what is known of messages, and returns whether there are any."""
+    found = False
+    for at, (parent, sure) in enumerate(
+        zip(links.parents.tolist(), links.confidence.tolist(), strict=True)
+    ):
+        if parent >= 0 and sure >= LEAST and not about[at].get("answers"):
+            about[at].update(answers=ids[parent], confidence=round(sure, 2))
+            found = True
+    return found
+
+
+def _in_threads(about: list[dict[str, Any]], ids: Sequence[str], answered: Indices) -> bool:
+    """Lets messages in threads answer the last one by another author, if few name another."""
+    seen, later, named = set[str](), 0, 0
+    for row, one in enumerate(about):
+        if (thread := one.get("thread")) is not None:
+            later += thread in seen
+            named += thread in seen and bool(answered[row] >= 0)
+            seen.add(thread)
+    if named >= _FEW * later:
+        return False
+    timed = [
+        row for row, one in enumerate(about)
+        if one.get("thread") and one.get("author") and "time" in one
+    ]  # fmt: skip
+    last: dict[tuple[str, str], int] = {}
+    for row in sorted(timed, key=lambda row: (about[row]["time"], row)):
+        one = about[row]
+        place = one.get("source", ""), one["thread"]
+        before = last.get(place)
+        if before is not None and answered[row] < 0:
+            same = about[before]["author"] == one["author"]
+            if answers := about[before].get("answers") if same else ids[before]:
+                one["answers"] = answers
+        last[place] = row
+    return True

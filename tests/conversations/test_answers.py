@@ -1,0 +1,82 @@
+"""What messages answer: as the export says, or else as is likely."""
+
+import pytest
+
+from rejoinder.conversations.answers import LEAST, linked, with_answers
+from rejoinder.conversations.collection import open_collection
+from rejoinder.corpus.texts import Entry
+
+
+def message(name, author, time, text=None, source="shop", **more):
+    about = {"author": author, "source": source, "time": float(time), **more}
+    return Entry(name, text or f"text {name}", about)
+
+
+def answered(*messages):
+    found = with_answers(open_collection(list(messages), "rejoinder-small"))
+    return found.column("answers")
+
+
+CHAT = (
+    message("1", "Ann", 0, "Does anybody know how I can mount a usb drive in ubuntu?", "#ubuntu"),
+    message("2", "Cid", 20, "good morning everyone", "#ubuntu"),
+    message("3", "Bob", 40, "Ann: sudo mount /dev/sdb1 /mnt", "#ubuntu"),
+    message("4", "Ann", 60, "Bob: thanks, that worked", "#ubuntu"),
+    message("5", "Eve", 70, "Ann: is it in fstab?", "#other"),
+)
+
+
+def test_a_message_outside_threads_answers_what_is_likely():
+    found = with_answers(open_collection(list(CHAT), "rejoinder-small"))
+    assert found.column("answers") == [None, None, "1", "3", None]
+    assert all(LEAST <= one <= 1 for one in found.column("confidence")[2:4])
+    assert with_answers(found) is found
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_messages_of_an_export_say_what_they_likely_answer(trusted):
+    given = [*CHAT[:3], CHAT[3]._replace(about={**CHAT[3].about, "answers": "2"}), CHAT[4]]
+    given.insert(2, message("t", "Eve", 30, "Where is it?", "#ubuntu", thread="t"))
+    found = {one.id: one for one in linked(given, trusted=trusted)}
+    assert [one.id for one in linked(given)] == [one.id for one in given]
+    assert found["3"].about["answers"] == "1"
+    assert found["3"].about["confidence"] >= LEAST
+    assert found["4"].about["answers"] == ("2" if trusted else "3")
+    assert ("confidence" in found["4"].about) is not trusted
+    assert found["t"] is given[2]
+
+
+def test_links_of_the_export_count_where_there_are_some():
+    messages = [
+        message("a", "Ann", 0),
+        message("b", "Bob", 9, answers="a"),
+        message("c", "Ann", 10),
+    ]
+    given = open_collection(messages, "rejoinder-small")
+    assert with_answers(given) is given
+
+
+def test_comments_on_a_ticket_answer_each_other_however_late():
+    assert answered(
+        message("a", "Ann", 0, thread="1"),
+        message("b", "Bob", 10, thread="2"),
+        message("c", "Cid", 90_000, thread="1"),
+        message("d", "Cid", 180_000, thread="1"),
+        message("e", "Cid", 180_001),  # in no ticket
+    ) == [None, None, "a", "a", None]
+
+
+def test_comments_answer_the_one_before_where_few_name_another():
+    tickets = [
+        message(f"{ticket}{number}", "AB"[number % 2], 10_000 * number, thread=str(ticket))
+        for ticket in range(3)
+        for number in range(3)
+    ]
+    tickets[2].about["answers"] = "00"
+    assert answered(*tickets, message("z", "C", 20_001)) == [
+        None, "00", "00", None, "10", "11", None, "20", "21", None,
+    ]  # fmt: skip
+
+
+def test_texts_without_authors_answer_nothing():
+    assert with_answers(open_collection(["a", "b"], "rejoinder-small")).replies == [[], []]
