@@ -17,6 +17,8 @@ from pathlib import Path
 from rejoinder import SentenceEncoder
 from rejoinder.cli.main import app
 from rejoinder.cli.output import duration, print_table
+from rejoinder.conversations.answers import with_answers
+from rejoinder.conversations.collection import open_collection
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import RejoinderError
 from rejoinder.models.find import DEFAULT, shipped_models
@@ -85,6 +87,7 @@ def demonstrate(data: str, out: Path) -> Path:
     show_neighbours(model, pairs)
     if data == str(SMALL_DUMP):
         export_to_search(out)
+        who_answers_whom(out)
     return model
 
 
@@ -98,6 +101,30 @@ def export_to_search(out: Path) -> None:
     command("index", str(export), "--model", str(model), "--out", str(index), "--overwrite")
     command("search", "How do I get a new password?", "--index", str(index), "--top-k", "3")
     command("suggest", "How do I get a new password?", "--from", str(pairs), "--model", str(model))
+
+
+CHAT = """\
+01/03/24, 19:02 - Dan: Does anybody have the wifi password?
+01/03/24, 19:03 - Ann: When do we eat?
+01/03/24, 19:05 - Eve: Dan, the password is on the fridge
+01/03/24, 19:06 - Bob: At eight, I think
+01/03/24, 19:07 - Dan: thanks!
+"""
+
+
+def who_answers_whom(out: Path) -> None:
+    """From a chat that does not say what its messages answer to a reply."""
+    print("\nA chat of WhatsApp, which does not say who answers whom:\n", flush=True)
+    chat = out / "chat.txt"
+    chat.write_text(CHAT, "utf-8")
+    found = with_answers(open_collection(chat))
+    for text, about in zip(found.texts, found.about, strict=True):
+        likely = ""
+        if "answers" in about:
+            answered = found.texts[found.ids.index(about["answers"])]
+            likely = f"   (answers {answered!r}, by {about['confidence']:.0%})"
+        print(f"  {about['author']}: {text}{likely}")
+    command("suggest", "How do I get into the wifi?", "--from", str(chat), "--top-k", "1")
 
 
 def command(*words: str) -> None:

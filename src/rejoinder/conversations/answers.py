@@ -99,7 +99,7 @@ def _likely(
     said = [*map(str.casefold, texts)]
     for at, parent in enumerate(found.tolist()):
         if parent >= 0 and said[at] == said[parent]:
-            found[at] = -1  # said again, it is no answer
+            found[at] = -1  # said again, it answers nothing
     return Links(found, links.confidence[back])
 
 
