@@ -118,7 +118,8 @@ def _cells(one: "Suggestion") -> tuple[str | float | int, ...]:
 def _print_one(found: "Suggested") -> None:
     if found.is_good is False:
         typer.echo(f"{found.message}\n{_no_good(found)}\n")
-        return
+        if not found.suggestions:
+            return
     past = any(one.answered is not None for one in found.suggestions)
     names = (
         "score" if found.is_good is None else "confidence",
@@ -133,7 +134,7 @@ def _print_one(found: "Suggested") -> None:
             for cell in _cells(one)
         )
         for one in found.suggestions
-        if found.threshold is None or (one.confidence or 0) >= found.threshold
+        if not found.is_good or (one.confidence or 0) >= (found.threshold or 0)
     ]
     count = len(names) if past else 2
     output.print_table(found.message, names[:count], [row[:count] for row in rows])
@@ -145,8 +146,8 @@ def _no_good(found: "Suggested") -> str:
         return "no good answer: there is no candidate."
     best = found.suggestions[0]
     return (
-        f"no good answer: the best candidate has a confidence of {best.confidence or 0:.2f}, and "
-        f"{found.threshold:g} is needed: {output.excerpt(best.reply, _CHARACTERS)}"
+        f"no good answer: similar messages got different replies, and the best has a confidence of "
+        f"{best.confidence or 0:.2f}, where {found.threshold:g} is needed"
     )
 
 

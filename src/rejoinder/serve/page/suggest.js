@@ -5,6 +5,8 @@ import { bylineOf } from "./message.js";
 import { byId, copyButton, element, following, keep, kept, noteUnknown, plural, svg } from "./tools.js";
 
 const SHOWN = 5, EXAMPLES = 6, QUOTED = 160;
+/** Confidence from which a reply is possible rather than a guess. */
+const POSSIBLE = 0.1;
 
 export function startSuggest({ authors, found }) {
   byId("suggest-author").append(...authors.map(([name, many]) => element("option", { value: name }, `${name} (${many.toLocaleString("en")})`)));
@@ -76,12 +78,8 @@ async function suggest(signal) {
 }
 
 function draw({ suggestions, threshold, is_good: isGood }, milliseconds) {
-  const sure = suggestions[0]?.confidence;
-  byId("suggest-doubt").hidden = isGood !== false;
-  if (isGood === false) {
-    const best = sure === null || sure === undefined ? "" : ` The best reaches ${percent(sure)}`;
-    byId("suggest-doubt").textContent = `No good answer is known.${best && threshold !== null ? `${best}, and a good one at least ${percent(threshold)}.` : best && `${best}.`}`;
-  }
+  byId("suggest-doubt").hidden = isGood !== false || !suggestions.length;
+  byId("suggest-doubt").textContent = "Similar messages got different replies: judge each by what it answered.";
   byId("suggest-note").textContent = suggestions.length ? `${plural(suggestions.length, "reply", "replies")}, in ${milliseconds} ms` : "No reply was found.";
   byId("suggest-list").replaceChildren(...suggestions.map((one, index) => itemOf(one, index, threshold)));
 }
@@ -93,16 +91,16 @@ function itemOf(one, index, threshold) {
   const good = confidence !== null && threshold !== null && confidence >= threshold;
   const item = element("li", good ? { class: "good" } : {});
   const head = element("div", { class: "hit-head" }, bylineOf(one));
-  if (one.alike > 1) head.firstChild.append(element("span", { class: "chip" }, `${one.alike} say the same`));
+  if (one.alike > 1) head.firstChild.append(element("span", { class: "chip" }, `${one.alike} were answered so`));
   head.append(copyButton(one.reply));
   item.append(head, element("p", { class: "text", dir: "auto" }, one.reply));
-  if (confidence !== null) item.append(meterOf(confidence));
+  if (confidence !== null) item.append(meterOf(confidence, good ? "likely" : confidence >= POSSIBLE ? "possible" : "a guess"));
   if (one.answered) item.append(element("p", { class: "answered" }, element("span", { class: "hint" }, "answered "), one.answered.length > QUOTED ? `${one.answered.slice(0, QUOTED)}…` : one.answered));
   return item;
 }
 
-function meterOf(confidence) {
+function meterOf(confidence, word) {
   const bar = svg("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" });
   bar.append(svg("rect", { class: "rail", width: 100, height: 6 }), svg("rect", { class: "fill", width: 100 * confidence, height: 6 }));
-  return element("p", { class: "meter confidence" }, bar, element("span", { class: "value" }, percent(confidence)), element("span", { class: "hint" }, "confidence"));
+  return element("p", { class: "meter confidence" }, bar, element("span", { class: "value" }, percent(confidence)), element("span", { class: "hint" }, word));
 }
