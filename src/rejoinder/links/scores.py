@@ -122,8 +122,8 @@ def link_scores(logs: Iterable[tuple[Answers, Answers]]) -> LinkScores:
         pairs.update((number, ours[line], theirs[line]) for line in gold)
         first, second = (_members(each) for each in (ours, theirs))
         whole += len(first & second), len(first), len(second)
-    precision, recall, f = _scores(*links)
-    return LinkScores(precision, recall, f, *_agreement(pairs), _scores(*whole)[2])
+    precision, recall, f = _scores(*links.tolist())
+    return LinkScores(precision, recall, f, *_agreement(pairs), _scores(*whole.tolist())[2])
 
 
 def _scores(both: float, found: float, wanted: float) -> tuple[float, float, float]:
