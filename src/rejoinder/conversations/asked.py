@@ -12,13 +12,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from rejoinder.conversations.collection import Collection
 from rejoinder.conversations.duplicates import group_pairs
+from rejoinder.conversations.replies import replies_of
 from rejoinder.index.matching import Ranks, rarity
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.near_pairs import NearPairs, near_pairs
@@ -71,9 +72,8 @@ class Asked:
 MOST = 500
 """Most questions that are returned."""
 _MOST_WAYS, _MOST_REPLIES, _MOST_IDS = 6, 8, 50
-_COSINE, _SAME, _SAME_REPLY = 0.7, 0.7, 0.85
-"""Share of the cosine in the score of two questions, the least score of two that are one, and the
-least cosine of two replies that say the same."""
+_COSINE, _SAME = 0.7, 0.7
+"""Share of the cosine in the score of two questions, and the least score of two that are one."""
 _NAMED, _NAMED_BY_TITLE = 0.8, 0.5
 """Least weight of the words of a question, and of the two words or more of a subject."""
 _EMPTY = 0.5
@@ -153,13 +153,13 @@ def asked_again(collection: Collection) -> list[Asked]:
     says = (embeddings @ frames.T).max(axis=1, initial=-1) < _EMPTY
     named = [at for at, kept in zip(named, says.tolist(), strict=True) if kept]
     several = len({*collection.column("author")} - {None}) > 2  # in tickets all may have one name
-    found = list[tuple[float, Asked]]()
+    found = list[tuple[float, Asked, list[int]]]()
     for group in _groups(embeddings[says], [weighed[at] for at in named]):
-        worth, one = _asked(collection, [(given[named[at]], near) for at, near in group])
+        worth, one, rows = _asked(collection, [(given[named[at]], near) for at, near in group])
         if one.count > 1 and (one.authors > 1 or not several):
-            found.append((worth, one))
+            found.append((worth, one, rows))
     found.sort(key=lambda one: (-one[0], one[1].first or 0))
-    return [one for _, one in found[:MOST]]
+    return [_with_replies(collection, one, rows) for _, one, rows in found[:MOST]]
 
 
 def _questions(collection: Collection) -> Iterator[_Question]:
@@ -248,8 +248,11 @@ def _groups(
 
 def _asked(
     collection: Collection, questions: Sequence[tuple[_Question, float]]
-) -> tuple[float, Asked]:
-    """Returns a question, and how many people asked it, each by how near to the first one."""
+) -> tuple[float, Asked, list[int]]:
+    """Returns how many people asked a question, each by how near to the first one; and their rows.
+
+    The question lacks its replies.
+    """
     said = dict[str, list[tuple[_Question, float]]]()
     for question in sorted(questions, key=lambda one: one[0].row):
         said.setdefault(_plain(question[0].text), []).append(question)
@@ -264,10 +267,8 @@ def _asked(
     told = sorted((one for one, _ in counted), key=lambda one: one.row)
     about = [collection.about[one.row] for one in told]
     times = [one["time"] for one in about if one.get("time") is not None]
-    replies = [reply for one in told for reply in _replies(collection, one.row)]
-    best = max(questions, key=lambda one: (_is_telling(one[0].text), one[1]))
-    head = best[0]
-    return sum(nearness.values()), Asked(
+    head, _ = max(questions, key=lambda one: (_is_telling(one[0].text), one[1]))
+    made = Asked(
         collection.ids[head.row],
         head.text,
         len(told),
@@ -276,9 +277,10 @@ def _asked(
         max(times, default=None),
         [way.text for (way, _), *_ in ways if _plain(head.text) != _plain(way.text)][:_MOST_WAYS],
         [collection.ids[one.row] for one in told[:_MOST_IDS]],
-        _folded(collection, replies),
-        len(replies),
+        [],
+        0,
     )
+    return sum(nearness.values()), made, [one.row for one in told]
 
 
 def _is_telling(text: str) -> bool:
@@ -287,6 +289,11 @@ def _is_telling(text: str) -> bool:
 
 def _is_pasted(text: str) -> bool:
     return len(text.split()) >= (_PASTED if "?" in text else _PASTED_UNMARKED)
+
+
+def _with_replies(collection: Collection, question: Asked, rows: Sequence[int]) -> Asked:
+    replies = [reply for row in rows for reply in _replies(collection, row)]
+    return replace(question, replies=_folded(collection, replies), replied=len(replies))
 
 
 def _replies(collection: Collection, row: int) -> list[int]:
@@ -301,12 +308,12 @@ def _replies(collection: Collection, row: int) -> list[int]:
 
 def _folded(collection: Collection, replies: Sequence[int]) -> list[Reply]:
     """Returns the most frequent replies, of those that say nearly the same the first."""
-    rows = collection.rows(np.array(replies, np.int64))
+    known = replies_of(collection, np.array(replies, np.int64))
     found = list[tuple[int, int]]()
     left = np.ones(len(replies), np.bool_)
     for at, row in enumerate(replies):
         if left[at]:
-            same = left & (rows @ rows[at] >= _SAME_REPLY)
+            same = left & known.at(np.array([at])).same(known)[0]
             same[at] = True
             found.append((int(same.sum()), row))
             left &= ~same

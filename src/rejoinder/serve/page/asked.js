@@ -95,7 +95,7 @@ function detailsOf(one) {
   if (one.ways.length) inside.append(element("h3", {}, "Also asked as"), element("ul", { class: "ways" }, ...one.ways.map((way) => element("li", { dir: "auto" }, way))));
   const search = new URLSearchParams({ q: one.text.slice(0, 200) });
   const each = one.ids.slice(0, EACH).map((id, at) => element("a", { href: `#find?${new URLSearchParams({ open: id })}`, "aria-label": `Message ${at + 1}` }, `${at + 1}`));
-  inside.append(element("p", { class: "hit-actions" }, element("a", { href: `#find?${search}` }, "Search for it"), element("span", {}, "Where it was asked:"), ...each));
+  inside.append(element("p", { class: "hit-actions" }, element("a", { href: `#find?${search}` }, "Search for it"), " ", element("span", {}, "Where it was asked:"), ...each.flatMap((link) => [" ", link])));
   return inside;
 }
 
