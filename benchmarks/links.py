@@ -49,6 +49,8 @@ fewest messages of a quiet chat."""
 class QuietChat:
     """Some conversations of a log."""
 
+    log: int
+    """The number of the log."""
     authors: list[str]
     times: list[float]
     texts: list[str]
@@ -58,7 +60,7 @@ class QuietChat:
 def quiet_chats(logs: list[AnnotatedLog], seed: int) -> Iterator[QuietChat]:
     """Yields quiet chats made of each log, one for each of `SHARES`."""
     draw = random.Random(seed)  # noqa: S311 - no secret depends on it
-    for log in logs:
+    for number, log in enumerate(logs):
         labels = log.labels
         groups: dict[int, list[int]] = {}
         for row in sorted(labels):  # what a message answers comes before it
@@ -72,6 +74,7 @@ def quiet_chats(logs: list[AnnotatedLog], seed: int) -> Iterator[QuietChat]:
             place = {row: at for at, row in enumerate(kept)}
             if len(kept) >= LEAST:
                 yield QuietChat(
+                    number,
                     [log.authors[row] for row in kept],
                     [log.times[row] * slower for row in kept],
                     [log.texts[row] for row in kept],
@@ -134,22 +137,24 @@ def main() -> None:
     parser.add_argument("--fit", type=Path, help="where to write a linker fitted on train")
     parser.add_argument("--linker", type=Path, help="the linker to score, by default the shipped")
     parser.add_argument("--encoder", help="the model, by default that of the linker")
+    parser.add_argument("--runs-with", help="the model that the fitted linker loads")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epochs", type=int, default=Recipe.epochs)
-    parser.add_argument("--width", type=int, default=Recipe.width)
     parser.add_argument("--test", action="store_true", help="score test instead of dev")
     args = parser.parse_args()
     encoder = SentenceEncoder.load(args.encoder) if args.encoder else None
     if args.fit:
         start = time.perf_counter()
         train, dev = logs_of(args.folder, "train"), logs_of(args.folder, "dev")
+        quiet = list(quiet_chats(train, args.seed + 7))
         settings = fit(
-            [*train, *quiet_chats(train, args.seed + 7)],
+            [*train, *quiet],
             encoder or SentenceEncoder.load("rejoinder-base"),
             args.fit,
             learned_from=LEARNED_FROM,
             held_out=[*dev, *quiet_chats(dev, args.seed + 3)],
-            recipe=Recipe(seed=args.seed, epochs=args.epochs, width=args.width),
+            groups=[*range(len(train)), *(chat.log for chat in quiet)],
+            runs_with=args.runs_with,
+            recipe=Recipe(seed=args.seed),
         )
         print(settings, f"{time.perf_counter() - start:.0f} s, {args.fit.stat().st_size:,} bytes")
     logs = logs_of(args.folder, "test" if args.test else "dev")

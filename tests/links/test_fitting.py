@@ -34,12 +34,12 @@ def small():
 
 def test_a_fitted_linker_knows_the_habit_of_its_channels(small, tmp_path):
     paths = [tmp_path / "a", tmp_path / "b"]
-    recipe = Recipe(width=16, second=8, epochs=15, rate=0.01, dropout=0.0)
+    recipe = Recipe(widths=(16, 16), second=8, epochs=(10, 10), rate=0.01, dropout=0.0)
     for path in paths:
-        settings = fit([channel(300, 1)], small, path, learned_from="made up",
+        settings = fit([channel(160, 1), channel(160, 4)], small, path, learned_from="made up",
                        held_out=[channel(40, 2)], recipe=recipe)  # fmt: skip
     assert paths[0].read_bytes() == paths[1].read_bytes()
-    assert settings["messages"] == 300
+    assert settings["messages"] == 320
     linker = Linker(paths[0])
     assert linker.settings == settings
     assert linker.encoder.describe()["name"] == "rejoinder-small"

@@ -6,7 +6,6 @@ distance, who spoke between, names, words and meaning. Arrays of pairs are (P, r
 being the message 60 - c before, so that all that belongs to the candidate is a sliding view.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,8 @@ WINDOW = 60
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
+PAIRS = 37
+"""Numbers of a pair."""
 NAMES, PAIR_NAMES = 6, 11
 """The last numbers of a message, and the first of a pair, are those of names."""
 _FAR = 256
@@ -33,22 +34,19 @@ _PAST, _FUTURE = 3, 2
 """Messages of the author before and after a message that are its context."""
 _AROUND = ".,:;!?()<>\"'…*@"
 _TAIL = "_-^`|0123456789"
-_WORD = re.compile(r"[^\W_]{2,}")
-_URL = re.compile(r"https?:|www\.")
-_CUES = tuple(
-    frozenset(words.split())
-    for words in (
-        "yes yeah yep yup no nope ok okay right sure correct ah oh true exactly",
-        "thanks thank thx ty cheers great cool nice",
-        "hi hello hey greetings",
-        "what where when who why how which can could does do is are has anyone anybody any",
-        "try use type run check look see you your",
-        "i im i'm my i've me",
-        "and but so or because then also",
-        "it that this those these they he she there",
-    )
+_CUES = (
+    "yes yeah yep yup no nope ok okay right sure correct ah oh true exactly",
+    "thanks thank thx ty cheers great cool nice",
+    "hi hello hey greetings",
+    "what where when who why how which can could does do is are has anyone anybody any",
+    "try use type run check look see you your",
+    "i im i'm my i've me",
+    "and but so or because then also",
+    "it that this those these they he she there",
 )
 """Words that begin English messages."""
+_FIRST = {word: at for at, words in enumerate(_CUES, 1) for word in words.split()}
+_THANKS = frozenset(("thanks", "thank", "thx"))
 
 
 @dataclass(frozen=True)
@@ -82,19 +80,28 @@ def read_piece(
     aliases = _aliases(codes)
     found: list[list[tuple[int, str, bool]]] = []
     plain: list[str] = []
+    words_of: list[list[str]] = []
     for text, own in zip(texts, numbers.tolist(), strict=True):
-        words = text.split()
+        words = [word.strip(_AROUND) for word in text.lower().split()]
         mentions: list[tuple[int, str, bool]] = []
-        for place, word in enumerate(words):
-            name = word.strip(_AROUND).lower()
-            code = aliases.get(name)
-            if code is not None and code != own:
-                addressed = word[0] == "@" or (place == 0 and word[-1] in ":,")
-                mentions.append((code, name, addressed))
-                words[place] = ""
+        if not aliases.keys().isdisjoint(words):
+            parts = text.split()
+            for place, word in enumerate(words):
+                code = aliases.get(word)
+                if code is not None and code != own:
+                    part = parts[place]
+                    addressed = part[0] == "@" or (place == 0 and part[-1] in ":,")
+                    mentions.append((code, word, addressed))
+                    words[place] = parts[place] = ""
+            if mentions:
+                text = " ".join(filter(None, parts))
+                words = [word for part, word in zip(parts, words, strict=True) if part]
         found.append(mentions)
-        plain.append(" ".join(filter(None, words)) if mentions else text)
-    return Piece(numbers, times, plain, _cues(plain), *_named(found, names), _shared_words(plain))
+        plain.append(text)
+        words_of.append(words)
+    return Piece(
+        numbers, times, plain, _cues(plain, words_of), *_named(found, names), _shared(words_of)
+    )
 
 
 def _aliases(codes: dict[str, int]) -> dict[str, int]:
@@ -123,35 +130,34 @@ def _named(found: list[list[tuple[int, str, bool]]], names: bool) -> tuple[Ints,
     return who, trust
 
 
-def _cues(texts: list[str]) -> Floats:
-    rows = []
-    for text in texts:
-        words = text.lower().split()
-        first = words[0].strip(_AROUND) if words else ""
-        rows.append((
-            np.log1p(len(words)) / 2, "?" in text, text.rstrip().endswith("?"), "!" in text,
-            text.rstrip().endswith(".."), text[:1].isupper(), len(words) < 3,
-            _URL.search(text) is not None,
-            *(first in cue for cue in _CUES),
-            "thanks" in words or "thank" in words or "thx" in words,
-        ))  # fmt: skip
-    return np.ascontiguousarray(np.array(rows, np.float32).reshape(len(texts), -1).T)
+def _cues(texts: list[str], words_of: list[list[str]]) -> Floats:
+    count = len(texts)
+    lengths = np.fromiter(map(len, words_of), np.float32, count)
+    firsts = [_FIRST.get(words[0], 0) if words else 0 for words in words_of]
+    cues = np.arange(1, len(_CUES) + 1)[:, None] == np.array(firsts, np.int64)
+    marks = [[mark in text for text in texts] for mark in ("?", "!", "http")]
+    ends = [[text.endswith(mark) for text in texts] for mark in ("?", "..")]
+    upper = [text[:1].isupper() for text in texts]
+    thanks = [not _THANKS.isdisjoint(words) for words in words_of]
+    numbers = np.array([*marks, *ends, upper, thanks], np.float32).reshape(-1, count)
+    sizes = np.stack([np.log1p(lengths) / 2, lengths < 3])
+    return np.concatenate([sizes, numbers, cues]).astype(np.float32)
 
 
-def _shared_words(texts: list[str]) -> tuple[Ints, Ints, Floats]:
+def _shared(words_of: list[list[str]]) -> tuple[Ints, Ints, Floats]:
     """Returns pairs of messages at most 60 apart that share a word, rare words weighing more."""
     codes: dict[str, int] = {}
     ids, rows = list[int](), list[int]()
-    for row, text in enumerate(texts):
-        words = set(_WORD.findall(text.lower()))
-        ids += [codes.setdefault(word, len(codes)) for word in words]
-        rows += [row] * len(words)
+    for row, words in enumerate(words_of):
+        unique = dict.fromkeys(words)
+        ids += [codes.setdefault(word, len(codes)) for word in unique if len(word) > 1]
+        rows += [row] * (len(ids) - len(rows))
     ids_, rows_ = np.array(ids, np.int64), np.array(rows, np.int64)
     order = np.lexsort((rows_, ids_))
     ids_, rows_ = ids_[order], rows_[order]
     counts = np.bincount(ids_, minlength=len(codes))
-    weight = np.log((1 + len(texts)) / (1 + counts)).astype(np.float32)
-    rare = counts[ids_] * 20 < max(len(texts), 100)
+    weight = np.log((1 + len(words_of)) / (1 + counts)).astype(np.float32)
+    rare = counts[ids_] * 20 < max(len(words_of), 100)
     ids_, rows_ = ids_[rare], rows_[rare]
     later, earlier, weights = list[Ints](), list[Ints](), list[Floats]()
     for hop in range(1, 9):
@@ -162,7 +168,7 @@ def _shared_words(texts: list[str]) -> tuple[Ints, Ints, Floats]:
     return np.concatenate(later), np.concatenate(earlier), np.concatenate(weights)
 
 
-def _hops(authors: Ints) -> tuple[Ints, Ints]:
+def hops(authors: Ints) -> tuple[Ints, Ints]:
     """Returns (N,) the rows of the same author's messages before and after; -1 and N for none."""
     count = len(authors)
     order = np.argsort(authors, kind="stable")
@@ -187,7 +193,7 @@ class PieceFeatures:
         authors, times = piece.authors, piece.times
         count = self.count = len(authors)
         rows = np.arange(count)
-        before, after = _hops(authors)
+        before, after = hops(authors)
         self._before = before
         known = ~np.isnan(times)
         gap = np.diff(times, prepend=times[:1] if count else [])
@@ -195,9 +201,7 @@ class PieceFeatures:
         time = np.nan_to_num(times)
 
         near = self._context(embeddings, before, after, time)
-        self._rows = (
-            (embeddings, embeddings), (near, near), (responses, embeddings), (embeddings, responses)
-        )  # fmt: skip
+        self._rows = [np.pad(one, ((WINDOW, 0), (0, 0))) for one in (embeddings, near, responses)]
 
         has_before, has_after = (before >= rows - _FAR) & (before >= 0), after < count
         since = np.where(has_before, rows - before, _FAR)
@@ -237,7 +241,8 @@ class PieceFeatures:
                 inside = (at >= 0) & (at < count)
                 safe = np.where(inside, at, 0)
                 inside &= (abs(time[safe] - time) <= _NEAR) & (abs(safe - here) <= WINDOW)
-                total += np.where(inside, np.float32(1), np.float32(0))[:, None] * rows[safe]
+                there = np.flatnonzero(inside)
+                total[there] += rows[safe[there]]
         norms = np.sqrt(np.einsum("nd,nd->n", total, total))[:, None]
         total /= np.maximum(norms, np.float32(1e-9))
         return total
@@ -254,10 +259,11 @@ class PieceFeatures:
             at = np.where(inside, chain[safe], end)
         return found
 
-    def pairs(self, start: int, end: int) -> Floats:
+    def pairs(self, start: int, end: int, into: Floats | None = None) -> Floats:
         """Returns (P, end - start, 60): each message from `start` to `end` with those before it.
 
-        The first `PAIR_NAMES` are those of names. Rows before the piece's first are zeros.
+        They are written `into` an array, if it is given. The first `PAIR_NAMES` are those of names.
+        Rows before the piece's first are zeros.
         """
         piece, size = self._piece, end - start
         rows = np.arange(start, end)[:, None]
@@ -328,11 +334,17 @@ class PieceFeatures:
         later, earlier, weights = later[inside], earlier[inside], weights[inside]
         np.add.at(shared, (later - start, earlier - later + WINDOW), weights)
         out += [shared / 8, (shared - shared.max(axis=1, keepdims=True)) / 8]
-        for left, right in self._rows:
-            product = left[start:end] @ right[earlier_rows].T
+        texts, around, replies = self._rows
+        mine_rows, their_rows = slice(start + WINDOW, end + WINDOW), slice(start, end + WINDOW - 1)
+        both = np.concatenate([texts[mine_rows], replies[mine_rows]]) @ texts[their_rows].T
+        for product in (
+            both[:size],
+            around[mine_rows] @ around[their_rows].T,
+            both[size:],
+            texts[mine_rows] @ replies[their_rows].T,
+        ):
             step, one = product.strides
             cosines = as_strided(product, (size, WINDOW), (step + one, one))
-            cosines = np.where(valid, cosines, 0)
             number = np.maximum(valid.sum(axis=1, keepdims=True), 1)
             mean = cosines.sum(axis=1, keepdims=True) / number
             spread = np.sqrt((cosines**2).sum(axis=1, keepdims=True) / number - mean**2 + 1e-4)
@@ -341,8 +353,9 @@ class PieceFeatures:
                 (cosines - mean) / spread / 2,
                 4 * (cosines - cosines.max(axis=1, keepdims=True)),
             ]
-        pairs = np.empty((len(out), size, WINDOW), np.float32)
+        pairs = np.empty((PAIRS, size, WINDOW), np.float32) if into is None else into
         for at, values in enumerate(out):
             pairs[at] = values
-        pairs[:, ~valid] = 0
+        if low < 0:
+            pairs[:, ~valid] = 0
         return pairs

@@ -1,7 +1,7 @@
 """Fits a `Linker` on channels whose links are known."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,8 +13,9 @@ from safetensors.numpy import save
 from rejoinder.errors import InputError, require
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_bytes
-from rejoinder.links.features import NAMES, PAIR_NAMES, WINDOW, PieceFeatures, read_piece
-from rejoinder.links.linker import SETTINGS, before_first
+from rejoinder.links.beliefs import BELIEFS, Beliefs, best_candidates
+from rejoinder.links.features import NAMES, PAIR_NAMES, WINDOW, Ints, PieceFeatures, read_piece
+from rejoinder.links.linker import FORMAT, SETTINGS, before_first
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,11 +42,13 @@ class LinkedChannel(Protocol):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to fit."""
+    """How to fit both networks."""
 
-    width: int = 128
+    widths: tuple[int, int] = (48, 96)
+    """Of the first and the second look."""
     second: int = 32
-    epochs: int = 4
+    """Units of the second layer."""
+    epochs: tuple[int, int] = (3, 4)
     rate: float = 0.002
     dropout: float = 0.2
     without_names: float = 0.4
@@ -54,19 +57,31 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """The numbers of messages whose links are known."""
+class _Look:
+    """What a network sees of N messages, K candidates each: with names, or without."""
 
-    pairs: NDArray[np.float16]
-    """(L, 60, P)."""
-    messages: NDArray[np.float32]
+    pairs: "Tensor"
+    """(N, K, P)."""
+    messages: "Tensor"
     """(60 + N, M), the first of which are zeros."""
-    places: NDArray[np.int64]
-    """(L,) where each stands among them."""
-    answers: NDArray[np.bool_]
-    """(L, 61) what it answers, the last for none."""
-    valid: NDArray[np.bool_]
-    """(L, 60) which candidates there are."""
+    columns: "Tensor"
+    """(N, K) which of the 60 before a message are candidates."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Messages of all channels, one after the other."""
+
+    looks: tuple[_Look, _Look]
+    """With names and without."""
+    answers: "Tensor"
+    """(N, 61) bool: what each answers, the last for none."""
+    valid: "Tensor"
+    """(N, 60) bool: which candidates there are."""
+    known: "Tensor"
+    """(L,) the rows whose answers are known."""
+    authors: dict[int, Ints]
+    """Of each channel, by its number."""
 
 
 def fit(
@@ -76,12 +91,17 @@ def fit(
     *,
     learned_from: str,
     held_out: Iterable[LinkedChannel],
+    groups: Sequence[int] | None = None,
+    runs_with: str | None = None,
     recipe: Recipe | None = None,
 ) -> dict[str, Any]:
-    """Fits a network on channels, writes its file, and returns its settings.
+    """Fits the networks on channels, writes their file, and returns its settings.
 
-    `held_out` are other channels, on which its confidence is calibrated. `learned_from` names the
-    data and its licence.
+    The second look learns from first looks by networks that did not see the channel, nor another of
+    the same of the `groups`, a number for each channel: those share messages. `held_out` are
+    other channels, on which the confidence is calibrated. `learned_from` names the data and its
+    licence, and `runs_with` the encoder that a `Linker` loads, by default that of `encoder`: one
+    that read the channels' replies would teach to trust it too much.
 
     Raises:
         InputError: no message of the channels has a link that can be learned.
@@ -92,53 +112,44 @@ def fit(
 
     recipe = recipe or Recipe()
     rows, others = _read(channels, encoder), _read(held_out, encoder)
-    if not rows.answers.any():
-        raise InputError("no message answers one of the 60 before it: there is nothing to learn.")
-    torch.manual_seed(recipe.seed)
-    numbers, count = rows.pairs.shape[2], rows.messages.shape[1]
-    net = _network(numbers, count, recipe)
-    usable = torch.from_numpy(np.flatnonzero(rows.answers.any(axis=1)))
-    steps = recipe.epochs * -(-len(usable) // _BATCH)
-    optimizer = torch.optim.AdamW(list(net.values()), recipe.rate, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, recipe.rate, steps, pct_start=0.1)
-    for _ in range(recipe.epochs):
-        for some in torch.split(usable[torch.randperm(len(usable))], _BATCH):
-            hidden = torch.rand(len(some)) < recipe.without_names
-            loss = _loss(_scores(net, rows, some, hidden, recipe.dropout), rows, some)
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            schedule.step()
-    every = torch.arange(len(others.places))
-    with torch.no_grad():
-        both = [
-            torch.cat([
-                _scores(net, others, some, torch.full(some.shape, without))
-                for some in torch.split(every, _BATCH)
-            ])
-            for without in (False, True)
-        ]  # fmt: skip
-        sharpness = min(
-            np.linspace(0.5, 1.5, 41).tolist(),
-            key=lambda by: float(sum(_loss(scores * by, others, every) for scores in both)),
-        )
+    halves = torch.cat([
+        torch.full((len(authors),), (groups[number] if groups else number) % 2)
+        for number, authors in rows.authors.items()
+    ])  # fmt: skip
+    first = _fitted(rows, rows.known, recipe, 0)
+    folds = [_fitted(rows, rows.known[halves[rows.known] == half], recipe, 0) for half in (0, 1)]
+    crossed = []
+    for hide in (False, True):
+        one, other = (_shares(net, rows, hide) for net in folds)
+        crossed.append(torch.where(halves[:, None] == 1, one, other))
+    again = _second_look(rows, crossed)
+    held = _second_look(others, [_shares(first, others, hide) for hide in (False, True)])
+    second = _fitted(again, again.known, recipe, 1)
     settings = {
-        "format": "1",
-        "encoder": encoder.describe()["name"],
+        "format": FORMAT,
+        "encoder": runs_with or encoder.describe()["name"],
         "learned_from": learned_from,
-        "messages": len(usable),
+        "messages": len(rows.known),
         "seed": recipe.seed,
     }
-    tensors = {name: value.detach().numpy().astype(np.float16) for name, value in net.items()}
-    tensors["sharpness"] = np.array([sharpness], np.float16)
-    write_bytes(path, save(tensors, {SETTINGS: dumps(settings)}))
+    tensors: dict[str, NDArray[Any]] = {}
+    for name, net, sharpness in (
+        ("first", first, 1.0),
+        ("second", second, _sharpness(second, held)),
+    ):
+        tensors |= {f"{name}.{key}": value.detach().numpy() for key, value in net.items()}
+        tensors[f"{name}.sharpness"] = np.array([sharpness])
+    halved = {name: value.astype(np.float16) for name, value in sorted(tensors.items())}
+    write_bytes(path, save(halved, {SETTINGS: dumps(settings)}))
     return settings
 
 
 def _read(channels: Iterable[LinkedChannel], encoder: SentenceEncoder) -> _Rows:
-    pairs, messages, places, answers, valid = [], [], [], [], []
-    count = WINDOW
-    for channel in channels:
+    import torch
+
+    pairs, messages, answers, valid, known, who = [], [], [], [], [], dict[int, Ints]()
+    count = 0
+    for number, channel in enumerate(channels):
         labels = channel.labels
         if not labels:
             continue
@@ -148,37 +159,86 @@ def _read(channels: Iterable[LinkedChannel], encoder: SentenceEncoder) -> _Rows:
         piece = read_piece(channel.authors[low:high], times, channel.texts[low:high])
         rows = encoder.encode(piece.texts)
         features = PieceFeatures(piece, rows, encoder.as_responses(rows))
-        known = np.array(sorted(labels), np.int64) - low
-        for start in range(0, high - low, _ROWS):
-            end = min(start + _ROWS, high - low)
-            some = known[(known >= start) & (known < end)] - start
-            if len(some):
-                made = features.pairs(start, end)[:, some].transpose(1, 2, 0)
-                pairs.append(made.astype(np.float16))
-                valid.append(~before_first(start, end)[some])
-        for row in known.tolist():
-            answers.append(np.zeros(WINDOW + 1, np.bool_))
-            for one in labels[row + low]:
-                column = WINDOW if one == row + low else one - low - row + WINDOW
+        size = high - low
+        for start in range(0, size, _ROWS):
+            made = features.pairs(start, min(start + _ROWS, size))
+            pairs.append(made.transpose(1, 2, 0).astype(np.float16))
+        answered = np.zeros((size, WINDOW + 1), np.bool_)
+        for row, those in labels.items():
+            for one in those:
+                column = WINDOW if one == row else one - row + WINDOW
                 if column >= 0:
-                    answers[-1][column] = True
+                    answered[row - low, column] = True
         messages.append(features.messages.T)
-        places.append(known + count)
-        count += high - low
-    if not pairs:
+        answers.append(answered)
+        valid.append(~before_first(0, size))
+        known.append(np.array(sorted(labels), np.int64) - low + count)
+        who[number] = piece.authors
+        count += size
+    if not known:
         raise InputError("no channel has a message whose link is known.")
     messages.insert(0, np.zeros((WINDOW, messages[0].shape[1]), np.float32))
-    return _Rows(
-        np.concatenate(pairs), np.concatenate(messages), np.concatenate(places),
-        np.array(answers), np.concatenate(valid),
-    )  # fmt: skip
+    compared, numbers = (torch.from_numpy(np.concatenate(one)) for one in (pairs, messages))
+    nameless = numbers.clone()
+    nameless[:, -NAMES:] = 0
+    columns = torch.arange(WINDOW).expand(count, -1)
+    looks = _Look(compared, numbers, columns), _Look(compared, nameless, columns)
+    right, there, places = (
+        torch.from_numpy(np.concatenate(one)) for one in (answers, valid, known)
+    )
+    return _Rows(looks, right, there, places, who)
 
 
-def _network(numbers: int, count: int, recipe: Recipe) -> "dict[str, Tensor]":
+def _second_look(rows: _Rows, shares: "list[Tensor]") -> _Rows:
+    """Returns what the second network sees, by (N, 61) probabilities with names and without."""
+    import torch
+
+    looks = []
+    for look, each in zip(rows.looks, shares, strict=True):
+        columns = torch.from_numpy(best_candidates(each.numpy()))
+        start, pairs, messages = 0, [], [torch.zeros(WINDOW, BELIEFS)]
+        for authors in rows.authors.values():
+            end = start + len(authors)
+            beliefs = Beliefs(authors, each[start:end].numpy())
+            made = beliefs.pairs(0, columns[start:end].numpy())
+            pairs.append(torch.from_numpy(made.transpose(1, 2, 0).astype(np.float16)))
+            messages.append(torch.from_numpy(beliefs.messages.T))
+            start = end
+        chosen = look.pairs.gather(1, columns[..., None].expand(-1, -1, look.pairs.shape[2]))
+        looks.append(_Look(
+            torch.cat([chosen, torch.cat(pairs)], dim=2),
+            torch.cat([look.messages, torch.cat(messages)], dim=1), columns,
+        ))  # fmt: skip
+    return replace(rows, looks=(looks[0], looks[1]))
+
+
+def _fitted(rows: _Rows, known: "Tensor", recipe: Recipe, look: int) -> "dict[str, Tensor]":
+    """Returns the tensors of a network fitted on the rows `known`."""
+    import torch
+
+    torch.manual_seed(recipe.seed)
+    numbers, count = rows.looks[0].pairs.shape[2], rows.looks[0].messages.shape[1]
+    net = _network(numbers, count, recipe.widths[look], recipe.second)
+    epochs = recipe.epochs[look]
+    optimizer = torch.optim.AdamW(list(net.values()), recipe.rate, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, recipe.rate, epochs * -(-len(known) // _BATCH), pct_start=0.1
+    )
+    for _ in range(epochs):
+        for some in torch.split(known[torch.randperm(len(known))], _BATCH):
+            hidden = torch.rand(len(some)) < recipe.without_names
+            loss = _loss(*_scores(net, rows, some, hidden, recipe.dropout))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            schedule.step()
+    return net
+
+
+def _network(numbers: int, count: int, width: int, second: int) -> "dict[str, Tensor]":
     """Returns the tensors that `linker.Network` reads, which say how it is built."""
     import torch
 
-    width, second = recipe.width, recipe.second
     into = {
         "pair.1": (width, numbers), "message.1": (width, count), "candidate.1": (width, count),
         "pair.2": (second, width), "pair.3": (1, second),
@@ -195,35 +255,65 @@ def _network(numbers: int, count: int, recipe: Recipe) -> "dict[str, Tensor]":
 
 def _scores(
     net: "dict[str, Tensor]", rows: _Rows, some: "Tensor", hidden: "Tensor", dropout: float = 0.0
-) -> "Tensor":
-    """Returns (B, 61) scores of rows, without the names of those that are `hidden` (B,) bool."""
+) -> "tuple[Tensor, Tensor]":
+    """Returns (B, K + 1) scores of rows, and which are right; names are `hidden` (B,) bool."""
     import torch
     from torch.nn.functional import dropout as dropped
 
-    places = torch.from_numpy(rows.places)[some]
-    around = places[:, None] - WINDOW + torch.arange(WINDOW)
-    all_messages = torch.from_numpy(rows.messages)
-    pairs = torch.from_numpy(rows.pairs)[some].float()
-    own, theirs = all_messages[places], all_messages[around]
+    named, nameless = rows.looks
+
+    def seen_by(read: "Callable[[_Look], Tensor]") -> "Tensor":
+        both = read(named), read(nameless)
+        mask = hidden.reshape(-1, *[1] * (both[0].dim() - 1))
+        return torch.where(mask, both[1], both[0])
+
+    columns = seen_by(lambda look: look.columns[some])
+    pairs = seen_by(lambda look: look.pairs[some].float())
     pairs[hidden, :, :PAIR_NAMES] = 0
-    own[hidden, -NAMES:] = 0
-    theirs[hidden, :, -NAMES:] = 0
+    own = seen_by(lambda look: look.messages[some + WINDOW])
+    theirs = seen_by(lambda look: look.messages[some[:, None] + columns])
     first = pairs @ net["pair.1"].T + (own @ net["message.1"].T + net["bias.1"])[:, None]
     first = dropped((first + theirs @ net["candidate.1"].T).relu(), dropout)
     scores = ((first @ net["pair.2"].T + net["bias.2"]).relu() @ net["pair.3"].T)[..., 0]
-    scores = scores.masked_fill(~torch.from_numpy(rows.valid)[some], -torch.inf)
+    scores = scores.masked_fill(~rows.valid[some].gather(1, columns), -torch.inf)
     seen = torch.cat([own, pairs.amax(dim=1), pairs.mean(dim=1)], dim=1)
     first = dropped((seen @ net["none.1"].T + net["none.bias.1"]).relu(), dropout)
     again = (first @ net["none.2"].T + net["none.bias.2"]).relu()
-    return torch.cat([scores, again @ net["none.3"].T + net["none.bias.3"]], dim=1)
+    scores = torch.cat([scores, again @ net["none.3"].T + net["none.bias.3"]], dim=1)
+    right = rows.answers[some]
+    return scores, torch.cat([right.gather(1, columns), right[:, WINDOW:]], dim=1)
 
 
-def _loss(scores: "Tensor", rows: _Rows, some: "Tensor") -> "Tensor":
+def _loss(scores: "Tensor", right: "Tensor") -> "Tensor":
     """Returns the mean of -log of the probability of what is right; several answers are one."""
-    import torch
-
-    right = torch.from_numpy(rows.answers)[some]
     known = right.any(dim=1)
     scores, right = scores[known], right[known]
-    chosen = scores.masked_fill(~right, -torch.inf).logsumexp(dim=1)
+    chosen = scores.masked_fill(~right, -float("inf")).logsumexp(dim=1)
     return (scores.logsumexp(dim=1) - chosen).mean()
+
+
+def _shares(net: "dict[str, Tensor]", rows: _Rows, hide: bool) -> "Tensor":
+    """Returns (N, 61) the probabilities of a first look."""
+    import torch
+
+    with torch.no_grad():
+        return torch.cat([
+            _scores(net, rows, some, torch.full(some.shape, hide))[0].softmax(dim=1)
+            for some in torch.split(torch.arange(len(rows.valid)), _BATCH)
+        ])  # fmt: skip
+
+
+def _sharpness(net: "dict[str, Tensor]", rows: _Rows) -> float:
+    """Returns the factor of scores by which the right answers are most probable."""
+    import torch
+
+    with torch.no_grad():
+        both = [
+            _scores(net, rows, rows.known, torch.full(rows.known.shape, hide))
+            for hide in (False, True)
+        ]
+        tried: list[float] = np.linspace(0.5, 1.5, 41).tolist()
+        return min(
+            tried,
+            key=lambda by: sum(float(_loss(scores * by, right)) for scores, right in both),
+        )

@@ -1,6 +1,7 @@
 """`Linker`: which earlier message each message of a chat answers, and how sure that is."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -15,14 +16,16 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.outputs import one_core_each
+from rejoinder.io.files.storage import default_workers
 from rejoinder.io.formats.embedding_files import UNREADABLE
-from rejoinder.links.features import WINDOW, Floats, Ints, PieceFeatures, read_piece
+from rejoinder.links.beliefs import CANDIDATES, Beliefs, best_candidates
+from rejoinder.links.features import PAIRS, WINDOW, Floats, Ints, PieceFeatures, read_piece
 from rejoinder.models.config import read_tensors
 from rejoinder.protocols import Embeddings
 
 SETTINGS = "rejoinder.links"
 """The key of the settings in the header of a file."""
-_FORMAT = "1"
+FORMAT = "1"
 _PIECE, _BEFORE, _AFTER = 2_048, 256, 64
 """Messages that are decided at a time, and those around them that are read with them."""
 _ROWS = 64
@@ -64,33 +67,65 @@ class Links:
     """(N,) float32: the probability that this is so; 1 where it was given."""
 
 
+class Room:
+    """Memory for arrays that are made again and again: new pages would take most of the time."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[int, ...], Floats] = {}
+
+    def array(self, *shape: int) -> Floats:
+        """Returns an array of a shape, the same one each time."""
+        found = self._arrays.get(shape)
+        if found is None:
+            found = self._arrays[shape] = np.empty(shape, np.float32)
+        return found
+
+    def product(self, weights: Floats, values: Floats) -> Floats:
+        """Returns a matrix product, which stays until the next of its shape."""
+        out = self.array(len(weights), values.shape[1])
+        return np.matmul(weights, values, out=out)
+
+
 class Network:
-    """The network that scores the 60 messages before a message, and that it answers none."""
+    """A network that scores messages that may be answered, and that a message answers none."""
 
-    def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Takes the tensors of a file, as `fit` writes them."""
-        self._of = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
+    def __init__(self, tensors: Mapping[str, NDArray[Any]], name: str) -> None:
+        """Takes the tensors of a file that begin with `name`, as `fit` writes them."""
+        size = len(name)
+        self._of = {
+            key[size:]: np.asarray(value, np.float32)
+            for key, value in tensors.items()
+            if key.startswith(name)
+        }
 
-    def probabilities(self, features: PieceFeatures, start: int, end: int) -> Floats:
-        """Returns (end - start, 61): of each earlier message, and last, that it answers none."""
-        of, size = self._of, end - start
-        pairs = features.pairs(start, end)
-        own = features.messages[:, start:end]
-        earlier_rows = np.maximum(np.arange(start - WINDOW, end - 1), 0)
-        hidden = (of["pair.1"] @ pairs.reshape(len(pairs), -1)).reshape(-1, size, WINDOW)
-        hidden += (of["message.1"] @ own + of["bias.1"][:, None])[..., None]
-        theirs = of["candidate.1"] @ features.messages[:, earlier_rows]
-        hidden += sliding_window_view(theirs, WINDOW, axis=-1)
+    def theirs(self, messages: Floats) -> Floats:
+        """Returns (H, N) what N messages with numbers (M, N) add as candidates."""
+        result: Floats = self._of["candidate.1"] @ messages
+        return result
+
+    def shares(
+        self, pairs: Floats, own: Floats, theirs: Floats, valid: NDArray[np.bool_], room: Room
+    ) -> Floats:
+        """Returns (rows, K + 1) probabilities: of K candidates each, and last, that it is none.
+
+        `pairs` are (P, rows, K), `own` (M, rows), `theirs` (H, rows, K), and `valid` (rows, K).
+        """
+        of, (count, size, most) = self._of, pairs.shape
+        hidden = room.product(of["pair.1"], pairs.reshape(count, -1))
+        shaped = hidden.reshape(-1, size, most)
+        shaped += (of["message.1"] @ own + of["bias.1"][:, None])[..., None]
+        shaped += theirs
         np.maximum(hidden, 0, out=hidden)
-        second = of["pair.2"] @ hidden.reshape(len(hidden), -1) + of["bias.2"][:, None]
+        second = room.product(of["pair.2"], hidden)
+        second += of["bias.2"][:, None]
         np.maximum(second, 0, out=second)
-        scores = np.empty((size, WINDOW + 1), np.float32)
-        scores[:, :WINDOW] = (of["pair.3"] @ second).reshape(size, WINDOW)
-        scores[:, :WINDOW][before_first(start, end)] = -np.inf
+        scores = np.empty((size, most + 1), np.float32)
+        scores[:, :most] = (of["pair.3"] @ second).reshape(size, most)
+        scores[:, :most][~valid] = -np.inf
         seen = np.concatenate([own, pairs.max(axis=2), pairs.mean(axis=2)])
         first = np.maximum(of["none.1"] @ seen + of["none.bias.1"][:, None], 0)
         again = np.maximum(of["none.2"] @ first + of["none.bias.2"][:, None], 0)
-        scores[:, WINDOW] = of["none.3"] @ again + of["none.bias.3"]
+        scores[:, most] = of["none.3"] @ again + of["none.bias.3"]
         scores *= of["sharpness"]
         np.exp(scores - scores.max(axis=1, keepdims=True), out=scores)
         scores /= scores.sum(axis=1, keepdims=True)
@@ -129,7 +164,8 @@ class Linker:
         """
         chosen = shipped_links() if path is None else Path(path)
         self.settings = read_settings(chosen)
-        self._network = Network(read_tensors(chosen, remedy="fit it again."))
+        tensors = read_tensors(chosen, remedy="fit it again.")
+        self._first, self._second = Network(tensors, "first."), Network(tensors, "second.")
         self._given, self._names = encoder, names
 
     @cached_property
@@ -170,16 +206,21 @@ class Linker:
         who = [author or "" for author in authors] if authors is not None else [""] * count
         when = _as_times(times if times is not None else [None] * count)
         found, sure = np.full(count, NONE, np.int64), np.ones(count, np.float32)
-        for rows in _channels(sources, count):
-            for start in range(0, len(rows), _PIECE):
-                low, high = max(start - _BEFORE, 0), min(start + _PIECE + _AFTER, len(rows))
-                some, end = rows[low:high], min(start + _PIECE, len(rows))
-                near, confidence = self._decided(
-                    [texts[row] for row in some], [who[row] for row in some], when[some],
-                    None if embeddings is None else embeddings[some], start - low, end - low,
-                )  # fmt: skip
-                found[rows[start:end]] = np.where(near < 0, NONE, some[near])
-                sure[rows[start:end]] = confidence
+
+        def decide(rows: Ints, start: int) -> None:
+            low, high = max(start - _BEFORE, 0), min(start + _PIECE + _AFTER, len(rows))
+            some, end = rows[low:high], min(start + _PIECE, len(rows))
+            near, confidence = self._decided(
+                [texts[row] for row in some], [who[row] for row in some], when[some],
+                None if embeddings is None else embeddings[some], start - low, end - low,
+            )  # fmt: skip
+            found[rows[start:end]] = np.where(near < 0, NONE, some[near])
+            sure[rows[start:end]] = confidence
+
+        channels = _channels(sources, count)
+        pieces = [(rows, start) for rows in channels for start in range(0, len(rows), _PIECE)]
+        with ThreadPoolExecutor(default_workers()) as pool:
+            list(pool.map(decide, *zip(*pieces, strict=True)) if pieces else ())
         if parents is not None:
             known = np.asarray(parents, np.int64)
             found, sure = np.where(known >= 0, known, found), np.where(known >= 0, 1, sure)
@@ -227,15 +268,53 @@ class Linker:
         piece = read_piece(authors, times, texts, names=self._names)
         rows = self.encoder.encode(piece.texts) if embeddings is None else embeddings
         features = PieceFeatures(piece, rows, self.encoder.as_responses(rows))
-        parents, sure = np.empty(end - start, np.int64), np.empty(end - start, np.float32)
         with one_core_each():
-            for first in range(start, end, _ROWS):
-                last = min(first + _ROWS, end)
-                shares = self._network.probabilities(features, first, last)
-                best = shares.argmax(axis=1)
-                at = np.arange(first, last) + best - WINDOW
-                parents[first - start : last - start] = np.where(best == WINDOW, NONE, at)
-                sure[first - start : last - start] = shares.max(axis=1)
+            shares, columns, pairs = self._first_look(features, len(texts))
+            return self._second_look(features, Beliefs(piece.authors, shares), columns, pairs,
+                                     start, end)  # fmt: skip
+
+    def _first_look(self, features: PieceFeatures, count: int) -> tuple[Floats, Ints, Floats]:
+        """Returns (N, 61) probabilities, (N, 16) the best candidates, and (P, N, 16) of these."""
+        shares = np.empty((count, WINDOW + 1), np.float32)
+        columns = np.empty((count, CANDIDATES), np.int64)
+        kept = np.empty((PAIRS, count, CANDIDATES), np.float32)
+        room = Room()
+        theirs = self._first.theirs(np.pad(features.messages, ((0, 0), (WINDOW, 0))))
+        for start in range(0, count, _ROWS):
+            end = min(start + _ROWS, count)
+            pairs = features.pairs(start, end, room.array(PAIRS, end - start, WINDOW))
+            shares[start:end] = self._first.shares(
+                pairs, features.messages[:, start:end],
+                sliding_window_view(theirs[:, start : end + WINDOW - 1], WINDOW, axis=1),
+                ~before_first(start, end), room,
+            )  # fmt: skip
+            columns[start:end] = best_candidates(shares[start:end])
+            kept[:, start:end] = np.take_along_axis(pairs, columns[None, start:end], axis=2)
+        return shares, columns, kept
+
+    def _second_look(
+        self, features: PieceFeatures, beliefs: Beliefs, columns: Ints, pairs: Floats,
+        start: int, end: int,
+    ) -> tuple[Ints, Floats]:  # fmt: skip
+        messages = np.concatenate([features.messages, beliefs.messages])
+        theirs, room = self._second.theirs(messages), Room()
+        parents, sure = np.empty(end - start, np.int64), np.empty(end - start, np.float32)
+        for first in range(start, end, _ROWS):
+            last = min(first + _ROWS, end)
+            places = np.arange(first, last)[:, None] - WINDOW + columns[first:last]
+            both = np.concatenate([pairs[:, first:last], beliefs.pairs(first, columns[first:last])])
+            shares = self._second.shares(
+                both,
+                messages[:, first:last],
+                theirs[:, np.maximum(places, 0)],
+                places >= 0,
+                room,
+            )
+            best = shares.argmax(axis=1)
+            none = np.full((last - first, 1), NONE)
+            found = np.take_along_axis(np.hstack([places, none]), best[:, None], axis=1)[:, 0]
+            parents[first - start : last - start] = found
+            sure[first - start : last - start] = shares.max(axis=1)
         return parents, sure
 
 
@@ -278,6 +357,6 @@ def read_settings(path: Path) -> dict[str, Any]:
             settings: dict[str, Any] = loads((file.metadata() or {})[SETTINGS])
     except (*UNREADABLE, KeyError, JSONDecodeError) as error:
         raise ModelError(f"{path} is not a linker ({error}). Fit it again.") from None
-    if settings.get("format") != _FORMAT:
+    if settings.get("format") != FORMAT:
         raise ModelError(f"{path} is of another version of this package. Fit it again.")
     return settings

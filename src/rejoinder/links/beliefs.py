@@ -1,0 +1,105 @@
+"""What a first look at a piece says about its conversations, for a second look at each message.
+
+The first look gives the probability that a message answers each of those before it. From these
+follow threads, who has been answered already, and who answers later.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.links.features import WINDOW, Floats, Ints, hops
+
+CANDIDATES = 16
+"""Messages before a message, the most probable by the first look, that the second compares."""
+BELIEFS = 4
+"""Numbers of a message."""
+
+
+def best_candidates(shares: Floats) -> Ints:
+    """Returns (N, 16) the columns of the most probable messages by (N, 61), in their order."""
+    best = np.argpartition(-shares[:, :WINDOW], CANDIDATES, axis=1)[:, :CANDIDATES]
+    return np.sort(best, axis=1)
+
+
+class Beliefs:
+    """The numbers of a piece's messages and pairs by a first look at it."""
+
+    def __init__(self, authors: Ints, shares: Floats) -> None:
+        """Prepares (N, 61) probabilities of what messages answer, the last that it is none."""
+        count = len(authors)
+        here = np.arange(count)
+        self._authors, self._shares = authors, shares
+        self._before, self._after = hops(authors)
+        padded = np.concatenate([shares, np.zeros((WINDOW, WINDOW + 1), np.float32)])
+        later = np.arange(1, WINDOW + 1)
+        self._replies = padded[here[:, None] + later, WINDOW - later]
+        """(N, 60) the probability that the message so much later answers this one."""
+        self._answered = self._replies.cumsum(axis=1)
+        best = shares.argmax(axis=1)
+        parents = np.where(best == WINDOW, -1, here + best - WINDOW)
+        roots = here.tolist()
+        for row, parent in enumerate(parents.tolist()):
+            if parent >= 0:
+                roots[row] = roots[parent]
+        self._roots = np.array(roots, np.int64)
+        _, self._next = hops(self._roots)
+        order = np.argsort(self._roots, kind="stable")
+        sizes = np.bincount(self._roots, minlength=count)
+        rank = np.empty(count, np.int64)
+        rank[order] = here - np.repeat(sizes.cumsum() - sizes, sizes)
+        self._sure = shares.max(axis=1)
+        self._parents = np.where(parents >= 0, authors[np.maximum(parents, 0)], -1)
+        """Authors of what is answered; -1 for none, which is nobody's number."""
+        first = self._replies.argmax(axis=1)
+        rest = self._replies.copy()
+        rest[here, first] = 0
+        self._responders = [
+            (values[here, at], authors[np.minimum(here + at + 1, count - 1)])
+            for values, at in ((self._replies, first), (rest, rest.argmax(axis=1)))
+        ]
+        self.messages: Floats = np.stack([
+            shares[:, WINDOW], self._sure, np.minimum(self._answered[:, -1], 4), np.log1p(rank) / 3,
+        ]).astype(np.float32)  # fmt: skip
+
+    def pairs(self, start: int, columns: Ints) -> Floats:
+        """Returns (E, rows, 16) numbers of the rows from `start` with candidates in `columns`."""
+        end = start + len(columns)
+        rows = np.arange(start, end)[:, None]
+        places = np.maximum(rows - WINDOW + columns, 0)
+        since = np.minimum(rows - places, WINDOW)
+        shares = np.take_along_axis(self._shares[start:end], columns, axis=1)
+        roots, authors = self._roots[places], self._authors[places]
+        before, after = self._before[start:end, None], self._after[start:end, None]
+        again = np.where(before >= 0, self._before[np.maximum(before, 0)], -1)
+        last = len(self._authors) - 1
+        answered = self._answered
+        up_to = np.where(since > 1, answered[places, np.maximum(since - 2, 0)], 0)
+        (one, first), (two, second) = self._responders
+        one, two = one[start:end, None], two[start:end, None]
+        first, second = first[start:end, None], second[start:end, None]
+        mine = self._authors[start:end, None]
+
+        def replied(row: NDArray[np.int64]) -> Floats:
+            """The probability that the author's message in `row` answers the candidate."""
+            apart = row - places
+            known = (apart > 0) & (apart <= WINDOW) & (row <= last)
+            return np.where(known, self._replies[places, np.clip(apart, 1, WINDOW) - 1], 0)
+
+        out = [
+            np.log(shares + np.float32(1e-4)) / 4,
+            shares,
+            np.einsum("nk,njk->nj", shares, (roots[:, :, None] == roots[:, None]) * np.float32(1)),
+            up_to,
+            answered[places, -1] - answered[places, since - 1],
+            (before >= 0) & (self._roots[np.maximum(before, 0)] == roots),
+            (again >= 0) & (self._roots[np.maximum(again, 0)] == roots),
+            (after <= last) & (self._roots[np.minimum(after, last)] == roots),
+            self._next[places] >= rows,
+            (self._parents[places] == mine) * self._sure[places],
+            one * (first == authors) + two * (second == authors),
+            one * ((first != authors) & (first != mine))
+            + two * ((second != authors) & (second != mine)),
+            replied(before),
+            replied(after),
+        ]
+        return np.stack(out).astype(np.float32)
