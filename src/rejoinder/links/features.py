@@ -49,6 +49,10 @@ _FIRST = {word: at for at, words in enumerate(_CUES, 1) for word in words.split(
 _THANKS = frozenset(("thanks", "thank", "thx"))
 
 
+_LOGS = np.log1p(np.arange(2 * WINDOW + 2, dtype=np.float32))
+_DISTANCE = np.arange(WINDOW, 0, -1)
+
+
 @dataclass(frozen=True)
 class Piece:
     """Messages of a channel in their order, as arrays."""
@@ -322,11 +326,10 @@ class PieceFeatures:
         with np.errstate(invalid="ignore"):
             elapsed[:] = np.clip(own(piece.times) - band(piece.times), 0, 7200)
         elapsed = np.nan_to_num(elapsed)
-        distance = rows - place
         out += [
-            _log(elapsed, 60) / 2, _log(distance) / 2, distance == 1, 1 / distance, same,
-            _log(between), between == 0, _log(mine_between), mine_between == 0,
-            same & (between == 0), _log(again) / 3, again < 10,
+            _log(elapsed, 60) / 2, _LOGS[_DISTANCE] / 2, _DISTANCE == 1, 1 / _DISTANCE, same,
+            _LOGS[between], between == 0, _LOGS[mine_between], mine_between == 0,
+            same & (between == 0), _LOGS[again] / 3, again < 10,
         ]  # fmt: skip
         shared = np.zeros((size, WINDOW), np.float32)
         later, earlier, weights = piece.shared

@@ -28,7 +28,7 @@ SETTINGS = "rejoinder.links"
 FORMAT = "1"
 _PIECE, _BEFORE, _AFTER = 2_048, 256, 64
 """Messages that are decided at a time, and those around them that are read with them."""
-_ROWS = 64
+_ROWS = 128
 """Messages whose pairs are in memory at a time."""
 NONE = -1
 
@@ -122,7 +122,8 @@ class Network:
         scores = np.empty((size, most + 1), np.float32)
         scores[:, :most] = (of["pair.3"] @ second).reshape(size, most)
         scores[:, :most][~valid] = -np.inf
-        seen = np.concatenate([own, pairs.max(axis=2), pairs.mean(axis=2)])
+        mean = np.full(most, 1 / most, np.float32)
+        seen = np.concatenate([own, pairs.max(axis=2), pairs @ mean])
         first = np.maximum(of["none.1"] @ seen + of["none.bias.1"][:, None], 0)
         again = np.maximum(of["none.2"] @ first + of["none.bias.2"][:, None], 0)
         scores[:, most] = of["none.3"] @ again + of["none.bias.3"]
