@@ -1,10 +1,20 @@
 """What messages answer: as the export says, or else as is likely."""
 
+from contextlib import suppress
+from importlib import import_module
+
 import pytest
 
+from export_samples import write
 from rejoinder.conversations.answers import LEAST, linked, with_answers
 from rejoinder.conversations.collection import open_collection
-from rejoinder.corpus.texts import Entry
+from rejoinder.conversations.replies import past_replies
+from rejoinder.corpus.extract import extract
+from rejoinder.corpus.texts import Entry, entries_of
+from rejoinder.corpus.writer import open_pairs
+from rejoinder.errors import InputError
+from rejoinder.exports import FORMATS
+from rejoinder.links.linker import Linker
 
 
 def message(name, author, time, text=None, source="shop", **more):
@@ -19,7 +29,7 @@ def answered(*messages):
 
 CHAT = (
     message("1", "Ann", 0, "Does anybody know how I can mount a usb drive in ubuntu?", "#ubuntu"),
-    message("2", "Cid", 20, "good morning everyone", "#ubuntu"),
+    message("2", "Cid", 20, "does firefox crash for anyone else today?", "#ubuntu"),
     message("3", "Bob", 40, "Ann: sudo mount /dev/sdb1 /mnt", "#ubuntu"),
     message("4", "Ann", 60, "Bob: thanks, that worked", "#ubuntu"),
     message("5", "Eve", 70, "Ann: is it in fstab?", "#other"),
@@ -43,7 +53,7 @@ def test_messages_of_an_export_say_what_they_likely_answer(trusted):
     assert found["3"].about["confidence"] >= LEAST
     assert found["4"].about["answers"] == ("2" if trusted else "3")
     assert ("confidence" in found["4"].about) is not trusted
-    assert found["t"] is given[2]
+    assert found["t"] == given[2]
 
 
 def test_links_of_the_export_count_where_there_are_some():
@@ -80,3 +90,21 @@ def test_comments_answer_the_one_before_where_few_name_another():
 
 def test_texts_without_authors_answer_nothing():
     assert with_answers(open_collection(["a", "b"], "rejoinder-small")).replies == [[], []]
+
+
+@pytest.mark.parametrize("name", [*FORMATS])
+def test_exploring_and_extracting_agree_who_answers_whom(name, tmp_path):
+    export = write(import_module(f"export_samples.{name}").FILES, tmp_path / "export")
+    entries = linked(entries_of(export), trusted=FORMATS[name].knows_replies)
+    past = past_replies(with_answers(open_collection(entries, "rejoinder-small")))
+    ids = past.collection.ids
+    explored = {(ids[a], ids[b]) for a, b in zip(past.asked, past.replied, strict=True)}
+    with suppress(InputError):  # none is sure
+        extract(export, tmp_path / "pairs", rules="none", min_authors=1, linker=Linker().stream)
+        frames = open_pairs(tmp_path / "pairs").iter_frames("train", ("input_id", "response_id"))
+        extracted = {row for frame in frames for row in frame.iter_rows()}
+        authors = dict(zip(ids, past.collection.column("author"), strict=True))
+        to_others = {(a, b) for a, b in extracted if authors[a] is None or authors[a] != authors[b]}
+        assert explored == to_others
+        return
+    assert explored == set()

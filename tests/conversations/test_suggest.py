@@ -295,7 +295,10 @@ def test_what_can_not_be_opened(encoder, arguments, match):
 
 
 def test_messages_without_links_are_not_taken_for_answers(encoder):
-    past = [Entry("1", "How are you?", {"author": "a"}), Entry("2", "Fine.", {"author": "b"})]
+    past = [
+        Entry("1", "The sun is shining.", {"author": "a"}),
+        Entry("2", "Is the bus late?", {"author": "b"}),
+    ]
     with pytest.raises(InputError, match="`pair='adjacent'`"):
         Suggestions.open(past, encoder)
 

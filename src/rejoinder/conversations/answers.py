@@ -60,12 +60,11 @@ def linked(
     """
     entries = iter(entries)
     while some := list(islice(entries, _AT_ONCE)):
+        if not trusted:
+            some = _untrusted(some)
         rows = [row for row, one in enumerate(some) if not one.about.get("thread")]
         about = [dict(some[row].about) for row in rows]
         ids = [some[row].id or "" for row in rows]
-        if not trusted:
-            for one in about:
-                one.pop("answers", None)
         places = {name: at for at, name in enumerate(ids)}
         parents = [places.get(one.get("answers", ""), -1) for one in about]
         if _are_few(np.array([bool(one.get("answers")) for one in about], np.bool_)):
@@ -74,6 +73,16 @@ def linked(
         for row, one in zip(rows, about, strict=True):
             some[row] = some[row]._replace(about=one)
         yield from some
+
+
+def _untrusted(entries: list[Entry]) -> list[Entry]:
+    """Returns messages of which those outside threads answer none, and those in threads another."""
+    about = [dict(one.about) for one in entries]
+    for one in about:
+        if not one.get("thread"):
+            one.pop("answers", None)
+    _answer_in_threads(about, [one.id or "" for one in entries])
+    return [one._replace(about=known) for one, known in zip(entries, about, strict=True)]
 
 
 def _are_few(named: NDArray[np.bool_]) -> bool:
@@ -125,18 +134,20 @@ def _in_threads(about: list[dict[str, Any]], ids: Sequence[str], answered: Indic
             seen.add(thread)
     if named >= _FEW * later:
         return False
-    timed = [
-        row for row, one in enumerate(about)
-        if one.get("thread") and one.get("author") and "time" in one
-    ]  # fmt: skip
+    _answer_in_threads(about, ids)
+    return True
+
+
+def _answer_in_threads(about: list[dict[str, Any]], ids: Sequence[str]) -> None:
+    """Lets messages in threads that answer none answer the last one by another author."""
+    timed = [row for row, one in enumerate(about) if one.get("thread") and "time" in one]
     last: dict[tuple[str, str], int] = {}
     for row in sorted(timed, key=lambda row: (about[row]["time"], row)):
         one = about[row]
         place = one.get("source", ""), one["thread"]
         before = last.get(place)
-        if before is not None and answered[row] < 0:
-            same = about[before]["author"] == one["author"]
+        if before is not None and not one.get("answers"):
+            same = about[before].get("author") == one.get("author")
             if answers := about[before].get("answers") if same else ids[before]:
                 one["answers"] = answers
         last[place] = row
-    return True

@@ -150,6 +150,8 @@ class Comment(msgspec.Struct, omit_defaults=True):
     """Whether the message before it is by another author."""
     conversation: str | None = None
     """Its thread, or the first message since the last pause."""
+    in_thread: bool = False
+    """Whether the export names its thread."""
 
     @property
     def time(self) -> float | None:
@@ -350,6 +352,7 @@ def _comment(message: Message, text: str, position: Position | None) -> Comment:
         source=message.source,
         created=message.time,
         text=text,
+        in_thread=message.thread is not None,
     )
     if position is not None:
         row.before = message.parent or position.before
@@ -424,8 +427,8 @@ def _pair_by(
         nonlocal paired
         for line in lines:
             comment = decoder.decode(line)
-            if comment.thread in (None, comment.id):  # named as long as there might be links
-                comment.thread = None
+            if not comment.in_thread:
+                comment.thread = None  # named as long as there might be links
                 yield comment
                 continue
             if comment.parent is None and comment.is_answer:
