@@ -254,13 +254,6 @@ def test_a_linker_says_what_messages_answer(tmp_path: Path):
     )
 
 
-def test_two_people_answer_each_other_without_a_linker(chat: Path, tmp_path: Path):
-    plain = extract(chat, tmp_path / "plain", rules="none")
-    asked = extract(chat, tmp_path / "asked", rules="none", linker=linked((1, 0, 1.0)))
-    assert plain.counts == asked.counts
-    assert asked.exports[0].modelled == 0
-
-
 def test_what_an_export_says_is_kept_and_what_a_reader_guesses_is_not(tmp_path: Path):
     said = (1, "a", "who knows", None), (2, "b", "me", 1), (3, "c", "not me", None)
     (tmp_path / "discord.json").write_text(discord(*said))

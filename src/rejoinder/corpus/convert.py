@@ -130,7 +130,6 @@ COLUMNS = Columns({name: name for name in FIELDS}, given=True)
 """The columns of the written files."""
 _SHOWN = 20
 _MIN_AUTHORS = 5
-_TWO = 2
 _WORDS = "words.txt"
 
 
@@ -303,7 +302,7 @@ def convert(
     way = _way(options, export, seen, linker)
     paired = modelled = 0
     if way != "links":
-        linker = linker if way == "model" and (options.pair or _are_many(file)) else None
+        linker = linker if way == "model" else None
         threads = Threads() if seen["linked"] or linker else None
         paired, modelled = _pair(file, threads, options, export, linker)
     apart, threads = threads is None or threads.are_apart, None
@@ -381,17 +380,6 @@ def _pair_adjacent(file: Path, threads: Threads | None) -> int:
             out.write(encoder.encode(comment) + b"\n")
     changed.replace(file)
     return paired
-
-
-def _are_many(file: Path) -> bool:
-    """Returns whether a file has comments of more than two authors: two answer each other."""
-    decoder, authors = msgspec.json.Decoder(Comment), set[str]()
-    with file.open("rb") as lines:
-        for line in lines:
-            authors.add(decoder.decode(line).author)
-            if len(authors) > _TWO:
-                return True
-    return False
 
 
 def _pair(

@@ -33,7 +33,7 @@ class ExportOptions:
     pair: str | None = None
     """`links`: a message answers what the export says; `adjacent`: or else the message before it by
     another author; `model`: outside threads what a linker says. None: `model` for exports that say
-    it of no message, or of few; `adjacent` without a linker, or for two authors."""
+    it of no message, or of few; `adjacent` without a linker."""
     min_confidence: float = 0.7
     """Least probability of a linker's link."""
     within: float = 600.0
