@@ -67,7 +67,7 @@ def quiet_chats(logs: list[AnnotatedLog], seed: int) -> Iterator[QuietChat]:
             first = groups.get(min(labels[row], default=row), [])
             groups[row] = first
             first.append(row)
-        conversations = {id(rows): rows for rows in groups.values() if len(rows) > 1}.values()
+        conversations = {id(rows): rows for rows in groups.values()}.values()
         for share in SHARES:
             slower = SLOWEST ** draw.random()
             kept = sorted(row for rows in conversations if draw.random() < share for row in rows)

@@ -61,7 +61,8 @@ def test_pairs_do_not_depend_on_which_rows_are_asked_for(said, data):
     start = data.draw(st.integers(0, len(said) - 1))
     end = data.draw(st.integers(start + 1, len(said)))
     assert np.isfinite(whole).all()
-    np.testing.assert_allclose(features.pairs(start, end), whole[:, start:end], atol=1e-5)
+    # where all cosines are nearly the same, their spread of .01 divides their rounding
+    np.testing.assert_allclose(features.pairs(start, end), whole[:, start:end], atol=1e-4)
 
 
 @given(SAID)

@@ -13,7 +13,7 @@ RAW = """[11:59] <ann> hello all
 === bob [~bob@host]  has joined #ubuntu
 [12:01] <bob> ann: hi
 * not a line with a clock
-[12:00] * carl waves
+[12:00]  * carl waves
 [01:02] <ann> who is there?
 """
 

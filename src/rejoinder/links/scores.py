@@ -15,7 +15,7 @@ import numpy as np
 
 from rejoinder.errors import DataMissingError
 
-_SAID = re.compile(r"\[(\d\d):(\d\d)\] (?:<([^>]*)>|\* (\S+)) ?(.*)")
+_SAID = re.compile(r"\[(\d\d):(\d\d)\]  ?(?:<([^>]*)>|\* (\S+)) ?(.*)")
 _HALF_DAY = 720
 _BACK = 700
 """Minutes of half a day that mean that a line stands a little before the one above."""
