@@ -46,7 +46,9 @@ def call(call, monkeypatch, tmp_path):
 
 def known_texts(call, index):
     """Authors and texts of an index."""
-    _, out, _ = call("search", "port", "--index", index, "--top-k", 99, "--json")
+    _, out, _ = call(
+        "search", "port", "--index", index, "--top-k", 99, "--mode", "semantic", "--json"
+    )
     return sorted((hit["author"] or "", hit["text"]) for hit in json.loads(out))
 
 

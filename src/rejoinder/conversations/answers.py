@@ -104,12 +104,7 @@ def _likely(
         parents=[place.get(parents[row], -1) for row in order],
     )
     back, rows = np.argsort(order), np.array([*order, -1], np.int64)
-    found = rows[links.parents[back]]
-    said = [*map(str.casefold, texts)]
-    for at, parent in enumerate(found.tolist()):
-        if parent >= 0 and said[at] == said[parent]:
-            found[at] = -1  # said again, it answers nothing
-    return Links(found, links.confidence[back])
+    return Links(rows[links.parents[back]], links.confidence[back])
 
 
 def _note(links: Links, about: Sequence[dict[str, Any]], ids: Sequence[str]) -> bool:

@@ -209,7 +209,9 @@ def extract(
         dedupe=dedupe,
     )
     if pair == "model" and linker is None:
-        raise InputError("`pair='model'` needs `linker`: `rejoinder.links.linker.Linker().stream`.")
+        raise InputError(
+            "`pair='model'` needs a linker, such as rejoinder.links.linker.Linker().stream."
+        )
     exports = exports_among(dumps, format, has_columns=columns is not None)
     if not exports and chosen != ExportOptions():
         raise InputError(

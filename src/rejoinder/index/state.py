@@ -104,7 +104,8 @@ class State:
         found = list(zip(*lists, strict=True))
         best = self._together.best(words, asked, embeddings, found, absent, weight, top_k)
         both = zip(best, asked, found, strict=True)
-        return [one if is_close(what, lists) else NOTHING for one, what, lists in both]
+        # who narrows a search down wants to see what is there
+        return [one if where or is_close(what, lists) else NOTHING for one, what, lists in both]
 
     @cached_property
     def _together(self) -> Together:

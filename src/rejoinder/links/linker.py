@@ -30,6 +30,9 @@ _PIECE, _BEFORE, _AFTER = 2_048, 256, 64
 """Messages that are decided at a time, and those around them that are read with them."""
 _ROWS = 128
 """Messages whose pairs are in memory at a time."""
+_LATE = 12 * 3_600.0
+"""Seconds after which a message outside threads answers nothing. What others said before, word by
+word, does not answer that either."""
 NONE = -1
 
 
@@ -271,8 +274,16 @@ class Linker:
         features = PieceFeatures(piece, rows, self.encoder.as_responses(rows))
         with one_core_each():
             shares, columns, pairs = self._first_look(features, len(texts))
-            return self._second_look(features, Beliefs(piece.authors, shares), columns, pairs,
-                                     start, end)  # fmt: skip
+            parents, sure = self._second_look(features, Beliefs(piece.authors, shares), columns,
+                                              pairs, start, end)  # fmt: skip
+        said = [text.casefold() for text in texts]
+        again = [
+            parent >= 0 and said[parent] == said[row] and authors[parent] != authors[row]
+            for row, parent in enumerate(parents.tolist(), start)
+        ]
+        late = (parents >= 0) & (times[start:end] - times[parents] > _LATE)
+        none = late | np.array(again, np.bool_)
+        return np.where(none, NONE, parents), np.where(none, 1 - sure, sure)
 
     def _first_look(self, features: PieceFeatures, count: int) -> tuple[Floats, Ints, Floats]:
         """Returns (N, 61) probabilities, (N, 16) the best candidates, and (P, N, 16) of these."""
