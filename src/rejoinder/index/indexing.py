@@ -170,7 +170,8 @@ class Index(TextIndex):
             top_k: Number of hits per query, at least 1.
             mode: `semantic`: the nearest texts by cosine. `words`: those with the highest BM25,
                 as long as they have a word of the query. `hybrid`: by both, and by
-                what is known of messages (`index.ranking`); without `where`, none if nothing is close.
+                what is known of messages (`index.ranking`); no text, if none is close and there is
+                no `where`.
             weight: Share of the semantic list in a hybrid search, from 0 to 1. Default: what
                 `finetune` found for the model, else 0.25.
             exact: Compare queries with all embeddings of a large index, which is otherwise searched
