@@ -38,6 +38,7 @@ from rejoinder.io.files.hashed import (
 )
 from rejoinder.io.files.storage import first_names, scratch_folder
 from rejoinder.io.formats.text_lines import Record
+from rejoinder.links.linker import Linker
 from rejoinder.models.find import DEFAULT, find_model
 from rejoinder.models.folder import read_model
 
@@ -303,7 +304,7 @@ def _finetune(work: _Work, scratch: Path) -> bool:
         columns = work.columns
         extract(
             str(work.source), pairs, columns=columns, split=(80, 10, 10), threads=work.threads,
-            progress=stage,
+            linker=Linker().stream, progress=stage,
         )  # fmt: skip
         made = open_pairs(pairs)
         if min(made.count("dev"), made.count("test")) < LEAST_PAIRS:
