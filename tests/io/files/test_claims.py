@@ -310,3 +310,19 @@ def test_a_lock_that_its_holder_removed_is_made_again(tmp_path, monkeypatch):
     with claim(tmp_path / "out"):
         assert len(opened) == 2
         assert names(tmp_path) == [".out.lock"]
+
+
+def test_a_folder_that_another_release_removes_is_made_again(tmp_path, monkeypatch):
+    real, removed = os.open, []
+
+    def after_a_release(name, flags, mode=0o777):
+        if str(name).endswith(".lock") and not removed:
+            removed.append(name)
+            (tmp_path / "new").rmdir()
+        return real(name, flags, mode)
+
+    monkeypatch.setattr("rejoinder.io.files.claims.os.open", after_a_release)
+    with claim(tmp_path / "new" / "out"):
+        assert (tmp_path / "new" / ".out.lock").is_file()
+    assert removed
+    assert not (tmp_path / "new").exists()

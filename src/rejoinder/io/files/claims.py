@@ -44,6 +44,8 @@ class _Turn:
     """Folders that were created to hold the output, the innermost first."""
 
 
+_TRIES = 5
+"""Times that a lock file is opened, while others remove its folder."""
 _GUARD = threading.Condition()
 _TURNS: dict[Path, list[_Turn]] = {}
 """The threads of this process that claim an output. The first has its lock."""
@@ -187,9 +189,8 @@ def _acquire(path: Path, turn: _Turn) -> None:
     lock = companion(path, "lock")
     try:
         turn.created += [folder for folder in path.parents if not folder.exists()]
-        path.parent.mkdir(parents=True, exist_ok=True)
         while turn.handle is None:
-            turn.handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+            turn.handle = _opened(lock)
             if not _is_locked(turn.handle):
                 holder = os.read(turn.handle, 1000).decode("utf-8", "replace").strip()
                 raise BusyError(
@@ -204,6 +205,15 @@ def _acquire(path: Path, turn: _Turn) -> None:
         recover(path)
     except OSError as error:
         raise refused(path, error) from None
+
+
+def _opened(lock: Path) -> int:
+    """Opens a lock file, which is made with its folder. Another's release may remove that."""
+    for _ in range(_TRIES):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            return os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+    return os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
 
 
 def _release(lock: Path, turn: _Turn) -> None:
