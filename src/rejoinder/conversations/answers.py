@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.conversations.collection import Collection
+from rejoinder.corpus.export_options import ExportOptions
 from rejoinder.corpus.texts import Entry
 from rejoinder.links.linker import Linker, Links
 from rejoinder.measures import Indices
 
-LEAST = 0.7
-"""Confidence from which a message counts as the answer to another."""
+LEAST = ExportOptions.min_confidence
+"""Confidence from which a message counts as the answer to another, as in extraction."""
 _FEW = 0.25
 """Share of messages that name what they answer, below which others answer one before, too: in
 trackers, comments name another one rarely, in forums two in five do."""
@@ -36,14 +37,10 @@ def with_answers(collection: Collection, linker: Linker | None = None) -> Collec
     about = [dict(one) for one in collection.about]
     changed = _in_threads(about, collection.ids, collection.answered)
     outside = [row for row, one in enumerate(about) if not one.get("thread")]
-    parents = collection.answered[outside]
-    if _are_few(parents >= 0) and any(one.get("author") for one in about):
-        places = {row: at for at, row in enumerate(outside)}
-        known = [places.get(parent, -1) for parent in parents.tolist()]
-        links = _likely([collection.texts[row] for row in outside], [about[row] for row in outside],
-                        known, linker or Linker())  # fmt: skip
-        changed |= _note(links, [about[row] for row in outside],
-                         [collection.ids[row] for row in outside])  # fmt: skip
+    if _are_few(collection.answered[outside] >= 0) and any(one.get("author") for one in about):
+        known = [about[row] for row in outside]
+        links = _likely([collection.texts[row] for row in outside], known, linker or Linker())
+        changed |= _note(links, known, [collection.ids[row] for row in outside])
     return replace(collection, about=about) if changed else collection
 
 
@@ -65,11 +62,9 @@ def linked(
         rows = [row for row, one in enumerate(some) if not one.about.get("thread")]
         about = [dict(some[row].about) for row in rows]
         ids = [some[row].id or "" for row in rows]
-        places = {name: at for at, name in enumerate(ids)}
-        parents = [places.get(one.get("answers", ""), -1) for one in about]
         if _are_few(np.array([bool(one.get("answers")) for one in about], np.bool_)):
             linker = linker or Linker()
-            _note(_likely([some[row].text for row in rows], about, parents, linker), about, ids)
+            _note(_likely([some[row].text for row in rows], about, linker), about, ids)
         for row, one in zip(rows, about, strict=True):
             some[row] = some[row]._replace(about=one)
         yield from some
@@ -89,19 +84,15 @@ def _are_few(named: NDArray[np.bool_]) -> bool:
     return len(named) > 1 and float(named.mean()) < _FEW
 
 
-def _likely(
-    texts: Sequence[str], about: Sequence[dict[str, Any]], parents: Sequence[int], linker: Linker
-) -> Links:
+def _likely(texts: Sequence[str], about: Sequence[dict[str, Any]], linker: Linker) -> Links:
     """Returns what messages likely answer, which need not be in the order of time."""
     times = [one.get("time") for one in about]
     order = sorted(range(len(texts)), key=lambda at: (times[at] is None, times[at] or 0.0, at))
-    place = {row: at for at, row in enumerate(order)}
     links = linker.link(
         [texts[row] for row in order],
         [about[row].get("author") for row in order],
         [times[row] for row in order],
         sources=[about[row].get("source") for row in order],
-        parents=[place.get(parents[row], -1) for row in order],
     )
     back, rows = np.argsort(order), np.array([*order, -1], np.int64)
     return Links(rows[links.parents[back]], links.confidence[back])

@@ -301,10 +301,12 @@ def convert(
     conversations = None
     way = _way(options, export, seen, linker)
     paired = modelled = 0
-    if way != "links":
-        linker = linker if way == "model" else None
-        threads = Threads() if seen["linked"] or linker else None
-        paired, modelled = _pair(file, threads, options, export, linker)
+    if way == "model" and linker is not None:
+        threads, guessed = Threads(), not export.knows_replies
+        paired, modelled = _pair_by(linker, file, threads, options.min_confidence, guessed)
+    elif way != "links":
+        threads = Threads() if seen["linked"] else None
+        paired = _pair_adjacent(file, threads)
     apart, threads = threads is None or threads.are_apart, None
     counts = ExportCounts(
         format=export.name,
@@ -380,19 +382,6 @@ def _pair_adjacent(file: Path, threads: Threads | None) -> int:
             out.write(encoder.encode(comment) + b"\n")
     changed.replace(file)
     return paired
-
-
-def _pair(
-    file: Path,
-    threads: Threads | None,
-    options: ExportOptions,
-    export: ExportFormat,
-    linker: Linking | None,
-) -> tuple[int, int]:
-    """Returns how many messages answer the one before them, and how many another by `linker`."""
-    if threads is None or linker is None:
-        return _pair_adjacent(file, threads), 0
-    return _pair_by(linker, file, threads, options.min_confidence, not export.knows_replies)
 
 
 def _pair_by(

@@ -130,11 +130,11 @@ def _with_replies(texts: Iterable[Text]) -> Iterator[Text]:
         if len(text) < 3 or "reply" not in text[2]:
             yield text
             continue
-        about = dict(text[2])
-        reply, key = about.pop("reply"), text[0] or str(number)
-        yield key, text[1], dict(about)
-        about.pop("author", None)  # of the text
-        yield f"{key}/reply", reply, {**about, "answers": key}
+        key, about = text[0] or str(number), {**text[2]}
+        reply = about.pop("reply")
+        yield key, text[1], about
+        others = {name: fact for name, fact in about.items() if name != "author"}
+        yield f"{key}/reply", reply, {**others, "answers": key}
 
 
 def table_columns(head: bytes) -> list[str]:
