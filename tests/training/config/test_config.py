@@ -147,7 +147,7 @@ def test_the_tree_and_the_hash_are_those_of_other_versions():
         ("whitening", 0.0),
     ]
     assert config_hash(config) == (
-        "341508a17d6791e6d071c739e16b5c4e1622cc344405a65c9598cd2bede442e9"
+        "06ffd4f62f59f8bba1f3c066bf5874d6c060f6cd17688e26c8666c95c4127619"
     )
 
 

@@ -13,7 +13,7 @@ from rejoinder.training.data.mixture import MixedBatch
 from rejoinder.training.data.stream import Batch, Position
 from rejoinder.training.loop.loop import add_gradients
 from rejoinder.training.loop.model import Optimizers, TrainableModel
-from rejoinder.training.workers import Share, compile_blocks
+from rejoinder.training.workers import compile_blocks
 from runs import BILSTM, DAN, MULTITASK, TRANSFORMER
 
 ROWS = 80
@@ -42,7 +42,7 @@ def step_of(tree, mini_batch_size, number=0, seed=1):
     task = config.mixture[number]
     labelled = task.objective == "entailment"
     collated = model.collate(MixedBatch(task, "a stream", batch_of(labelled, 0 if labelled else 5)))
-    result = add_gradients(model, collated, Share(), seed)
+    result = add_gradients(model, collated, seed)
     optimizers.collect()
     found = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     for table in optimizers.rows:

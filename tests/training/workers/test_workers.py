@@ -15,15 +15,12 @@ from safetensors.torch import load_file
 
 import run_worker
 from rejoinder.errors import InputError
-from rejoinder.training.config.loading import load_config, parse_config
+from rejoinder.training.config.loading import load_config
 from rejoinder.training.data.stream import Part
 from rejoinder.training.loop import checkpoint
 from rejoinder.training.workers import (
-    ALONE,
     Workers,
     joined_workers,
-    share_of,
-    workers_by_task,
 )
 from runs import BILSTM, DAN, MULTITASK, TRANSFORMER
 
@@ -130,13 +127,12 @@ def test_the_gradient_is_that_of_one_process_on_the_whole_batch(start, tmp_path,
         assert (gradient - two[key]).abs().max() <= limit, key
 
 
-@pytest.mark.parametrize("by", [pytest.param("step", marks=pytest.mark.slow), "worker"])
-def test_several_tasks_train_and_a_run_repeats_to_the_bit(start, tmp_path, by):
+def test_several_tasks_train_and_a_run_repeats_to_the_bit(start, tmp_path):
     tasks = [
         {"objective": "responses", "share": 0.7},
         {"objective": "entailment", "share": 0.3, "data": ["nli.jsonl"], "batch_size": 8},
     ]
-    training = {"tasks_by": by, "row_init": "random", "nested_dims": []}
+    training = {"row_init": "random", "nested_dims": []}
     tree = tree_of(MULTITASK, training=training, tasks=tasks)
     models = []
     for run, stops in (("whole", (None,)), ("parts", (9, None))):
@@ -156,8 +152,6 @@ def test_several_tasks_train_and_a_run_repeats_to_the_bit(start, tmp_path, by):
     lines = [json.loads(line) for line in (tmp_path / "whole/metrics.jsonl").open()]
     steps = [line for line in lines if line["group"] == "train"]
     assert Counter(line["step"] for line in steps) == {5: 1, 10: 1, 15: 1, 20: 1}  # one writes
-    if by == "worker":
-        assert {"loss responses", "loss entailment"} <= steps[0].keys()
 
 
 def test_workers_may_change_and_the_log_says_so(start, tmp_path):
@@ -215,14 +209,6 @@ def test_batches_too_small_for_the_workers_are_refused(start):
     statuses, _, errors = start(2, tree_of(DAN) | {"phases": phases})
     assert statuses == [2, 2]
     assert "allowed: from 4 rows" in errors[0]
-
-
-def test_tasks_need_workers_of_their_own():
-    tree = {**MULTITASK, "training": {**MULTITASK["training"], "tasks_by": "worker"}}
-    with pytest.raises(InputError, match="5 tasks for 1 worker; start 5 or more"):
-        share_of(parse_config(tree, "test"), ALONE)
-    assert workers_by_task([0.95, 0.05], 20) == [19, 1]  # Yang et al. 2018, section 4.2
-    assert workers_by_task([0.5, 0.3, 0.2], 10) == [5, 3, 2]
 
 
 def test_parts_cover_a_batch():

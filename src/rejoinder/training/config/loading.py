@@ -286,8 +286,6 @@ def _tasks(config: RunConfig) -> Iterator[tuple[str, str]]:
     if "entailment" not in config.objectives:
         yield "entailment.hidden", "no task is entailment"
         yield "entailment.activation", "no task is entailment"
-    if len(config.mixture) == 1:
-        yield "training.tasks_by", "there is one task"
     for number, task in enumerate(config.tasks):
         if len(task.data) == 1:
             yield f"tasks.{number}.power", "the task has a single file"

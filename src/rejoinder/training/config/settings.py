@@ -184,10 +184,6 @@ class TrainingConfig(Settings):
     compile: bool = False
     """Compiles a Transformer's blocks by `torch.compile`: faster steps after a start that takes up
     to a minute. On the CPU it needs a C++ compiler."""
-    tasks_by: Literal["step", "worker"] = "step"
-    """With several workers, which part of the work a task gets as its share: `step` of the steps,
-    in which all workers divide a batch; `worker` of the workers, which divide the batches of their
-    task in every step (Yang et al. 2018, section 4.2)."""
     window_pairs: int = Field(default=524_288, ge=2, le=1_000_000_000)
     """Pairs shuffled at a time; bounds the memory used for data."""
     id_cache_gb: float = Field(default=8.0, ge=0, le=1_000_000)

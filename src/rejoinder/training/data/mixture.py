@@ -6,7 +6,6 @@ The task and stream of a step are drawn from the seed and the number of the step
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isclose
 from pathlib import Path
 
 import numpy as np
@@ -60,10 +59,7 @@ class Mixture:
             for (task, stream), share in zip(self._streams, shares, strict=True)
         }
         """Share of the steps of each stream, by its name."""
-        total = sum(shares)  # less than 1 where other workers have the other tasks
-        self._bounds = np.cumsum(shares)[:-1] / (
-            1.0 if isclose(total, 1.0, abs_tol=1e-6) else total
-        )
+        self._bounds = np.cumsum(shares)[:-1]
         self._seed = seed
 
     def drawn(self, step: int) -> int:
@@ -118,14 +114,9 @@ def remove_cache(run: Path) -> None:
 
 
 def open_mixture(
-    config: RunConfig,
-    data: Data,
-    prepared: Prepared,
-    cache: IdCache | None,
-    chosen: Sequence[Task],
-    part: Part,
+    config: RunConfig, data: Data, prepared: Prepared, cache: IdCache | None, part: Part
 ) -> Mixture:
-    """Opens the streams of the tasks `chosen`, of which a worker takes a `part` of each batch.
+    """Opens the streams of all tasks, of which a worker takes a `part` of each batch.
 
     Raises:
         TrainingError: a labelled file is not the one that the run began with.
@@ -142,8 +133,6 @@ def open_mixture(
             )
     tasks = []
     for task, files in labelled:
-        if task not in chosen:
-            continue
         for file in files:
             part.check(len(file.examples), f"{task.label} from {file.name}")
         dropout = task.word_dropout

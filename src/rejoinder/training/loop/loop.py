@@ -11,12 +11,12 @@ import signal
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 from torch import Tensor, nn
 
 from rejoinder.errors import TrainingError
@@ -39,7 +39,6 @@ from rejoinder.training.objectives import Task
 from rejoinder.training.workers import (
     ALONE,
     LostError,
-    Share,
     Workers,
     collected_signals,
     exchange,
@@ -82,8 +81,6 @@ class Trainer:
     reporter: Reporter
     evaluate: Evaluate
     workers: Workers = ALONE
-    share: Share = field(default_factory=Share)
-    """What this worker contributes to each step."""
 
     def __post_init__(self) -> None:
         dense = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
@@ -140,9 +137,8 @@ class Trainer:
         try:
             return self._train(limits)
         except LostError:
-            # the weights are those after `state.step`, and this worker knows all positions
-            whole = self.whitened != self.state.step and self.share.of_all == 1.0
-            if self.workers.leads and whole:
+            # the weights are those after `state.step`
+            if self.workers.leads and self.whitened != self.state.step:
                 self._write_checkpoint()
             raise self.workers.lost(
                 f"a worker of the run ended before step {self.state.step + 1} was done; the same "
@@ -222,14 +218,7 @@ class Trainer:
         self.state = replace(self.state, evaluated=self.state.step)
 
     def _save(self) -> None:
-        """Has worker 0 save a checkpoint; each worker knows the positions of its streams."""
-        positions: dict[str, Position] = {}
-        for found in self.workers.collect(dict(self.state.positions)):
-            positions |= {
-                name: max(position, positions.get(name, position), key=astuple)
-                for name, position in found.items()
-            }
-        self.state = replace(self.state, positions=positions)
+        """Has worker 0 save a checkpoint."""
         with self.workers.agreed():
             if self.workers.leads:
                 self._write_checkpoint()
@@ -263,7 +252,7 @@ class Trainer:
         self.optimizers.zero()
         # dropout follows from the seed, the step and the worker: a resumed run draws the same
         seed = self.config.training.seed * 1_000_003 + step + self.workers.rank * _NEXT_WORKER
-        result = add_gradients(self.model, batch, self.share, seed)
+        result = add_gradients(self.model, batch, seed)
         self.optimizers.collect()
         facts = self._facts(batch, result, flags)
         facts = exchange(self.workers, self.optimizers, self._trained(batch.task), facts)
@@ -288,11 +277,10 @@ class Trainer:
         return facts
 
     def _trained(self, task: Task) -> list[nn.Parameter]:
-        """Returns the dense parameters that a step trains, at whatever worker."""
-        tasks = self.config.mixture if self.config.training.tasks_by == "worker" else (task,)
-        after = [each for task in tasks for each in self.model.after_embedding(task)]
+        """Returns the dense parameters that a step of a task trains."""
         encoder = self.model.get_submodule("encoder").parameters()
-        return list(dict.fromkeys([*(each for each in encoder if each.requires_grad), *after]))
+        trained = [each for each in encoder if each.requires_grad]
+        return [*trained, *self.model.after_embedding(task)]
 
     def _check(self, step: int, loss: Tensor, finite: Tensor) -> None:
         """Refuses a step whose loss or gradient is not finite."""
@@ -317,7 +305,7 @@ class Trainer:
             self.workers.broadcast([table.weight])
 
 
-def add_gradients(model: TrainableModel, batch: CollatedBatch, share: Share, seed: int) -> StepLoss:
+def add_gradients(model: TrainableModel, batch: CollatedBatch, seed: int) -> StepLoss:
     """Adds this worker's part of the gradient of a batch; the sum over workers is the gradient.
 
     Dropout draws from torch's generators, which are seeded with `seed` and the number of the part
@@ -326,7 +314,7 @@ def add_gradients(model: TrainableModel, batch: CollatedBatch, share: Share, see
     Returns:
         The loss of the worker's rows, without gradient.
     """
-    weight = share.of_all * batch.rows / batch.all_rows
+    weight = batch.rows / batch.all_rows
     several = len(batch.chunks) > 1
     with torch.set_grad_enabled(not several):
         parts = [_embedded(model, chunk, seed, number) for number, chunk in enumerate(batch.chunks)]

@@ -34,11 +34,11 @@ from rejoinder.training.loop.model import RESPONSES, TrainableModel, phase_at
 from rejoinder.training.workers import (
     ALONE,
     Workers,
+    check_batches,
     compile_blocks,
     kept_memory,
     local_rank,
     own_torch_state,
-    share_of,
     worker_device,
 )
 
@@ -215,11 +215,11 @@ def _trainer(
     prepared, initial_sha256 = checkpoint.read_start(run, data, config)
     if config != stored and workers.leads:
         write_text(run / "config.toml", to_toml(config))
-    share, tasks = share_of(config, workers)
+    check_batches(config, workers)
     saved = checkpoint.latest(run)
     model = _drawn_model(run, config, prepared, None if saved else initial_sha256)
     cache = open_cache(run, config, data, prepared, workers.count)
-    mixture = open_mixture(config, data, prepared, cache, tasks, share.part)
+    mixture = open_mixture(config, data, prepared, cache, workers.part)
     data.forget_labelled()  # the streams hold the ids
     trainer = Trainer(
         config,
@@ -230,7 +230,6 @@ def _trainer(
         reporter if workers.leads else checkpoint.SilentReporter(),
         evaluate,
         workers,
-        share,
     )
     if saved is not None:
         trainer.resume(saved)
