@@ -81,8 +81,12 @@ def checked(kind: type[_Table], tree: object, where: str, name: str = "") -> _Ta
         ) from None
 
 
+class _Sized(Struct, frozen=True):
+    dim: Size
+
+
 def _configured_dim(encoder: Mapping[str, Any]) -> int:
-    return int(encoder["dim"])
+    return checked(_Sized, encoder, "config.json", "encoder").dim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,9 +118,8 @@ class EncoderKind:
     sizes: Any = None
     """Of a kind with `shapes`: what those read of the table `encoder`, a `Struct`."""
     shapes: Callable[[Any, TextSizes], Shapes] | None = None
-    """Tensor shapes of a model from `sizes` and those of its text, without torch. None means that
-    they are read off the module, which needs torch. It raises ValueError for sizes that do not fit
-    together."""
+    """Tensor shapes of a model from `sizes` and those of its text, for a kind that computes without
+    torch. None means that they are read off the module."""
 
     @property
     def token_rows(self) -> str | None:
@@ -142,20 +145,26 @@ class EncoderKind:
             ModelError: the tables describe no such encoder.
             MissingExtraError: the kind has no `shapes`, and torch is not installed.
         """
+        sizes = self.text_sizes(text, where)
+        if self.shapes is None:
+            of_module = resolve("rejoinder.encoders.nn.dense:shapes_of")
+            shapes: Shapes = of_module(self, encoder, sizes, where)
+            return shapes
+        return self.shapes(checked(self.sizes, encoder, where, "encoder"), sizes)
+
+    def text_sizes(self, text: object, where: str) -> TextSizes:
+        """Returns the sizes of the table `text` of a `config.json` that messages call `where`.
+
+        Raises:
+            ModelError: the table describes no text that it reads.
+        """
         of_text: type[TextSizes] = WordSizes if self.text == "words" else SubwordSizes
         sizes = checked(of_text, text, where, "text")
         if sizes.bigram_buckets and not self.bigrams:
             raise ModelError(
                 f"{where}: text.bigram_buckets is {sizes.bigram_buckets}; a {self.name} reads none."
             )
-        if self.shapes is None:
-            of_module = resolve("rejoinder.encoders.nn.dense:shapes_of")
-            shapes: Shapes = of_module(self, encoder, sizes, where)
-            return shapes
-        try:
-            return self.shapes(checked(self.sizes, encoder, where, "encoder"), sizes)
-        except ValueError as error:
-            raise ModelError(f"{where}: {error}. The folder is damaged.") from None
+        return sizes
 
 
 def dense_shapes(name: str, width: int, layers: Sequence[int], *, residual: bool) -> Shapes:
@@ -212,69 +221,13 @@ DAN = EncoderKind(
 )
 
 
-class _BilstmSizes(Struct, frozen=True):
-    width: Size
-    hidden: Size
-    dim: Size
-    max_tokens: Size
-
-
-def _bilstm_shapes(encoder: _BilstmSizes, text: TextSizes) -> Shapes:
-    width, hidden, dim = encoder.width, encoder.hidden, encoder.dim
-    shapes: Shapes = {"table.weight": (text.rows, width)}
-    for direction in ("forwards", "backwards"):
-        shapes |= {
-            f"{direction}.weight_ih_l0": (4 * hidden, width),
-            f"{direction}.weight_hh_l0": (4 * hidden, hidden),
-            f"{direction}.bias_ih_l0": (4 * hidden,),
-            f"{direction}.bias_hh_l0": (4 * hidden,),
-        }
-    if dim != 2 * hidden:
-        shapes |= {"projection.weight": (dim, 2 * hidden), "projection.bias": (dim,)}
-    return shapes
-
-
 BILSTM = EncoderKind(
     name="bilstm",
     text="words",
     config="rejoinder.encoders.settings:BilstmConfig",
     module="rejoinder.encoders.modules:BilstmEncoder",
     table="table.weight",
-    sizes=_BilstmSizes,
-    shapes=_bilstm_shapes,
 )
-
-
-class _TransformerSizes(Struct, frozen=True):
-    hidden: Size
-    filter: Size
-    dim: Size
-    heads: Size
-    layers: Annotated[int, Meta(ge=1, le=1_000)]  # the shapes of each block are listed
-
-
-def _transformer_shapes(encoder: _TransformerSizes, text: TextSizes) -> Shapes:
-    hidden, wide, dim = encoder.hidden, encoder.filter, encoder.dim
-    if hidden % (2 * encoder.heads):
-        raise ValueError(
-            f"encoder.hidden is {hidden}; a multiple of 2 * heads ({2 * encoder.heads}) is needed"
-        )
-    linear = {"projection": (dim, hidden)}
-    norms = ["norm"]
-    for block in range(encoder.layers):
-        linear |= {
-            f"blocks.{block}.query_key_value": (3 * hidden, hidden),
-            f"blocks.{block}.out": (hidden, hidden),
-            f"blocks.{block}.filter_in": (wide, hidden),
-            f"blocks.{block}.filter_out": (hidden, wide),
-        }
-        norms += [f"blocks.{block}.attention_norm", f"blocks.{block}.filter_norm"]
-    shapes: Shapes = {"embedding.weight": (text.rows, hidden)}
-    for name, shape in linear.items():
-        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    for name in norms:
-        shapes |= {f"{name}.weight": (hidden,), f"{name}.bias": (hidden,)}
-    return shapes
 
 
 TRANSFORMER = EncoderKind(
@@ -283,8 +236,6 @@ TRANSFORMER = EncoderKind(
     config="rejoinder.encoders.settings:TransformerConfig",
     module="rejoinder.encoders.modules:TransformerEncoder",
     embedding="embedding.weight",
-    sizes=_TransformerSizes,
-    shapes=_transformer_shapes,
 )
 
 

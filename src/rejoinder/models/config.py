@@ -184,8 +184,8 @@ class _Head(Struct, frozen=True):
 def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> encoders.Shapes:
     """Returns the shapes of a model's tensors by name; -1 where the config does not fix a size.
 
-    `config` has the tables `text`, `encoder` and `heads` of `config.json`, and `export` if there is
-    one; messages name `where`. The scales of an int8 table are not among them.
+    `config` is the content of `config.json`; messages name `where`. The scales of an int8 table are
+    not among them.
 
     Raises:
         ModelError: a size is missing or invalid, or a kind is unknown.
@@ -197,8 +197,12 @@ def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> en
         raise ModelError(
             f"{where}: text.kind is {text.get('kind')!r}; a {kind.name} reads {kind.text!r}."
         )
-    of_encoder = kind.tensor_shapes(encoder, text, where)
-    shapes = {f"encoder.{name}": shape for name, shape in of_encoder.items()}
+    shapes: encoders.Shapes = {}
+    if config["format_version"] == GRAPH_FORMAT:  # the graph holds the tensors of the encoder
+        kind.text_sizes(text, where)
+    else:
+        of_encoder = kind.tensor_shapes(encoder, text, where)
+        shapes = {f"encoder.{name}": shape for name, shape in of_encoder.items()}
     dim = kind.dim(encoder)
     for name, table in heads.items():
         shapes |= _head_shapes(

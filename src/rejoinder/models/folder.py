@@ -23,7 +23,6 @@ from rejoinder.models.card import model_card
 from rejoinder.models.config import (
     FILE,
     GRAPH,
-    GRAPH_FORMAT,
     WEIGHTS,
     check_config,
     expected_shapes,
@@ -225,9 +224,7 @@ def _check_tensors(
     shapes = expected_shapes(config, str(where))
     types: dict[str, tuple[type, ...]] = {BIGRAM_ROWS: (np.int32,)}
     table = f"encoder.{known_kind(config['encoder'], str(where)).table}"
-    if config["format_version"] == GRAPH_FORMAT:  # the graph holds those of the encoder
-        shapes = {name: shape for name, shape in shapes.items() if not name.startswith("encoder.")}
-    elif table in shapes:
+    if table in shapes:
         types[table] = (np.int8, *_FLOATS)
         if table in tensors and tensors[table].dtype == np.int8:
             shapes[scales_name(table)] = tensors[table].shape[:1]
