@@ -12,6 +12,8 @@ pull request, and those in discussions, name what they answer; those on the same
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -21,12 +23,14 @@ from rejoinder.exports.markup import markdown_text
 from rejoinder.exports.rows import (
     FAULTS,
     Layout,
+    Part,
     Shape,
     documents,
     first_of,
     first_shapes,
     id_of,
     id_text,
+    items_of,
     json_members,
     list_of,
     no_message,
@@ -45,8 +49,12 @@ _SUBJECTS = [
     for path in ("", "item", "issues.item", "merge_requests.item")
 ]
 """Issues and merge requests; a file of an older export has both."""
-_NOTES = Layout(("", "item"), [{"noteable_type", "noteable_id", "body"}], "issues")
-_DISCUSSIONS = Layout(("", "item"), [{"individual_note", "notes"}], "issues")
+_LOOSE = Layout(
+    ("", "item"),
+    ({"individual_note", "notes"}, {"noteable_type", "noteable_id", "body"}),
+    "issues",
+)
+"""Discussions, and notes alone."""
 _ON_LINES = "DiffNote"
 _WEB = re.compile(r"https?://[^/]+/(.+?)(?:/-)?/(?:issues|work_items|merge_requests)/\d+")
 _BOT = re.compile(r"(?:project|group)_\d+_bot|[-_]bot\Z", re.IGNORECASE)
@@ -73,94 +81,79 @@ class _Known:
         return first_of(author, "name", "username") or self.people.get(key, key)
 
 
-def _recognises(files: Files) -> bool:
-    return any(one.recognises(files) for one in (*_SUBJECTS, _NOTES, _DISCUSSIONS))
-
-
 def _items(files: Files) -> Iterator[Item]:
     known = _Known()
     for name in documents(files):
         for path in (one.path(shape(files, name)) for one in _SUBJECTS):
             for number, row in rows(files, name, path) if path is not None else ():
-                yield from _subject(files, name, number, row, known)
-    for name in documents(files):
-        keys = shape(files, name)
-        if (path := _DISCUSSIONS.path(keys)) is not None:
-            for number, row in rows(files, name, path):
-                notes = row.get("notes") if isinstance(row, dict) else None
-                if isinstance(notes, list):
-                    yield from _notes(name, number, notes, None, known)
-                else:
-                    yield no_message(name, number, "GitLab")
-        elif (path := _NOTES.path(keys)) is not None:
-            for number, row in rows(files, name, path):
-                yield from _notes(name, number, [row], None, known)
+                yield from items_of(name, number, "GitLab", _subject(row, known, files.path))
+    yield from _LOOSE.items(files, "GitLab", _loose, known)
 
 
-def _subject(files: Files, name: str, number: int, row: Any, known: _Known) -> Iterator[Item]:
-    try:
-        kind = "MergeRequest" if "source_branch" in row else "Issue"
-        thread = f"{kind}/{id_of(row) if 'id' in row else id_of(row, 'iid')}"
-        address = row.get("web_url")
-        of_web = _WEB.match(address or "")
-        source = of_web[1] if of_web else files.path.name.partition(".")[0]
-        known.sources[thread] = source
-        notes = list_of(row.get("notes"))
-        for one in (row, *notes):
-            known.note(one)
-        title = str(row["title"] or "").strip()
-        yield Message(
-            id=thread,
-            thread=thread,
-            author=known.author(row),
-            time=seconds(row.get("created_at")),
-            text="\n".join(filter(None, (title, _text(row.get("description"))))),
-            source=source,
-            link=address,
-            is_bot=_is_bot(row),
-            is_private=bool(row.get("confidential")),
-        )
-    except FAULTS as error:
-        yield no_message(name, number, "GitLab", error)
-        return
-    yield from _notes(name, number, notes, thread, known, is_private=bool(row.get("confidential")))
+def _subject(row: Any, known: _Known, path: Path) -> Iterator[Part]:
+    kind = "MergeRequest" if "source_branch" in row else "Issue"
+    thread = f"{kind}/{id_of(row) if 'id' in row else id_of(row, 'iid')}"
+    address, is_private = row.get("web_url"), bool(row.get("confidential"))
+    of_web = _WEB.match(address or "")
+    source = known.sources[thread] = of_web[1] if of_web else path.name.partition(".")[0]
+    notes = list_of(row.get("notes"))
+    for one in (row, *notes):
+        known.note(one)
+    title = str(row["title"] or "").strip()
+    yield Message(
+        id=thread,
+        thread=thread,
+        author=known.author(row),
+        time=seconds(row.get("created_at")),
+        text="\n".join(filter(None, (title, _text(row.get("description"))))),
+        source=source,
+        link=address,
+        is_bot=_is_bot(row),
+        is_private=is_private,
+    )
+    yield from _notes(notes, thread, known, is_private=is_private)
+
+
+def _loose(row: Any, known: _Known) -> Iterator[Part]:
+    yield from _notes(list_of(row["notes"]) if "notes" in row else [row], None, known)
 
 
 def _notes(
-    name: str,
-    number: int,
-    notes: list[Any],
-    thread: str | None,
-    known: _Known,
-    *,
-    is_private: bool = False,
-) -> Iterator[Item]:
+    notes: list[Any], thread: str | None, known: _Known, *, is_private: bool = False
+) -> Iterator[Part]:
     """Yields the notes of an issue, or of a discussion: all but its first answer that.
 
     A discussion of lines is a thread apart.
     """
-    first_of: dict[str, str] = {}
+    firsts: dict[str, str] = {}
     for position, row in enumerate(notes):
-        try:
-            of = thread or f"{row['noteable_type']}/{id_of(row, 'noteable_id')}"
-            note = f"{of}/{id_of(row) if 'id' in row else position}"
-            discussion = str(row.get("discussion_id") or (note if thread else of))
-            first = first_of.setdefault(discussion, note)
-            yield Message(
-                id=note,
-                parent=None if first == note else first,
-                thread=first if row.get("type") == _ON_LINES else of,
-                author=known.author(row),
-                time=seconds(row.get("created_at")),
-                text=_text(row["note"] if "note" in row else row["body"]),
-                source=known.sources.get(of, "gitlab"),
-                is_bot=_is_bot(row),
-                is_system=bool(row.get("system")),
-                is_private=is_private
-                or bool(row.get("internal", row.get("confidential")) or False),
-            )
-        except FAULTS as error:
-            yield no_message(name, number, "GitLab", error)
+        yield partial(_note, row, position, thread, known, firsts, is_private)
+
+
+def _note(
+    row: Any,
+    position: int,
+    thread: str | None,
+    known: _Known,
+    firsts: dict[str, str],
+    is_private: bool,
+) -> Message:
+    of = thread or f"{row['noteable_type']}/{id_of(row, 'noteable_id')}"
+    note = f"{of}/{id_of(row) if 'id' in row else position}"
+    discussion = str(row.get("discussion_id") or (note if thread else of))
+    first = firsts.setdefault(discussion, note)
+    return Message(
+        id=note,
+        parent=None if first == note else first,
+        thread=first if row.get("type") == _ON_LINES else of,
+        author=known.author(row),
+        time=seconds(row.get("created_at")),
+        text=_text(row["note"] if "note" in row else row["body"]),
+        source=known.sources.get(of, "gitlab"),
+        is_bot=_is_bot(row),
+        is_system=bool(row.get("system")),
+        is_private=is_private or bool(row.get("internal", row.get("confidential")) or False),
+    )
 
 
 def _is_bot(row: Mapping[str, Any]) -> bool:
@@ -175,7 +168,7 @@ GITLAB = ExportFormat(
     "gitlab",
     "GitLab (export of a project; issues and notes, JSON of its interface)",
     "https://docs.gitlab.com/user/project/settings/import_export/",
-    _recognises,
+    lambda files: any(one.recognises(files) for one in (*_SUBJECTS, _LOOSE)),
     lambda files: by_time(_items(files)),  # its interface gives the newest notes first
     knows_replies=False,
 )
@@ -192,49 +185,41 @@ _QUOTED = re.compile(r"\A[^\n]{1,100}#note-(\d{1,4})\)?:?\s*\n(?=>)")
 """Matches "Ann wrote in #note-3:" in any language, before the lines that it quotes."""
 
 
-def _read_redmine(files: Files) -> Iterator[Item]:
-    for name, number, row in _ISSUES.rows(files):
-        yield from _issue(name, number, row)
-
-
-def _issue(name: str, number: int, row: Any) -> Iterator[Item]:
-    try:
-        issue, project = id_of(row), row.get("project") or {}
-        source = first_of(project, "name", "id") or "redmine"
-        journals = list_of(row.get("journals"))
-        subject = str(row.get("subject") or "").strip()
-        yield Message(
-            id=issue,
-            thread=issue,
-            author=first_of(row.get("author"), "name", "id"),
-            time=seconds(row.get("created_on")),
-            text="\n".join(filter(None, (subject, _redmine_text(row.get("description"))))),
-            source=source,
-            is_private=bool(row.get("is_private")),
-        )
-    except FAULTS as error:
-        yield no_message(name, number, "Redmine", error)
-        return
+def _issue(row: Any) -> Iterator[Part]:
+    issue, project = id_of(row), row.get("project") or {}
+    source = first_of(project, "name", "id") or "redmine"
+    journals = list_of(row.get("journals"))
+    subject, is_private = str(row.get("subject") or "").strip(), bool(row.get("is_private"))
+    yield Message(
+        id=issue,
+        thread=issue,
+        author=first_of(row.get("author"), "name", "id"),
+        time=seconds(row.get("created_on")),
+        text="\n".join(filter(None, (subject, _redmine_text(row.get("description"))))),
+        source=source,
+        is_private=is_private,
+    )
     ids: list[str] = []
     for journal in journals:
-        try:
-            notes = journal.get("notes") or ""
-            quoted = _QUOTED.match(notes)
-            position = int(quoted[1]) if quoted else 0
-            ids.append(f"{issue}/{id_of(journal)}")
-            yield Message(
-                id=ids[-1],
-                parent=ids[position - 1] if 0 < position < len(ids) else None,
-                thread=issue,
-                author=first_of(journal.get("user"), "name", "id"),
-                time=seconds(journal.get("created_on")),
-                text=_redmine_text(_QUOTED.sub("", notes)),
-                source=source,
-                is_system=not notes,
-                is_private=bool(journal.get("private_notes") or row.get("is_private")),
-            )
-        except FAULTS as error:
-            yield no_message(name, number, "Redmine", error)
+        yield partial(_journal, journal, issue, source, ids, is_private)
+
+
+def _journal(row: Any, issue: str, source: str, ids: list[str], is_private: bool) -> Message:
+    notes = row.get("notes") or ""
+    quoted = _QUOTED.match(notes)
+    position = int(quoted[1]) if quoted else 0
+    ids.append(f"{issue}/{id_of(row)}")
+    return Message(
+        id=ids[-1],
+        parent=ids[position - 1] if 0 < position < len(ids) else None,
+        thread=issue,
+        author=first_of(row.get("user"), "name", "id"),
+        time=seconds(row.get("created_on")),
+        text=_redmine_text(_QUOTED.sub("", notes)),
+        source=source,
+        is_system=not notes,
+        is_private=is_private or bool(row.get("private_notes")),
+    )
 
 
 def _redmine_text(text: str | None) -> str:
@@ -246,7 +231,7 @@ REDMINE = ExportFormat(
     "Redmine (issues with journals, JSON of its interface)",
     "https://www.redmine.org/projects/redmine/wiki/Rest_Issues",
     _ISSUES.recognises,
-    _read_redmine,
+    lambda files: _ISSUES.items(files, "Redmine", _issue),
     knows_replies=False,
 )
 
@@ -306,14 +291,13 @@ def _read_bugzilla(files: Files) -> Iterator[Item]:
         except FAULTS as error:
             yield no_message(name, number, "Bugzilla", error)
     for name in xml_files(files, b"<bugzilla"):
-        yield from _page(files, name)
+        for number, element in xml_items(files, name, "bug"):
+            yield from items_of(name, number, "Bugzilla", _page(element))
     for name in documents(files):
-        keys = shape(files, name)
-        if any(re.match(r"bugs\.\d+\Z", path) for path in keys):
-            with files.open(name) as file:
-                found = enumerate(json_members(file, "bugs", files.where(name)), 1)
-                for number, (bug, value) in found:
-                    yield from _of_bug(name, number, bug, value, bugs)
+        if any(re.match(r"bugs\.\d+\Z", path) for path in shape(files, name)):
+            found = enumerate(json_members(files, name, "bugs"), 1)
+            for number, (bug, value) in found:
+                yield from items_of(name, number, "Bugzilla", _of_bug(bug, value, bugs))
     for bug, known in bugs.items():
         if not known.has_comments:
             yield Message(
@@ -326,27 +310,17 @@ def _read_bugzilla(files: Files) -> Iterator[Item]:
             )
 
 
-def _of_bug(
-    name: str, number: int, bug: str, value: Any, bugs: Mapping[str, _Bug]
-) -> Iterator[Item]:
+def _of_bug(bug: str, value: Any, bugs: Mapping[str, _Bug]) -> Iterator[Part]:
     known = bugs.get(bug, _Bug("", "bugzilla"))
-    try:
-        comments = list_of(value["comments"])
-    except FAULTS as error:
-        yield no_message(name, number, "Bugzilla", error)
-        return
+    comments = list_of(value["comments"])
     known.has_comments = bool(comments)
-    yield from _comments(name, number, bug, known, comments)
+    yield from _comments(bug, known, comments)
 
 
-def _page(files: Files, name: str) -> Iterator[Item]:
-    for number, bug in xml_items(files, name, "bug"):
-        known = _Bug(bug.findtext("short_desc") or "", bug.findtext("product") or "bugzilla")
-        comments = [_as_json(comment) for comment in bug.iter("long_desc")]
-        if key := (bug.findtext("bug_id") or "").strip():
-            yield from _comments(name, number, key, known, comments)
-        else:
-            yield no_message(name, number, "Bugzilla")
+def _page(bug: ElementTree.Element) -> Iterator[Part]:
+    known = _Bug(bug.findtext("short_desc") or "", bug.findtext("product") or "bugzilla")
+    comments = [_as_json(comment) for comment in bug.iter("long_desc")]
+    return _comments((bug.findtext("bug_id") or "").strip(), known, comments)
 
 
 def _zone(name: re.Match[str]) -> str:
@@ -365,29 +339,33 @@ def _as_json(comment: ElementTree.Element) -> dict[str, Any]:
     }
 
 
-def _comments(name: str, number: int, bug: str, known: _Bug, comments: list[Any]) -> Iterator[Item]:
+def _comments(bug: str, known: _Bug, comments: list[Any]) -> Iterator[Part]:
+    if not bug:
+        raise KeyError("bug_id")
     ids: list[str] = []
-    for position, row in enumerate(comments):
-        try:
-            ids.append(f"{bug}/{id_of(row) if row.get('id') is not None else position}")
-            text, author = row["text"].replace("\r\n", "\n"), str(row.get("creator") or "")
-            answers = _ANSWERS.search(text)
-            answered = int(answers[1]) if answers else position
-            text = _UNREAD.sub("", _ANSWERS.sub("", text)).strip()
-            yield Message(
-                id=ids[-1],
-                parent=ids[answered] if answered < len(ids) - 1 else None,
-                thread=bug,
-                author=author,
-                time=seconds(row.get("time") or row.get("creation_time")),
-                text=f"{known.summary}\n{text}".strip() if position == 0 else text,
-                source=known.product,
-                is_bot=_BUGZILLA_BOT.search(author) is not None,
-                is_system=_BY_BUGZILLA.match(text) is not None,
-                is_private=bool(row.get("is_private")),
-            )
-        except FAULTS as error:
-            yield no_message(name, number, "Bugzilla", error)
+    for row in comments:
+        yield partial(_comment, row, bug, known, ids)
+
+
+def _comment(row: Any, bug: str, known: _Bug, ids: list[str]) -> Message:
+    position = len(ids)
+    ids.append(f"{bug}/{id_of(row) if row.get('id') is not None else position}")
+    text, author = row["text"].replace("\r\n", "\n"), str(row.get("creator") or "")
+    answers = _ANSWERS.search(text)
+    answered = int(answers[1]) if answers else position
+    text = _UNREAD.sub("", _ANSWERS.sub("", text)).strip()
+    return Message(
+        id=ids[-1],
+        parent=ids[answered] if answered < position else None,
+        thread=bug,
+        author=author,
+        time=seconds(row.get("time") or row.get("creation_time")),
+        text=f"{known.summary}\n{text}".strip() if position == 0 else text,
+        source=known.product,
+        is_bot=_BUGZILLA_BOT.search(author) is not None,
+        is_system=_BY_BUGZILLA.match(text) is not None,
+        is_private=bool(row.get("is_private")),
+    )
 
 
 BUGZILLA = ExportFormat(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -19,14 +20,14 @@ from rejoinder.exports.files import Files
 from rejoinder.exports.markup import plain_text
 from rejoinder.exports.rows import (
     AIRBYTE,
-    FAULTS,
     Layout,
+    Part,
     Row,
     first_of,
     id_of,
     item_of,
+    items_of,
     list_of,
-    no_message,
     seconds,
     table_rows_of,
     tables,
@@ -71,16 +72,15 @@ def _exports(files: Files) -> list[str]:
 def _read(files: Files) -> Iterator[Item]:
     of_issues = dict(_ISSUES.places(files))
     projects: dict[str, str] = {}
-    for name, number, row in _ISSUES.rows(files):
-        yield from _issue(name, number, row, projects)
+    yield from _ISSUES.items(files, "Jira", _issue, projects)
     for name, number, row in _COMMENTS.rows(files):
         if name not in of_issues:
             yield item_of(name, number, "Jira", _comment, row, None, projects)
     for name in _exports(files):
         for number, item in xml_items(files, name, "item"):
-            yield from _issue(name, number, _as_json(item), projects)
+            yield from items_of(name, number, "Jira", _issue(_as_json(item), projects))
     for name, number, row in _issues_of_tables(files):
-        yield from _issue(name, number, row, projects)
+        yield from items_of(name, number, "Jira", _issue(row, projects))
 
 
 def _as_json(item: Element) -> dict[str, Any]:
@@ -124,32 +124,27 @@ def _when(text: str | None) -> float | None:
         return None
 
 
-def _issue(name: str, number: int, row: Any, projects: dict[str, str]) -> Iterator[Item]:
-    try:
-        issue, fields = id_of(row), row["fields"]
-        rendered = row.get("renderedFields") or {}
-        project = fields.get("project") or {}
-        source = str(project.get("key") or str(row["key"]).rpartition("-")[0])
-        projects[issue] = source
-        text = atlassian_text(fields.get("description"), rendered.get("description"))
-        comments = fields.get("comment") or {}
-        comments = list_of(comments.get("comments") if isinstance(comments, dict) else comments)
-        author = fields.get("reporter") or fields.get("creator")
-        yield Message(
-            id=issue,
-            thread=issue,
-            author=first_of(author, *_NAMES),
-            time=seconds(fields.get("created")),
-            text="\n".join(filter(None, (str(fields.get("summary") or "").strip(), text))),
-            source=source,
-            is_bot=_is_bot(author),
-            is_private=fields.get("security") is not None,
-        )
-    except FAULTS as error:
-        yield no_message(name, number, "Jira", error)
-        return
+def _issue(row: Any, projects: dict[str, str]) -> Iterator[Part]:
+    issue, fields = id_of(row), row["fields"]
+    rendered = row.get("renderedFields") or {}
+    project = fields.get("project") or {}
+    source = projects[issue] = str(project.get("key") or str(row["key"]).rpartition("-")[0])
+    text = atlassian_text(fields.get("description"), rendered.get("description"))
+    comments = fields.get("comment") or {}
+    comments = list_of(comments.get("comments") if isinstance(comments, dict) else comments)
+    author = fields.get("reporter") or fields.get("creator")
+    yield Message(
+        id=issue,
+        thread=issue,
+        author=first_of(author, *_NAMES),
+        time=seconds(fields.get("created")),
+        text="\n".join(filter(None, (str(fields.get("summary") or "").strip(), text))),
+        source=source,
+        is_bot=_is_bot(author),
+        is_private=fields.get("security") is not None,
+    )
     for comment in comments:
-        yield item_of(name, number, "Jira", _comment, comment, issue, projects)
+        yield partial(_comment, comment, issue, projects)
 
 
 def _comment(row: Any, issue: str | None, projects: Mapping[str, str]) -> Message:

@@ -73,19 +73,15 @@ def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item
     chat: dict[str, Any] = {"file": file_name}
     topics: dict[Any, Any] = {}
     number = 0
-    with files.open(name) as file:
-        valid = io.BufferedReader(Pieces(_valid(file)), _PIECE)
-        for path, value in json_parts(valid, _PATHS, files.where(name), begins=_CHATS):
-            key = path.rpartition(".")[2]
-            if path in _CHATS:
-                chat, topics = {"file": file_name}, {}
-            elif key in _HEADER:
-                chat[key] = value
-            else:
-                number += 1
-                yield item_of(
-                    name, number, "Telegram", _message, value, number, chat, topics, sources
-                )
+    for path, value in json_parts(files, name, _PATHS, _CHATS, _valid):
+        key = path.rpartition(".")[2]
+        if path in _CHATS:
+            chat, topics = {"file": file_name}, {}
+        elif key in _HEADER:
+            chat[key] = value
+        else:
+            number += 1
+            yield item_of(name, number, "Telegram", _message, value, number, chat, topics, sources)
 
 
 def _message(
@@ -148,8 +144,12 @@ def _text(row: Mapping[str, Any]) -> str:
     ).strip()
 
 
-def _valid(file: IO[bytes]) -> Iterator[bytes]:
-    r"""Yields a file with `\u00NN` for `\xNN`, as Telegram writes what JSON lacks."""
+def _valid(file: IO[bytes]) -> IO[bytes]:
+    r"""Returns a file with `\u00NN` for `\xNN`, as Telegram writes what JSON lacks."""
+    return io.BufferedReader(Pieces(_mended(file)), _PIECE)
+
+
+def _mended(file: IO[bytes]) -> Iterator[bytes]:
     cut = b""
     while piece := file.read(_PIECE):
         piece = cut + piece
@@ -293,8 +293,7 @@ def _chat(files: Files, name: str) -> str:
 
     Many chats have the same title, `Facebook user`; those of the folders differ.
     """
-    with files.open(name) as file:
-        found = dict(json_parts(file, set(_NAMES_OF_CHAT), files.where(name)))
+    found = dict(json_parts(files, name, _NAMES_OF_CHAT))
     folder, _, last = name.rpartition("/")
     return (
         _repaired(first_of(found, *_NAMES_OF_CHAT).rpartition("/")[2])

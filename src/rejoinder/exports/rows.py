@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import IO, Any, ParamSpec
+from typing import IO, Any, Concatenate, ParamSpec
 from xml.etree import ElementTree
 
 from rejoinder.errors import InputError, require
@@ -36,7 +36,7 @@ _LONE = re.compile(
 """Matches an escaped pair of surrogates, half of one (in its group), or another escape."""
 
 Shape = Mapping[str, Set[str]]
-"""Keys of the objects in a document, by the path to them, as `json_values` takes it."""
+"""Keys of the objects in a document, by the path to them, as `rows` takes it."""
 
 
 def documents(files: Files) -> list[str]:
@@ -98,22 +98,6 @@ def _add_keys(keys: dict[str, set[str]], path: str, tree: Any) -> None:
             _add_keys(keys, f"{path}.item".lstrip("."), value)
 
 
-def path_of(keys: Shape, paths: Iterable[str], *wanted: set[str]) -> str | None:
-    """Returns the first path to objects that have all keys of one of the sets; None if none do.
-
-    A key may be a path within the object, such as `fields.summary`.
-    """
-
-    def has(path: str, key: str) -> bool:
-        within, _, last = f"{path}.{key}".lstrip(".").rpartition(".")
-        return last in keys.get(within, ())
-
-    return next(
-        (path for path in paths if any(all(has(path, key) for key in some) for some in wanted)),
-        None,
-    )
-
-
 def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
     """Yields the keys of the first JSON files, which say what program wrote them.
 
@@ -124,6 +108,11 @@ def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
         yield shape(files, name)
 
 
+P = ParamSpec("P")
+Part = Message | Callable[[], Message]
+"""A message, or what makes it."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """Where a program's JSON has rows of a kind."""
@@ -131,13 +120,20 @@ class Layout:
     paths: Sequence[str]
     """The first that leads to such rows counts."""
     keys: Sequence[set[str]]
-    """A row has all keys of one of these."""
+    """A row has all keys of one of these. A key may be a path in it, such as `fields.summary`."""
     likely: str = ""
     """What the names of files with such rows have."""
 
     def path(self, keys: Shape) -> str | None:
         """Returns where the rows of a document are; None if it has none."""
-        return path_of(keys, self.paths, *self.keys)
+
+        def has(path: str, key: str) -> bool:
+            within, _, last = f"{path}.{key}".lstrip(".").rpartition(".")
+            return last in keys.get(within, ())
+
+        wanted = self.keys
+        found = (one for one in self.paths if any(all(has(one, k) for k in w) for w in wanted))
+        return next(found, None)
 
     def recognises(self, files: Files) -> bool:
         """Returns whether one of the first files has such rows."""
@@ -155,6 +151,18 @@ class Layout:
             for number, row in rows(files, name, path):
                 yield name, number, row
 
+    def items(
+        self,
+        files: Files,
+        of: str,
+        parts: Callable[Concatenate[Any, P], Iterable[Part]],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> Iterator[Item]:
+        """Yields the messages of all rows, whose `parts` are as for `items_of`."""
+        for name, number, row in self.rows(files):
+            yield from items_of(name, number, of, parts(row, *args, **options))
+
 
 def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
     """Yields the values at a path with their numbers; empty: the document, or each of its lines.
@@ -164,11 +172,11 @@ def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
     Raises:
         InputError: a document that is not in lines is not JSON.
     """
-    with files.open(name) as file:
-        if not path and _is_in_lines(files.head(name)):
+    if not path and _is_in_lines(files.head(name)):
+        with files.open(name) as file:
             yield from enumerate(_lines(file), 1)
-        else:
-            yield from enumerate(json_values(file, path, files.where(name)), 1)
+    else:
+        yield from enumerate(_parsed(files, name, "items", path, multiple_values=True), 1)
 
 
 def _is_in_lines(head: bytes) -> bool:
@@ -271,9 +279,6 @@ def from_milliseconds(value: Any) -> float | None:
     return None if value is None else value / 1000
 
 
-P = ParamSpec("P")
-
-
 def item_of(
     name: str,
     number: int,
@@ -289,52 +294,55 @@ def item_of(
         return no_message(name, number, of, error)
 
 
+def items_of(name: str, number: int, of: str, parts: Iterable[Part]) -> Iterator[Item]:
+    """Yields the messages that a row holds, and what to yield where one can't be made.
+
+    Those after it are read if it is one that `parts` leaves to be made here.
+    """
+    waiting = iter(parts)
+    while True:
+        try:
+            part = next(waiting)
+            item: Item = part if isinstance(part, Message) else part()
+        except StopIteration:
+            return
+        except FAULTS as error:
+            item = no_message(name, number, of, error)
+        yield item
+
+
 def no_message(name: str, number: int, of: str, error: Exception | None = None) -> Malformed:
     """Returns what to yield for a row that is not a message of a program."""
     return Malformed(name, number, f"no message of {of}" + (f" ({error!r})" if error else ""))
 
 
-def json_items(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
-    """Yields the elements of an array in a JSON document.
-
-    Args:
-        file: the document, in UTF-8.
-        path: keys to the array, joined by dots, such as `messages`; `item` stands for each element
-            of an outer array; empty for a document that is an array.
-        where: what messages call the file.
+def json_members(files: Files, name: str, path: str) -> Iterator[tuple[str, Any]]:
+    """Yields the keys and values of an object in a JSON document.
 
     Raises:
-        InputError: it is not JSON. Elements before the fault have been yielded.
+        InputError: it is not JSON. Members before the fault have been yielded.
         MissingExtraError: ijson is not installed.
     """
-    return json_values(file, f"{path}.item" if path else "item", where)
-
-
-def json_values(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
-    """Yields the values at a path of keys, as `json_items` does the elements of an array there.
-
-    Documents may follow one another.
-    """
-    return _parsed("items", where, file, path, multiple_values=True)
-
-
-def json_members(file: IO[bytes], path: str, where: str) -> Iterator[tuple[str, Any]]:
-    """Yields the keys and values of an object in a JSON document, as `json_items` does."""
-    return _parsed("kvitems", where, file, path)
+    return _parsed(files, name, "kvitems", path)
 
 
 def json_parts(
-    file: IO[bytes], paths: Collection[str], where: str, begins: Collection[str] = ()
+    files: Files,
+    name: str,
+    paths: Collection[str],
+    begins: Collection[str] = (),
+    mended: Callable[[IO[bytes]], IO[bytes]] = lambda file: file,
 ) -> Iterator[tuple[str, Any]]:
     """Yields path and value wherever the path is one of `paths`, in the order of the document.
 
-    Where an object or array at one of `begins` opens, it yields that path and None.
+    Where an object or array at one of `begins` opens, it yields that path and None. `mended` makes
+    JSON of a file that is nearly that.
     """
     require("extract", "ijson")
     from ijson.common import ObjectBuilder
 
     builder, within = ObjectBuilder(), ""
-    for path, event, value in _parsed("parse", where, file):
+    for path, event, value in _parsed(files, name, "parse", mended=mended):
         opens = event in ("start_map", "start_array")
         if within:
             builder.event(event, value)
@@ -348,16 +356,26 @@ def json_parts(
             yield path, value
 
 
-def _parsed(function: str, where: str, *given: Any, **options: Any) -> Iterator[Any]:
+def _parsed(
+    files: Files,
+    name: str,
+    function: str,
+    *given: Any,
+    mended: Callable[[IO[bytes]], IO[bytes]] = lambda file: file,
+    **options: Any,
+) -> Iterator[Any]:
     """Yields what a function of ijson does."""
     require("extract", "ijson")
     import ijson
 
-    try:
-        yield from getattr(ijson, function)(*given, use_float=True, **options)
-    except (ijson.JSONError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{where} is not whole JSON ({reason}); export it again.") from None
+    with files.open(name) as file:
+        try:
+            yield from getattr(ijson, function)(mended(file), *given, use_float=True, **options)
+        except (ijson.JSONError, UnicodeDecodeError) as error:
+            reason = " ".join(str(error).split())[:100]
+            raise InputError(
+                f"{files.where(name)} is not whole JSON ({reason}); export it again."
+            ) from None
 
 
 def xml_files(files: Files, begins: bytes) -> list[str]:

@@ -24,9 +24,7 @@ from rejoinder.exports.rows import (
     documents,
     from_milliseconds,
     item_of,
-    json_items,
     json_members,
-    json_values,
     no_message,
     rows,
     seconds,
@@ -123,9 +121,8 @@ class _Bulk:
 
 
 def _page(files: Files, name: str) -> Iterator[Item]:
-    with files.open(name) as file:
-        for number, (id_, post) in enumerate(json_members(file, "posts", files.where(name)), 1):
-            yield item_of(name, number, "Mattermost", _posted, id_, post)
+    for number, (id_, post) in enumerate(json_members(files, name, "posts"), 1):
+        yield item_of(name, number, "Mattermost", _posted, id_, post)
 
 
 def _posted(id_: str, post: Mapping[str, Any]) -> Message:
@@ -366,9 +363,8 @@ _QUOTES = "mx-reply, blockquote"
 
 def _matrix_messages(files: Files) -> Iterator[Item]:
     for name, path in _EVENTS.places(files):
-        with files.open(name) as file:
-            is_room = path == _EVENTS.paths[0]
-            room = next(json_values(file, "room_name", name), None) if is_room else None
+        is_room = path == _EVENTS.paths[0]
+        _, room = next(rows(files, name, "room_name"), (0, None)) if is_room else (0, None)
         for number, row in rows(files, name, path):
             yield item_of(name, number, "Matrix", _matrix_message, row, f"{name}:{number}", room)
 
@@ -434,15 +430,12 @@ def _read_discord(files: Files) -> Iterator[Item]:
 
 
 def _channel(files: Files, name: str) -> Iterator[Item]:
-    where = files.where(name)
-    with files.open(name) as file:
-        found = next(json_values(file, "channel", where), None)
+    _, found = next(rows(files, name, "channel"), (0, None))
     channel: dict[str, Any] = found if isinstance(found, dict) else {}
     source, is_thread = str(channel.get("name") or name), "Thread" in str(channel.get("type"))
-    with files.open(name) as file:
-        for number, row in enumerate(json_items(file, "messages", where), 1):
-            thread = channel if is_thread else None
-            yield item_of(name, number, "Discord", _discord_message, row, source, thread)
+    thread = channel if is_thread else None
+    for number, row in rows(files, name, "messages.item"):
+        yield item_of(name, number, "Discord", _discord_message, row, source, thread)
 
 
 def _discord_message(

@@ -20,16 +20,14 @@ from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text, plain_text
 from rejoinder.exports.rows import (
-    FAULTS,
     Layout,
     documents,
     first_of,
     id_of,
     item_of,
+    items_of,
     json_parts,
     list_of,
-    no_message,
-    path_of,
     rows,
     seconds,
     shape,
@@ -39,6 +37,7 @@ from rejoinder.exports.rows import (
 
 _DAY = re.compile(r"(?:(.+)/)?\d{4}-\d\d-\d\d\.json")
 _PAGES = Layout(["messages.item"], [{"ts", "text", "type"}])
+_DAYS = Layout(["item"], _PAGES.keys)
 _USERS = ("users.json", "org_users.json")
 _PRIVATE = ("groups.json", "dms.json", "mpims.json")
 """Lists of private channels and direct messages."""
@@ -57,7 +56,7 @@ def _recognises(files: Files) -> bool:
 
 def _day_alone(files: Files) -> tuple[str, ...]:
     """Returns the name of the only file, if it has a day of a channel, whatever it is called."""
-    is_day = len(files.names) == 1 and path_of(shape(files, files.names[0]), ["item"], *_PAGES.keys)
+    is_day = len(files.names) == 1 and _DAYS.path(shape(files, files.names[0]))
     return files.names if is_day else ()
 
 
@@ -101,19 +100,17 @@ def _pages(files: Files, people: dict[str, str]) -> Iterator[Item]:
         if _PAGES.path(shape(files, name)):
             pages.append(name)
             continue
-        with files.open(name) as file:
-            for path, value in json_parts(file, ("channel", "members.item"), files.where(name)):
-                if not isinstance(value, dict) or not isinstance(value.get("id"), str):
-                    continue
-                if path == "channel":
-                    channels.append(value)
-                else:
-                    people[value["id"]] = _name_of(value)
+        for path, value in json_parts(files, name, ("channel", "members.item")):
+            if not isinstance(value, dict) or not isinstance(value.get("id"), str):
+                continue
+            if path == "channel":
+                channels.append(value)
+            else:
+                people[value["id"]] = _name_of(value)
     only = channels[0] if len(channels) == 1 else {}
     is_private = any(only.get(key) for key in ("is_private", "is_im", "is_mpim", "is_group"))
     for name in pages:
-        with files.open(name) as file:
-            found = dict(json_parts(file, ("name", "channel_id"), files.where(name)))
+        found = dict(json_parts(files, name, ("name", "channel_id")))
         named = only.get("name") or found.get("name") or found.get("channel_id")
         channel = str(named or name.rpartition("/")[2].removesuffix(".json"))
         for number, row in rows(files, name, _PAGES.paths[0]):
@@ -215,11 +212,7 @@ def _graph_messages(files: Files) -> Iterator[Item]:
         if name not in of_messages:
             known.add(row)
     for name, number, row in _OF_GRAPH.rows(files):
-        try:
-            for one in [row, *list_of(_get(row, "Replies"))]:
-                yield known.message(one, name)
-        except FAULTS as error:
-            yield no_message(name, number, "Teams", error)
+        yield from items_of(name, number, "Teams", known.messages(row, name))
 
 
 def _get(row: Mapping[str, Any], key: str) -> Any:
@@ -245,8 +238,12 @@ class _Known:
             if _get(row, "MembershipType") == "private":
                 self._private.add(id_)
 
-    def message(self, row: Mapping[str, Any], file: str) -> Message:
-        """Returns the message of a row."""
+    def messages(self, row: Mapping[str, Any], file: str) -> Iterator[Message]:
+        """Yields the message of a row, and its replies."""
+        for one in [row, *list_of(_get(row, "Replies"))]:
+            yield self._message(one, file)
+
+    def _message(self, row: Mapping[str, Any], file: str) -> Message:
         kind = _get(row, "MessageType")
         if kind is None:
             raise KeyError("messageType")
@@ -348,10 +345,9 @@ class _Realm:
         paths = {*_ZULIP_USERS, _STREAM, _RECIPIENT}
         for name in files.names:
             if name.rpartition("/")[2] == "realm.json":
-                with files.open(name) as file:
-                    for path, row in json_parts(file, paths, files.where(name)):
-                        if isinstance(row, dict) and isinstance(row.get("id"), int):
-                            self._add(path, row)
+                for path, row in json_parts(files, name, paths):
+                    if isinstance(row, dict) and isinstance(row.get("id"), int):
+                        self._add(path, row)
 
     def _add(self, path: str, row: Mapping[str, Any]) -> None:
         id_ = row["id"]
