@@ -7,7 +7,6 @@ Each reader decides itself (`ExportFormat.recognises`); most need not be asked.
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -103,144 +102,68 @@ _ENDS = 20
 _TREES = re.compile(r"\.(?:json|jsonl|ndjson|csv|xml|html|zst|gz|xz|bz2)\Z", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Signature:
-    """What one file of an export has in its name or in its first 64 KiB."""
-
-    words: tuple[tuple[bytes, ...], ...] = ()
-    """Words of which a head has all of one row; empty: any head will do."""
-    names: re.Pattern[str] = re.compile("")
-    """What is in the name of that file, unless it is the only one."""
-    by_name: re.Pattern[str] | None = None
-    """A name that suffices, of any file."""
-
-    def fits(self, name: str, head: bytes, *, alone: bool) -> bool:
-        """Returns whether a file may be of the program."""
-        named = alone or self.names.search(name)
-        return bool(named) and (
-            not self.words or any(all(word in head for word in row) for row in self.words)
-        )
-
-
-def _keys(*rows: str) -> tuple[tuple[bytes, ...], ...]:
-    """Returns the keys of JSON objects, a row for each kind of object."""
-    return tuple(tuple(f'"{key}"'.encode() for key in row.split()) for row in rows)
-
-
-SIGNATURES = {
-    "slack": Signature(_keys("ts")),
-    "discord": Signature(_keys("guild")),
-    "whatsapp": Signature(names=re.compile(r"\.txt\Z", re.IGNORECASE)),
-    "telegram": Signature(
-        (*_keys("messages", "chats", "left_chats", "personal_information"), (b"Exported Data",))
-    ),
-    "irc": Signature(
-        names=re.compile(r"\.(?:log|txt|\w*irc\w*|weechatlog)\b|#|(?:\A|/)[^./]*\Z", re.I)
-    ),
-    "mattermost": Signature(
-        _keys(
-            "channel_id", "version type", "team type", "channel type", "user type", "bot type",
-            "post type", "direct_channel type", "direct_post type",
-        )
-    ),
-    "matrix": Signature(_keys("event_id content sender type")),
-    "zulip": Signature(_keys("zerver_message")),
-    "rocketchat": Signature(
-        _keys("_id rid u ts", "ts username msg"), by_name=re.compile(r"rocketchat_message\.bson")
-    ),
-    "teams": Signature(
-        _keys("Body MessageType CreatedDateTime Id", "createdDateTime body messageType id")
-    ),
-    "messenger": Signature(_keys("sender_name timestamp_ms", "senderName timestamp")),
-    "zendesk": Signature(
-        (
-            *_keys(
-                "submitter_id requester_id", "via requester_id", "requester via",
-                "public author_id", "public audit_id", "child_events ticket_id",
-                "author_id events ticket_id",
-            ),
-            (b"Summation column",),
-        )
-    ),
-    "mbox": Signature(((b"From ",),)),
-    "stackexchange": Signature(
-        (
-            (b"<posts",),
-            *_keys(
-                "owner creation_date question_id", "owner creation_date answer_id",
-                "post_id creation_date comment_id",
-            ),
-        )
-    ),
-    "discourse": Signature(
-        _keys("post_number", "post_stream", "category_id chunk_size archetype")
-    ),
-    "reddit": Signature(_keys("kind data", "subreddit author")),
-    "convokit": Signature(_keys("speaker text", "user text")),
-    "hackernews": Signature(
-        _keys("id time by type", "id children author", "id children by", "objectID created_at_i")
-    ),
-    "github": Signature(
-        _keys(
-            "html_url", "pull_request_url", "comments title", "body url type", "repository url",
-            "payload actor",
-        )
-    ),
-    "maildir": Signature(((b":",),), re.compile(r"(?:\A|/)(?:cur|new)/|(?:\A|/)\d|\.eml\Z", re.I)),
-    "freshdesk": Signature(
-        _keys("responder_id requester_id", "description_text requester_id", "incoming private")
-    ),
-    "intercom": Signature(
-        _keys(
-            "conversation_parts", "ticket_parts ticket_attributes", "source contacts teammates",
-            "source admin_assignee_id statistics", "part_type conversation_id",
-        )
-    ),
-    "jira": Signature(
-        (
-            (b"<rss",),
-            (b"Issue key",),
-            *_keys(
-                "key fields", "body updateAuthor self", "jsdPublic body", "issueId body author",
-            ),
-        )
-    ),
-    "redmine": Signature(_keys("subject tracker id", "journals tracker id")),
-    "gitlab": Signature(
-        _keys("iid title", "noteable_type body noteable_id", "individual_note notes")
-    ),
-    "bugzilla": Signature(
-        ((b"<bugzilla",), *_keys("summary product creator id", "creator bug_id text is_private"))
-    ),
-}  # fmt: skip
-"""By the names in `FORMATS`. A format without one is always asked."""
+_WORDS = {
+    "slack": '"ts"',
+    "discord": '"guild"',
+    "telegram": '"messages" "chats" "left_chats" "personal_information" Exported',
+    "mattermost": '"channel_id" "version" "team" "channel" "user" "bot" "post" "direct_post" '
+    '"direct_channel"',
+    "matrix": '"event_id"',
+    "zulip": '"zerver_message"',
+    "rocketchat": '"rid" "msg"',
+    "teams": '"MessageType" "messageType"',
+    "messenger": '"sender_name" "senderName"',
+    "zendesk": '"via" "submitter_id" "public" "child_events" "events" Summation',
+    "mbox": "From",
+    "stackexchange": '<posts "question_id" "answer_id" "comment_id"',
+    "discourse": '"post_number" "post_stream" "chunk_size"',
+    "reddit": '"kind" "subreddit"',
+    "convokit": '"speaker" "user"',
+    "hackernews": '"by" "children" "objectID"',
+    "github": '"html_url" "pull_request_url" "comments" "url" "payload"',
+    "freshdesk": '"requester_id" "incoming"',
+    "intercom": '"conversation_parts" "ticket_parts" "teammates" "statistics" "part_type"',
+    "jira": '<rss Issue "fields" "updateAuthor" "jsdPublic" "issueId"',
+    "redmine": '"tracker"',
+    "gitlab": '"iid" "noteable_type" "individual_note"',
+    "bugzilla": '<bugzilla "product" "bug_id"',
+}
+"""Of these words, the first 64 KiB of a file by the program have one."""
+_NAMES = {
+    "whatsapp": re.compile(r"\.txt\Z", re.IGNORECASE),
+    "irc": re.compile(r"\.(?:log|txt|\w*irc\w*|weechatlog)\b|#|(?:\A|/)[^./]*\Z", re.IGNORECASE),
+    "maildir": re.compile(r"(?:\A|/)(?:cur|new)/|(?:\A|/)\d|\.eml\Z", re.IGNORECASE),
+}
+"""What is in the name of such a file, unless it is the only one."""
+_DUMP = "rocketchat_message.bson"
+"""A name that suffices."""
 
 
 def candidates(files: Files, names: Iterable[str]) -> list[str]:
-    """Returns those of the formats that may have written the files, in their order."""
-    names = list(names)
-    waiting = [name for name in names if name in SIGNATURES]
-    found = set(names) - set(waiting)
-    for name in waiting:
-        by_name = SIGNATURES[name].by_name
-        if by_name is not None and any(map(by_name.search, files.names)):
-            found.add(name)
-    waiting = [name for name in waiting if name not in found]
-    alone = len(files.names) == 1
+    """Returns those of the formats that may have written the files, in their order.
+
+    A format that is not listed above is always asked.
+    """
+    waiting = {name: _WORDS.get(name, "").encode().split() for name in names}
+    found = {name for name in waiting if name not in _WORDS and name not in _NAMES}
+    if any(_DUMP in file for file in files.names):
+        found.add("rocketchat")
     for file in dict.fromkeys(_looked_at(files)):
-        if not waiting:
+        if len(found) == len(waiting):
             break
         head = files.head(file)
-        fit = {name for name in waiting if SIGNATURES[name].fits(file, head, alone=alone)}
-        found |= fit
-        waiting = [name for name in waiting if name not in fit]
-    return [name for name in names if name in found]
+        for name, words in waiting.items():
+            pattern = None if len(files.names) == 1 else _NAMES.get(name)
+            fits = not words or any(word in head for word in words)
+            if fits and (pattern is None or pattern.search(file)):
+                found.add(name)
+    return [name for name in waiting if name in found]
 
 
 def _looked_at(files: Files) -> Iterator[str]:
     """Yields the files that a reader may look at to recognise an export."""
     yield from files.names[:_ENDS]
     yield from files.names[-_ENDS:]
-    for pattern in {one.names: None for one in SIGNATURES.values() if one.names.pattern}:
+    for pattern in _NAMES.values():
         yield from islice(filter(pattern.search, files.names), _ENDS)
     yield from filter(_TREES.search, files.names)

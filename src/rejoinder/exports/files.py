@@ -14,6 +14,7 @@ import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -28,7 +29,6 @@ from rejoinder.io.files.storage import (
 from rejoinder.io.formats.compression import (
     ARCHIVE_DAMAGES,
     OPENERS,
-    Frames,
     Limits,
     Meter,
     Metered,
@@ -36,6 +36,8 @@ from rejoinder.io.formats.compression import (
     compression_of,
     damage_errors,
     decompressed,
+    expanded,
+    file_of,
     head_of,
     tar_of,
 )
@@ -79,19 +81,16 @@ class Files:
     def _open(self, name: str) -> IO[bytes]:
         place = self._places[name]
         if isinstance(place, Path):
-            raw: io.RawIOBase = Pieces(decompressed(place))
+            file = file_of(decompressed(place))
         else:
             archive, member = place
             if member.flag_bits & 1:
                 raise InputError(f"{self.path} has a password; unpack it and name the folder.")
-            raw = cast("io.RawIOBase", archive.open(member))
-        file = io.BufferedReader(raw, _HEAD)
-        suffix = None if isinstance(place, Path) else compression_of(file.peek(8)[:8])
-        if suffix is not None:
-            expanded = _expanded(file, suffix, self.where(name))
-            file = io.BufferedReader(Pieces(expanded), _HEAD)
+            file = io.BufferedReader(cast("io.RawIOBase", archive.open(member)), _HEAD)
+            if suffix := compression_of(file.peek(8)[:8]):
+                file = file_of(expanded(iter(partial(file.read, _HEAD), b""), suffix))
         if self._left is not None:
-            file = io.BufferedReader(Pieces(self._counted(file)), _HEAD)
+            file = file_of(self._counted(file))
         if file.peek(len(BYTE_ORDER_MARK)).startswith(BYTE_ORDER_MARK):
             file.read(len(BYTE_ORDER_MARK))
         return file
@@ -152,39 +151,6 @@ class Files:
             return json.loads(content.decode("utf-8-sig", "replace"), strict=False)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self.where(name)} is not JSON ({error}).") from None
-
-
-def _expanded(file: IO[bytes], suffix: str, where: str) -> Iterator[bytes]:
-    """Yields the content of a compressed file in an archive."""
-    frames = Frames(suffix)
-    try:
-        while data := file.read(_HEAD):
-            yield from frames.decompress(data)
-    except ValueError as error:
-        raise InputError(f"{where} is damaged: {error}.") from None
-    if frames.is_open:
-        raise InputError(f"{where} is cut short: it ends within compressed data.")
-
-
-class Pieces(io.RawIOBase):
-    """Pieces of bytes as a file to read."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        """Tells that it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Reads the next bytes."""
-        if not self._rest:
-            self._rest = memoryview(next((piece for piece in self._pieces if piece), b""))
-        count = min(len(buffer), len(self._rest))
-        buffer[:count] = self._rest[:count]
-        self._rest = self._rest[count:]
-        return count
 
 
 @contextmanager

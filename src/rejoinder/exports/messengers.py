@@ -7,14 +7,13 @@ UTC.
 Of what Facebook and Instagram give to download, the JSON is read.
 """
 
-import io
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import IO, Any
 
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
-from rejoinder.exports.files import Files, Pieces
+from rejoinder.exports.files import Files
 from rejoinder.exports.markup import parsed, plain_text
 from rejoinder.exports.rows import (
     FAULTS,
@@ -28,6 +27,7 @@ from rejoinder.exports.rows import (
     rows,
     seconds,
 )
+from rejoinder.io.formats.compression import file_of
 
 # Telegram
 
@@ -146,7 +146,7 @@ def _text(row: Mapping[str, Any]) -> str:
 
 def _valid(file: IO[bytes]) -> IO[bytes]:
     r"""Returns a file with `\u00NN` for `\xNN`, as Telegram writes what JSON lacks."""
-    return io.BufferedReader(Pieces(_mended(file)), _PIECE)
+    return file_of(_mended(file))
 
 
 def _mended(file: IO[bytes]) -> Iterator[bytes]:

@@ -30,6 +30,7 @@ from rejoinder.errors import (
     require,
 )
 from rejoinder.io.files.storage import process_description, scratch_folder
+from rejoinder.io.formats.compression import file_of
 
 _FIRST_BYTES = 64 << 10
 _BLOCK_BYTES = 8 << 20
@@ -131,7 +132,18 @@ class Address:
         with store_errors(self):
             filesystem, path = self._opened()
             file = filesystem.open_input_file(path)
-        return io.BufferedReader(_Reader(self, file), _FIRST_BYTES)
+        return file_of(self._blocks(file), _FIRST_BYTES)
+
+    def _blocks(self, file: Any) -> Iterator[bytes]:
+        size = _FIRST_BYTES
+        with file:
+            while True:
+                with store_errors(self):
+                    block = file.read(size)
+                if not block:
+                    return
+                yield block
+                size = _BLOCK_BYTES
 
     def put(self, content: bytes) -> None:
         """Writes a file, which appears whole or not at all.
@@ -174,37 +186,6 @@ class Address:
 
     def _as(self, info: Any) -> "Address":
         return replace(self, kind=_KINDS.get(info.type.name, "missing"), size=info.size or 0)
-
-
-class _Reader(io.RawIOBase):
-    """A file of a store, fetched a block at a time."""
-
-    def __init__(self, address: Address, file: Any) -> None:
-        self._address = address
-        self._file = file
-        self._block = memoryview(b"")
-        self._request = _FIRST_BYTES
-
-    def readable(self) -> bool:
-        """Returns that it is."""
-        return True
-
-    def readinto(self, target: Any, /) -> int:
-        """Fills `target` as far as there is something, and returns the number of bytes."""
-        if not self._block:
-            with store_errors(self._address):
-                self._block = memoryview(self._file.read(self._request))
-            self._request = _BLOCK_BYTES
-        count = min(len(target), len(self._block))
-        target[:count] = self._block[:count]
-        self._block = self._block[count:]
-        return count
-
-    def close(self) -> None:
-        """Closes the file."""
-        if not self.closed:
-            self._file.close()
-        super().close()
 
 
 SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "hdfs")

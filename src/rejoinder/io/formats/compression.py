@@ -55,49 +55,37 @@ class Zstd:
         return self._decompressor.decompressobj()
 
 
-class Frames:
-    """Decompresses the frames of a file one after another.
+def expanded(packed: Iterable[bytes], suffix: str, zstd: Zstd | None = None) -> Iterator[bytes]:
+    """Yields the content of the pieces of a file of a format, whose frames follow one another.
 
     Zeros between them are skipped: they may fill up a tape's block, and xz allows for them.
+
+    Raises:
+        zlib.error: they are damaged.
+        EOFError: they end within a frame.
+        MissingExtraError: it is zstd and `zstandard` is not installed.
     """
-
-    def __init__(self, suffix: str, zstd: Zstd | None = None) -> None:
-        """Begins with no frame of a file of that format.
-
-        Raises:
-            MissingExtraError: it is zstd and `zstandard` is not installed.
-        """
-        if suffix == ".zst":
-            require("extract", "zstandard")
-        new, self._expand = _FORMATS[suffix]
-        self._new = zstd.frame if zstd and suffix == ".zst" else new
-        self._frame: Any = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the end of a frame is still to come."""
-        return self._frame is not None
-
-    def decompress(self, data: bytes) -> Iterator[bytes]:
-        """Yields the decompressed content of the next bytes of the file.
-
-        Raises:
-            ValueError: they are damaged.
-        """
-        rest = data
+    if suffix == ".zst":
+        require("extract", "zstandard")
+    new, expand = _FORMATS[suffix]
+    new = zstd.frame if zstd and suffix == ".zst" else new
+    frame: Any = None
+    for rest in packed:
         while rest:
-            if self._frame is None:
+            if frame is None:
                 if not (rest := rest.lstrip(b"\0")):
-                    return
-                self._frame = self._new()
+                    break
+                frame = new()
             try:
-                rest = yield from self._expand(self._frame, rest)
+                rest = yield from expand(frame, rest)
             except Exception as error:  # each library has its own
                 if lacks_memory(error):
                     raise
-                raise ValueError(str(error)) from None
-            if self._frame.eof:
-                self._frame = None
+                raise zlib.error(str(error)) from None
+            if frame.eof:
+                frame = None
+    if frame is not None:
+        raise EOFError("it ends within compressed data")
 
 
 def _expand_zlib(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
@@ -172,23 +160,17 @@ def decompressed(
         if suffix is None:
             yield from _pieces(path, file, _READ_BYTES * 16, on_read)
             return
-        frames = Frames(suffix, zstd)
-        for data in _pieces(path, file, _READ_BYTES, on_read):
-            try:
-                for piece in frames.decompress(data):
-                    done += len(piece)
-                    if piece:
-                        yield piece
-            except ValueError as error:
-                raise InputError(
-                    f"{path} is damaged: {error}, after {done:,} decompressed bytes. Fetch or "
-                    "copy the file again."
-                ) from None
-        if frames.is_open:
+        try:
+            for piece in expanded(_pieces(path, file, _READ_BYTES, on_read), suffix, zstd):
+                done += len(piece)
+                if piece:
+                    yield piece
+        except (zlib.error, EOFError) as error:
+            what = "cut short" if isinstance(error, EOFError) else "damaged"
             raise InputError(
-                f"{path} is cut short: it ends within compressed data, after {done:,} "
-                "decompressed bytes. Fetch or copy the file again."
-            )
+                f"{path} is {what}: {error}, after {done:,} decompressed bytes. Fetch or copy the "
+                "file again."
+            ) from None
 
 
 def head_of(path: "AnyPath", size: int) -> bytes:
@@ -349,34 +331,38 @@ class Metered:
         return data
 
 
-class _Unpacked:
-    """A stream of the decompressed content of a file."""
+class Pieces(io.RawIOBase):
+    """Pieces of bytes as a file to read."""
 
-    def __init__(self, suffix: str, file: IO[bytes]) -> None:
-        self._file, self._frames = file, Frames(suffix)
-        self._pieces = self._decompressed()
-        self._ready = io.BytesIO()
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
 
-    def read(self, size: int = -1, /) -> bytes:
-        """Returns at most `size` bytes, b"" at the end."""
-        if size < 0:
-            return b"".join(iter(lambda: self.read(1 << 20), b""))
-        while not (data := self._ready.read(size)):
-            piece = next(self._pieces, None)
-            if piece is None:
-                break
-            self._ready = io.BytesIO(piece)
-        return data
+    def readable(self) -> bool:
+        """Tells that it can be read."""
+        return True
 
-    def _decompressed(self) -> Iterator[bytes]:
-        while packed := self._file.read(_PACKED_BYTES):
-            yield from self._frames.decompress(packed)
-        if self._frames.is_open:
-            raise EOFError("it ends within compressed data")
+    def readinto(self, buffer: Any) -> int:
+        """Reads the next bytes."""
+        if not self._rest:
+            self._rest = memoryview(next((piece for piece in self._pieces if piece), b""))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+def file_of(pieces: Iterator[bytes], buffer: int = _READ_BYTES) -> io.BufferedReader:
+    """Returns pieces of bytes as a file to read."""
+    return io.BufferedReader(Pieces(pieces), buffer)
+
+
+def _unpacked(suffix: str, file: IO[bytes]) -> Reader:
+    return file_of(expanded(iter(partial(file.read, _PACKED_BYTES), b""), suffix))
 
 
 OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
-    suffix: partial(_Unpacked, suffix) for suffix in MAGIC.values()
+    suffix: partial(_unpacked, suffix) for suffix in MAGIC.values()
 }
 """Functions that open a stream of the decompressed content, in bounded memory, by suffix."""
 
