@@ -144,6 +144,11 @@ def by_time(items: Iterable[Item], *, newest_first: bool = False) -> Iterator[It
                 yield message
 
 
+def time_of(item: Item) -> float:
+    """Returns the time of a message; 0 where there is none."""
+    return (item.time or 0.0) if isinstance(item, Message) else 0.0
+
+
 _FIRST_SLOTS = 1_024
 _EMPTY = -1
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from rejoinder.exports.base import ExportFormat, Item, Message, by_time
+from rejoinder.exports.base import ExportFormat, Item, Message, by_time, time_of
 from rejoinder.exports.files import Files, Roots
 from rejoinder.exports.markup import markdown_text, plain_text
 from rejoinder.exports.rows import (
@@ -102,11 +102,7 @@ def _read(files: Files) -> Iterator[Item]:
     kinds = {name: _kinds(files, name) for name in _names(files)}
     submissions = [name for name in kinds if "submission" in kinds[name]]
     comments = [name for name in kinds if kinds[name] == {"comment"}]
-    yield from merge(_items(files, submissions), _items(files, comments), key=_time)
-
-
-def _time(item: Item) -> float:
-    return (item.time or 0.0) if isinstance(item, Message) else 0.0
+    yield from merge(_items(files, submissions), _items(files, comments), key=time_of)
 
 
 def _items(files: Files, names: Sequence[str]) -> Iterator[Item]:
@@ -150,7 +146,7 @@ def _message(row: Row) -> Message:
         parent=_full(parent or link),
         thread=_full(link) or id_,
         author=author,
-        time=_seconds(row.created_utc),
+        time=seconds(row.created_utc),
         source=row.subreddit or "reddit",
         link=f"https://www.reddit.com{row.permalink}" if row.permalink else None,
         is_bot=author in _BOTS,
@@ -163,12 +159,6 @@ def _full(name: str | None) -> str | None:
     if not name:
         return None
     return f"post/{name[3:]}" if name.startswith("t3_") else name.removeprefix("t1_")
-
-
-def _seconds(time: float | str | None) -> float | None:
-    if isinstance(time, str) and time.replace(".", "", 1).isdigit():
-        return float(time)
-    return seconds(time)
 
 
 def reddit_text(text: str) -> str:
@@ -240,15 +230,11 @@ def _hackernews_items(files: Files) -> Iterator[Item]:
         while waiting:
             one, above = waiting.pop()
             try:
-                waiting += [(child, one["id"]) for child in reversed(_children(one))]
+                inner = reversed(list_of(one.get("children")))  # search gives ids alone
+                waiting += [(child, one["id"]) for child in inner if not isinstance(child, int)]
                 yield _hackernews_message(one, above, roots)
             except FAULTS as error:
                 yield no_message(name, number, "Hacker News", error)
-
-
-def _children(row: dict[str, Any]) -> list[Any]:
-    """Returns the items in another, of which search gives only the ids."""
-    return [one for one in list_of(row.get("children")) if not isinstance(one, int)]
 
 
 def _hackernews_message(row: dict[str, Any], above: Any, roots: Roots) -> Message:
@@ -266,16 +252,11 @@ def _hackernews_message(row: dict[str, Any], above: Any, roots: Roots) -> Messag
         parent=str(parent) if parent and kind != _PART else None,
         thread=str(roots.of(id_)),
         author=first_of(row, "by", "author"),
-        time=_hackernews_time(next((row[key] for key in _TIMES if row.get(key)), None)),
+        time=seconds(next((row[key] for key in _TIMES if row.get(key)), None)),
         source="hackernews",
         link=f"https://news.ycombinator.com/item?id={id_}",
         is_system=kind == _PART,
     )
-
-
-def _hackernews_time(value: Any) -> float | None:
-    is_number = isinstance(value, str) and value.isdecimal()  # as BigQuery exports it
-    return float(value) if is_number else seconds(value)
 
 
 def _hackernews_text(row: dict[str, Any]) -> str:
@@ -327,7 +308,7 @@ def _read_convokit(files: Files) -> Iterator[Item]:
 
 
 def _utterance(row: Mapping[str, Any], corpus: str) -> Message:
-    meta = row.get("meta")
+    meta, time = row.get("meta"), row.get("timestamp")
     subreddit = meta.get("subreddit") if isinstance(meta, dict) else None
     text = str(row.get("text") or "")
     id_, parent = id_of(row), _other(row, "reply-to", "reply_to")
@@ -338,7 +319,7 @@ def _utterance(row: Mapping[str, Any], corpus: str) -> Message:
         parent=parent if parent != id_ else None,
         thread=_other(row, "conversation_id", "root"),
         author="" if author == "[deleted]" else author,
-        time=_convokit_time(row.get("timestamp")),
+        time=None if time == "None" else seconds(time),
         source=str(subreddit or corpus),
     )
 
@@ -352,15 +333,6 @@ def _other(row: Mapping[str, Any], *keys: str) -> str | None:
         if value is not None and value != "" and value != "None":
             return id_of({key: value}, key)
     return None
-
-
-def _convokit_time(value: Any) -> float | None:
-    if isinstance(value, str):
-        try:
-            return seconds(float(value))
-        except ValueError:
-            return seconds(value) if value != "None" else None
-    return seconds(value)
 
 
 CONVOKIT = ExportFormat(

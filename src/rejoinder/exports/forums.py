@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rejoinder.exports.base import ExportFormat, Item, Malformed, Message, by_time
+from rejoinder.exports.base import ExportFormat, Item, Message, by_time, time_of
 from rejoinder.exports.files import Files, Roots
 from rejoinder.exports.markup import markdown_text, plain_text
 from rejoinder.exports.rows import (
@@ -166,12 +166,16 @@ _POSTS_FILE = "posts.xml"
 _QUESTION, _ANSWER = "1", "2"
 _COMMUNITY = "-1"
 """The user who posts for the site itself."""
-_FAULTS = (KeyError, ValueError, OverflowError)
 _Row = Mapping[str, str]
-
-
-def _is_stackexchange(files: Files) -> bool:
-    return _is_dump(files) or any(any(kind.places(files)) for kind in _KINDS)
+_PATHS = ("items.item", "item", "")
+_KINDS = (
+    Layout(
+        _PATHS,
+        ({"question_id", "creation_date", "owner"}, {"answer_id", "creation_date", "owner"}),
+    ),
+    Layout(_PATHS, [{"comment_id", "post_id", "creation_date"}]),
+)
+"""Posts, and comments."""
 
 
 def _is_dump(files: Files) -> bool:
@@ -210,16 +214,13 @@ class _Site:
 
     def messages(self) -> Iterator[Item]:
         """Yields the posts and the comments."""
-        for item in merge(self._posts(), self._comments(), key=_time_of):
+        for item in merge(self._posts(), self._comments(), key=time_of):
             if isinstance(item, Message) and item.thread is None:
-                yield self._comment_in_thread(item)
+                # `merge` reads a comment before some of the posts before it
+                post = int((item.parent or "").rpartition("/")[2])
+                yield replace(item, thread=f"{self._name}/{self._questions.of(post)}")
             else:
                 yield item
-
-    def _comment_in_thread(self, comment: Message) -> Message:
-        """Names the thread of a comment, which `merge` reads before some of the posts before it."""
-        post = int((comment.parent or "").rpartition("/")[2])
-        return replace(comment, thread=f"{self._name}/{self._questions.of(post)}")
 
     def _rows(self, file: str) -> Iterator[tuple[str, int, _Row]]:
         """Yields name, number and attributes of the rows of a file, which may be missing."""
@@ -231,10 +232,7 @@ class _Site:
 
     def _posts(self) -> Iterator[Item]:
         for name, number, row in self._rows(_POSTS_FILE):
-            try:
-                yield self._post(row)
-            except _FAULTS as error:
-                yield Malformed(name, number, f"no post ({error!r})")
+            yield item_of(name, number, "Stack Exchange", self._post, row)
 
     def _post(self, row: _Row) -> Message:
         kind, id_, parent = row["PostTypeId"], int(row["Id"]), None
@@ -259,47 +257,33 @@ class _Site:
 
     def _comments(self) -> Iterator[Item]:
         for name, number, row in self._rows("comments.xml"):
-            try:
-                post = int(row["PostId"])
-                yield Message(
-                    id=f"{self._name}/comment/{int(row['Id'])}",
-                    text=markdown_text(row.get("Text", "")),
-                    parent=f"{self._name}/{post}",
-                    author=self._author(row.get("UserId"), row.get("UserDisplayName")),
-                    time=seconds(row.get("CreationDate")),
-                    source=self._name,
-                    is_bot=row.get("UserId") == _COMMUNITY,
-                )
-            except _FAULTS as error:
-                yield Malformed(name, number, f"no comment ({error!r})")
+            yield item_of(name, number, "Stack Exchange", self._comment, row)
+
+    def _comment(self, row: _Row) -> Message:
+        return Message(
+            id=f"{self._name}/comment/{int(row['Id'])}",
+            text=markdown_text(row.get("Text", "")),
+            parent=f"{self._name}/{int(row['PostId'])}",
+            author=self._author(row.get("UserId"), row.get("UserDisplayName")),
+            time=seconds(row.get("CreationDate")),
+            source=self._name,
+            is_bot=row.get("UserId") == _COMMUNITY,
+        )
 
     def _author(self, id_: str | None, name: str | None) -> str:
         return self._names.get(id_ or "") or name or id_ or ""
-
-
-def _time_of(item: Item) -> float:
-    return (item.time or 0.0) if isinstance(item, Message) else 0.0
 
 
 STACKEXCHANGE = ExportFormat(
     "stackexchange",
     "Stack Exchange (dump of a site, or JSON of its interface)",
     "https://meta.stackexchange.com/questions/2677",
-    _is_stackexchange,
+    lambda files: _is_dump(files) or any(any(kind.places(files)) for kind in _KINDS),
     _read_stackexchange,
     is_public=True,
 )
 
 
-_PATHS = ("items.item", "item", "")
-_KINDS = (
-    Layout(
-        _PATHS,
-        ({"question_id", "creation_date", "owner"}, {"answer_id", "creation_date", "owner"}),
-    ),
-    Layout(_PATHS, [{"comment_id", "post_id", "creation_date"}]),
-)
-"""Posts, and comments."""
 _SITE = re.compile(r"https?://([\w.-]+)/")
 _ID = "question_id"
 _PAGE = re.compile(r"/questions/(\d+)/")

@@ -10,14 +10,14 @@ times are those of the person who exported it.
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from rejoinder.exports.base import ExportFormat, Item, Message
 from rejoinder.exports.files import Files
-from rejoinder.exports.markup import plain_text
+from rejoinder.exports.mail import date_seconds
+from rejoinder.exports.markup import plain_text, tidy
 from rejoinder.exports.rows import (
     AIRBYTE,
     Layout,
@@ -95,7 +95,7 @@ def _as_json(item: Element) -> dict[str, Any]:
         {
             "id": comment.get("id"),
             "author": {"name": names.get(comment.get("author")) or comment.get("author")},
-            "created": _when(comment.get("created")),
+            "created": date_seconds(comment.get("created") or ""),
             "body": "",
             "renderedBody": comment.text,
             "visibility": comment.get("grouplevel") or comment.get("rolelevel") or None,
@@ -109,19 +109,12 @@ def _as_json(item: Element) -> dict[str, Any]:
         "fields": {
             "summary": item.findtext("summary") or item.findtext("title"),
             "reporter": None if reporter is None else {"name": reporter.text},
-            "created": _when(item.findtext("created")),
+            "created": date_seconds(item.findtext("created") or ""),
             "project": {} if project is None else {"key": project.get("key")},
             "comment": comments,
             "security": item.findtext("security"),
         },
     }
-
-
-def _when(text: str | None) -> float | None:
-    try:
-        return parsedate_to_datetime(text).timestamp() if text else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def _issue(row: Any, projects: dict[str, str]) -> Iterator[Part]:
@@ -210,7 +203,7 @@ def document_text(tree: Any) -> str:
     >>> document_text({"type": "doc", "content": [{"type": "paragraph", "content": words}]})
     'Hi @Ann'
     """
-    return _tidy("".join(_pieces(tree, 0)))
+    return tidy("".join(_pieces(tree, 0)))
 
 
 def _pieces(node: Any, depth: int) -> Iterator[str]:
@@ -242,7 +235,7 @@ def wiki_text(text: str) -> str:
     text, kept = _without_content(text.replace("\0", "").replace("\r\n", "\n"))
     for mark, stays in _MARKS:
         text = mark.sub(stays, text)
-    return _tidy(re.sub("\0(\\d+)\0", lambda match: kept[int(match[1])], text))
+    return tidy(re.sub("\0(\\d+)\0", lambda match: kept[int(match[1])], text))
 
 
 def _without_content(text: str) -> tuple[str, list[str]]:
@@ -266,11 +259,6 @@ def atlassian_text(body: Any, html: Any = None) -> str:
     if html:
         return plain_text(html, without="blockquote, .preformattedHeader, .codeHeader")
     return wiki_text(body or "")
-
-
-def _tidy(text: str) -> str:
-    lines = (re.sub(r"[ \t\xa0]+", " ", line).strip() for line in text.split("\n"))
-    return "\n".join(line for line in lines if line)
 
 
 _COLUMNS = {"Issue key", "Summary"}

@@ -104,7 +104,7 @@ class Mails:
             parent=parent,
             thread=thread,
             author=name or address,
-            time=_time(headers.get("date", ""), time),
+            time=date_seconds(headers.get("date", ""), time),
             source=_list_of(headers.get("list-id", "")) or source,
             link=next(iter(_ID.findall(headers.get("archived-at", ""))), None),
             is_bot=_is_bot(headers) or bool(_BOT.search(user)),
@@ -182,10 +182,11 @@ def _is_bot(headers: Mapping[str, str]) -> bool:
     )
 
 
-def _time(date: str, otherwise: float | None) -> float | None:
+def date_seconds(date: str, otherwise: float | None = None) -> float | None:
+    """Returns the time of a date as mails have it, without a zone in UTC; `otherwise` for none."""
     try:
         time = parsedate_to_datetime(date)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+        return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):
         return otherwise
 

@@ -42,7 +42,7 @@ def plain_text(html: str, without: str = "", after: str = "") -> str:
     'R&D here:\none\ntwo'
     """
     if "<" not in html and "&" not in html:
-        return _tidy(html)
+        return tidy(html)
     tree = parsed(html)
     if tree.body is None:
         return ""
@@ -56,7 +56,7 @@ def plain_text(html: str, without: str = "", after: str = "") -> str:
     for node in tree.css(_BLOCKS):
         node.insert_before("\n")
         node.insert_after("\n")
-    return _tidy(tree.body.text())
+    return tidy(tree.body.text())
 
 
 def parsed(html: str) -> Any:
@@ -103,7 +103,7 @@ def markdown_text(text: str, *, html: bool = False) -> str:
     'See the manual:\none'
     """
     if not _MARKS.search(text):  # nearly all messages of chats: the parser takes a millisecond
-        return _tidy(text)
+        return tidy(text)
     text = _QUOTE_ENDS.sub(r"\1\n\n", text)
     return plain_text(_markdown(html).render(text), without="blockquote")
 
@@ -116,6 +116,7 @@ def _markdown(html: bool) -> Any:
     return parser.enable(["table", "strikethrough"])
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
+    """Returns the lines of a text that are not blank, with single spaces."""
     lines = (_SPACES.sub(" ", line).strip() for line in text.split("\n"))
     return "\n".join(line for line in lines if line)

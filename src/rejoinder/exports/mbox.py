@@ -7,14 +7,12 @@ A mail alone is known by its headers, whatever it is called.
 
 import re
 from collections.abc import Iterator
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from itertools import chain, islice, pairwise
 from typing import IO
 
 from rejoinder.exports.base import ExportFormat, Item, by_time
 from rejoinder.exports.files import Files
-from rejoinder.exports.mail import HEADER, LARGEST, Mails
+from rejoinder.exports.mail import HEADER, LARGEST, Mails, date_seconds
 
 _BEGINS = re.compile(rb"(?:\A|\n)From [^\n]*\n>?[!-9;-~]+:[ \t\r\n]")
 _DATE = re.compile(rb"\w{3},? {1,3}(?:\w{3} {1,3}\d\d?|\d\d? {1,3}\w{3}) .{0,40}\d\d:\d\d.*")
@@ -23,14 +21,6 @@ _MONTH = re.compile(r"\d{4}-?(?:[A-Z][a-z]+|\d\d|q[1-4])?")
 """Matches the names of files that archives write for a month, a quarter or a year."""
 _LINE = 1 << 16
 _TRIED = 20
-
-
-def _recognises(files: Files) -> bool:
-    return any(_BEGINS.match(files.head(name).lstrip()) for name in files.names[:_TRIED])
-
-
-def _read(files: Files) -> Iterator[Item]:
-    yield from by_time(_items(files))
 
 
 def _items(files: Files) -> Iterator[Item]:
@@ -78,19 +68,15 @@ def _is_beginning(before: bytes, line: bytes, following: bytes) -> bool:
 
 def _time(line: bytes) -> float | None:
     found = _DATE.search(line)
-    try:
-        time = parsedate_to_datetime(found[0].decode("ascii", "replace")) if found else None
-        return time.replace(tzinfo=time.tzinfo or UTC).timestamp() if time else None
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
+    return date_seconds(found[0].decode("ascii", "replace")) if found else None
 
 
 MBOX = ExportFormat(
     "mbox",
     "mbox (mail)",
     "https://www.rfc-editor.org/rfc/rfc4155",
-    _recognises,
-    _read,
+    lambda files: any(_BEGINS.match(files.head(one).lstrip()) for one in files.names[:_TRIED]),
+    lambda files: by_time(_items(files)),
 )
 
 
@@ -99,21 +85,15 @@ _MAIL = re.compile(
 )
 """Matches the name of a mail, and its folder."""
 _ARRIVED = re.compile(r"(?:.*/)?(\d{9,10})\.[^/]*")
-_FOLDERS_TRIED = 20
 _HEADERS = re.compile(rb"(?:[!-9;-~]+:.*\n(?:[ \t].*\n)*)+\r?\n")
 """Matches the headers of a mail, and the blank line after them."""
 _SENT_BY = re.compile(rb"^(?:From|Date|Message-ID|Received|Return-Path):", re.I | re.MULTILINE)
 
 
 def _is_maildir(files: Files) -> bool:
-    mails = (name for name in files.names if _MAIL.fullmatch(name))
-    return any(
-        _is_mail(files.head(name).lstrip()) for name in islice(mails, _FOLDERS_TRIED)
-    ) or _is_alone(files)
-
-
-def _is_mail(head: bytes) -> bool:
-    return bool(HEADER.match(head) and _SENT_BY.search(head))
+    mails = islice(filter(_MAIL.fullmatch, files.names), _TRIED)
+    heads = (files.head(name).lstrip() for name in mails)
+    return any(HEADER.match(one) and _SENT_BY.search(one) for one in heads) or _is_alone(files)
 
 
 def _is_alone(files: Files) -> bool:
@@ -122,10 +102,6 @@ def _is_alone(files: Files) -> bool:
     return headers is not None and {b"from:", b"date:"} <= {
         name.lower() for name in _SENT_BY.findall(headers[0])
     }
-
-
-def _read_maildir(files: Files) -> Iterator[Item]:
-    yield from by_time(_maildir_items(files))
 
 
 def _maildir_items(files: Files) -> Iterator[Item]:
@@ -149,5 +125,5 @@ MAILDIR = ExportFormat(
     "Maildir (mail)",
     "https://cr.yp.to/proto/maildir.html",
     _is_maildir,
-    _read_maildir,
+    lambda files: by_time(_maildir_items(files)),
 )

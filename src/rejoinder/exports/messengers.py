@@ -50,7 +50,8 @@ def _recognises(files: Files) -> bool:
     names = sorted(documents(files), key=lambda name: not name.endswith("result.json"))
     if any(_is_ours(files.head(name)) for name in names[:_LOOKED_AT]):
         return True
-    return is_in_pages(files)
+    named = sorted(_pages(files), key=lambda name: not _PART.search(name))
+    return any(_is_page(files, name) for name in named[:_LOOKED_AT])
 
 
 def _is_ours(head: bytes) -> bool:
@@ -65,7 +66,10 @@ def _read(files: Files) -> Iterator[Item]:
         if _is_ours(files.head(name)):
             yield from _document(files, name, sources)
     if not sources:  # an export may be in both formats
-        yield from pages(files)
+        # those of a chat in their order
+        for name in sorted(_pages(files), key=_place):
+            if _is_page(files, name):
+                yield from _page(files, name)
 
 
 def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item]:
@@ -112,7 +116,7 @@ def _message(
         parent=f"{there}/{answered}" if answers else None,
         thread=None if thread is None else f"{chat_id}/{thread}",
         author=str(row.get("from") or row.get("actor") or author_id),
-        time=_time(row),
+        time=seconds(row.get("date_unixtime") or row.get("date")),
         text=_text(row),
         source=source
         if sources.setdefault(source, chat_id) == chat_id
@@ -121,12 +125,6 @@ def _message(
         is_system=kind == "service",
         edited="edited" in row,
     )
-
-
-def _time(row: Mapping[str, Any]) -> float | None:
-    if row.get("date_unixtime"):
-        return float(row["date_unixtime"])
-    return seconds(row.get("date"))
 
 
 def _text(row: Mapping[str, Any]) -> str:
@@ -172,8 +170,6 @@ TELEGRAM = ExportFormat(
 )
 
 
-_ENDING = ".html"
-_HEAD_OF_PAGE = 20
 _LARGEST = 1 << 26
 """A page has a thousand messages."""
 _MARK = b"<title>Exported Data</title>"
@@ -183,26 +179,13 @@ _VIA = re.compile(r"(?<!\s)\s+via @\w+$")
 _DATE = re.compile(r"(\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d)(?: UTC([+-]\d\d:?\d\d)?)?")
 
 
-def is_in_pages(files: Files) -> bool:
-    """Tells whether an export has pages of messages."""
-    names = sorted(_pages(files), key=lambda name: not _PART.search(name))
-    return any(_is_page(files, name) for name in names[:_HEAD_OF_PAGE])
-
-
 def _pages(files: Files) -> list[str]:
-    return [name for name in files.names if name.lower().endswith(_ENDING)]
+    return [name for name in files.names if name.lower().endswith(".html")]
 
 
 def _is_page(files: Files, name: str) -> bool:
     head = files.head(name)
     return _MARK in head and b'class="message ' in head
-
-
-def pages(files: Files) -> Iterator[Item]:
-    """Yields the messages of all pages, those of a chat in their order."""
-    names = [name for name in _pages(files) if _is_page(files, name)]
-    for name in sorted(names, key=_place):
-        yield from _page(files, name)
 
 
 def _place(name: str) -> tuple[str, int]:
@@ -220,14 +203,10 @@ def _page(files: Files, name: str) -> Iterator[Item]:
     for number, node in enumerate(tree.css("div.message"), 1):
         try:
             if not (node.attributes["id"] or "").startswith("message-"):  # else a date
-                author = _author(node) or author
+                author = _VIA.sub("", _html_text(node, "div.body > .from_name")) or author
                 yield _html_message(node, author, chat, folder or chat)
         except FAULTS as error:
             yield no_message(name, number, "Telegram", error)
-
-
-def _author(node: Any) -> str:
-    return _VIA.sub("", _html_text(node, "div.body > .from_name"))
 
 
 def _html_message(node: Any, author: str, chat: str, place: str) -> Message:

@@ -30,6 +30,7 @@ _LOOKED_AT = 20
 _LONGEST = 1 << 28
 _SHAPES = 1 << 14
 """Most shapes that are kept of the files of an export."""
+_SECONDS = re.compile(r"-?\d+(?:\.\d*)?")
 _LONE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F]..)|\\."
 )
@@ -249,15 +250,17 @@ def seconds(value: Any) -> float | None:
     Raises:
         ValueError: it is not a time.
 
-    >>> seconds("2024-03-01T10:00:00.000+0200"), seconds(1709280000)
-    (1709280000.0, 1709280000.0)
+    >>> seconds("2024-03-01T10:00:00.000+0200"), seconds(1709280000), seconds("1709280000")
+    (1709280000.0, 1709280000.0, 1709280000.0)
     """
     if value is None or value == "":
         return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isfinite(value):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number or _SECONDS.fullmatch(str(value)):
+        time = float(value)
+        if not math.isfinite(time):
             raise ValueError(f"{value} is not a time")
-        return float(value)
+        return time
     when = datetime.fromisoformat(
         re.sub(r"(?<!\s)\s+(?=[+-]|UTC)", "", value).replace("UTC", "+00:00")
     )

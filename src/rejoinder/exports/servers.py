@@ -419,23 +419,19 @@ _BEGINNING = re.compile(rb'\{\s*"guild":\s*\{')
 _TRIED = 20
 
 
-def _is_discord(files: Files) -> bool:
-    return any(_BEGINNING.match(files.head(name)) for name in files.ending(".json")[:_TRIED])
+def _is_discord(files: Files, name: str) -> bool:
+    return _BEGINNING.match(files.head(name)) is not None
 
 
 def _read_discord(files: Files) -> Iterator[Item]:
     for name in files.ending(".json"):
-        if _BEGINNING.match(files.head(name)):
-            yield from _channel(files, name)
-
-
-def _channel(files: Files, name: str) -> Iterator[Item]:
-    _, found = next(rows(files, name, "channel"), (0, None))
-    channel: dict[str, Any] = found if isinstance(found, dict) else {}
-    source, is_thread = str(channel.get("name") or name), "Thread" in str(channel.get("type"))
-    thread = channel if is_thread else None
-    for number, row in rows(files, name, "messages.item"):
-        yield item_of(name, number, "Discord", _discord_message, row, source, thread)
+        if _is_discord(files, name):
+            _, found = next(rows(files, name, "channel"), (0, None))
+            channel: dict[str, Any] = found if isinstance(found, dict) else {}
+            source = str(channel.get("name") or name)
+            thread = channel if "Thread" in str(channel.get("type")) else None
+            for number, row in rows(files, name, "messages.item"):
+                yield item_of(name, number, "Discord", _discord_message, row, source, thread)
 
 
 def _discord_message(
@@ -462,6 +458,6 @@ DISCORD = ExportFormat(
     "discord",
     "Discord (DiscordChatExporter, JSON)",
     "https://github.com/Tyrrrz/DiscordChatExporter",
-    _is_discord,
+    lambda files: any(_is_discord(files, name) for name in files.ending(".json")[:_TRIED]),
     _read_discord,
 )
