@@ -5,6 +5,7 @@ import pytest
 
 from rejoinder.errors import InputError
 from rejoinder.index.folder import create_index
+from rejoinder.index.hits import IndexedText, linked_with
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.index.words import matches
@@ -68,6 +69,31 @@ def test_a_channel_shows_no_answers_in_threads(tmp_path):
     assert around(index, "a", 9) == ([], ["root", "reply"])
     assert around(index, "root", 9) == ([], ["answer"])
     assert around(index, "alone", 9) == ([], [])
+
+
+def exchange(index, name, context):
+    hit = index.around(name, context)
+    return linked_with(name, [*hit.before, IndexedText(name, hit.text, hit.about), *hit.after])
+
+
+def test_an_exchange_is_what_links_connect(tmp_path):
+    links = {"b": "a", "d": "b", "e": "c", "f": "d", "g": "b", "h": "gone", "i": "gone"}
+    about = {name: {"source": "irc", "time": float(at)} for at, name in enumerate("abcdefghij")}
+    for name, answered in links.items():
+        about[name]["answers"] = answered
+    index = made(tmp_path, about)
+    for linked in ("abdfg", "ce", "hi", "j"):
+        for name in linked:
+            assert exchange(index, name, 9) - {"gone"} == {*linked}
+    assert exchange(index, "f", 1) == {"f", "d"}, "what d answers is not around f"
+    assert exchange(index, "f", 2) == {"f", "d", "b", "g"}
+
+
+def test_messages_that_answer_each_other_are_one_exchange(tmp_path):
+    index = made(
+        tmp_path, {"a": {"source": "x", "answers": "b"}, "b": {"source": "x", "answers": "a"}}
+    )
+    assert exchange(index, "a", 9) == {"a", "b"}
 
 
 def test_texts_that_are_not_messages_have_nothing_around_them(tmp_path):

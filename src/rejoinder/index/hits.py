@@ -104,6 +104,22 @@ class IndexHit:
     """Likewise the messages after it."""
 
 
+def linked_with(name: str, messages: Sequence[IndexedText]) -> set[str]:
+    """Returns the ids of the messages that links connect with the one of some id, itself included.
+
+    They are those that it answers, and that these answer; those that answer any of them; and so on,
+    by what is known of `messages`.
+    """
+    linked, known = {name}, 0
+    while len(linked) > known:
+        known = len(linked)
+        for one in messages:
+            link = {one.id, one.about.get("answers", one.id)}
+            if not link.isdisjoint(linked):
+                linked |= link
+    return linked
+
+
 def placed(number: int, rows: NDArray[np.integer]) -> NDArray[np.int64]:
     """Returns the places of (N,) rows of the segment with a number, in the order of addition."""
     return np.asarray((number << ROW_BITS) + rows.astype(np.int64))

@@ -575,6 +575,99 @@ def test_back_leads_to_each_thing_that_was_shown(open_page, mails):
     expect(here).to_contain_text("driver number 3")
 
 
+SAID = [
+    ("Ann", "My printer does not print at all, does anybody know why?", None),
+    ("Cem", "Who wants to bake a cake for Friday?", None),
+    ("Bob", "Ann: is the printer plugged in, and is the driver installed?", None),
+    ("Dee", "Cem: I can bake a chocolate cake, if you buy the eggs.", None),
+    ("Ann", "Bob: it is plugged in. How do I install the driver?", None),
+    ("Cem", "Dee: great, I will buy the eggs and the butter tomorrow.", None),
+    ("Eve", "Good morning everybody!", None),
+    ("Bob", "Run the setup program from the disc.", 5),
+    ("Dee", "Cem: thanks, and sugar, please.", None),
+    *[("Eve", f"I am on the train number {number} now.", None) for number in range(12)],
+    ("Ann", "It prints again, thank you!", 8),
+]
+"""Who says what in a chat, and the number of the message that it says it answers."""
+EXCHANGE = [SAID[at][1] for at in (0, 2, 4, 7, 21)]
+
+
+@pytest.fixture(scope="module")
+def chat(serve, tmp_path_factory):
+    """The address of a page of a chat, in which the model tells some links."""
+    messages = [
+        {"id": number, "type": "message", "date_unixtime": str(1_600_000_000 + 30 * number),
+         "from": author, "from_id": f"user{author}", "text": text,
+         **({"reply_to_message_id": answers} if answers else {})}
+        for number, (author, text, answers) in enumerate(SAID, 1)
+    ]  # fmt: skip
+    export = {"name": "Friends", "type": "private_group", "id": 7, "messages": messages}
+    file = tmp_path_factory.mktemp("chat") / "result.json"
+    file.write_text(json.dumps(export), "utf-8")
+    return serve(file, "--no-browser", command="explore")
+
+
+def test_an_exchange_stands_out_of_its_channel(open_page, chat):
+    page = open_page(f"{chat}/#find?open=7/5")
+    thread = page.locator("#find-thread")
+    linked = thread.locator("li.linked")
+    expect(linked.locator(".text")).to_have_text(EXCHANGE)
+    labels = [
+        "probably answers Ann", "probably answers Bob", "answers Ann", "answers Bob",
+    ]  # fmt: skip
+    expect(linked.locator(".answers")).to_have_text(labels)
+    expect(thread.locator(".here .text")).to_have_text(EXCHANGE[2])
+    lines = linked.evaluate_all("all => all.map((one) => getComputedStyle(one).borderLeftStyle)")
+    assert lines == ["solid", "dashed", "dashed", "solid", "solid"]
+    other = thread.locator("li").filter(has_text="Who wants to bake")
+    colours = [one.evaluate("one => getComputedStyle(one).color") for one in (other, linked.first)]
+    assert colours[0] != colours[1]
+    only = thread.get_by_role("button", name="Only this exchange")
+    expect(only).to_have_attribute("aria-pressed", "false")
+    only.focus()
+    page.keyboard.press("Space")
+    expect(only).to_have_attribute("aria-pressed", "true")
+    expect(only).to_be_focused()
+    expect(thread.locator("li:visible .text")).to_have_text(EXCHANGE)
+    assert hash_of(page) == "#find?open=7/5&only=1"
+    page.go_back()
+    expect(only).to_have_attribute("aria-pressed", "false")
+    expect(other).to_be_visible()
+    page.go_forward()
+    expect(only).to_have_attribute("aria-pressed", "true")
+    page.reload()
+    expect(thread.locator("li:visible .text")).to_have_text(EXCHANGE)
+
+
+def test_a_message_alone_has_no_exchange_to_show(open_page, chat):
+    page = open_page(f"{chat}/#find?open=7/7&only=1")
+    thread = page.locator("#find-thread")
+    expect(thread.locator("li:visible .text")).to_have_count(11)
+    expect(thread.locator(".exchange")).to_have_count(0)
+    expect(thread.locator(".mixed")).to_have_count(0)
+
+
+def test_a_thread_is_one_exchange(open_page, mails):
+    page = open_page(f"{mails}/#find?open=a3@x&only=1")
+    thread = page.locator("#find-thread")
+    expect(thread.locator("li .text")).to_have_count(2)
+    expect(thread.locator(".exchange, .mixed, .answers")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1_400, 390])
+def test_axe_finds_no_fault_in_an_exchange(open_page, chat, axe, scheme, width):
+    page = open_page(f"{chat}/#find?open=7/5", width=width, scheme=scheme)
+    only = page.get_by_role("button", name="Only this exchange")
+    for _ in range(2):
+        expect(page.locator(".mixed .linked").first).to_be_visible()
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")["violations"]
+        assert found == [], json.dumps(found, indent=1)[:4_000]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        only.click()
+
+
 def test_filters_of_questions_and_topics_are_in_the_address(open_page, address):
     page = open_page(f"{address}/#asked?q=cactus&open=1")
     expect(page.get_by_label("Without a reply")).to_be_checked()

@@ -1,10 +1,12 @@
 """Routes of an index of messages: what it holds, messages like one, those around one, and why."""
 
+import numpy as np
 import pytest
 
 from export_samples import slack, write
 from rejoinder import Index
 from rejoinder.index.folder import TextIndex
+from rejoinder.index.segment import EncodedTexts
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.serve.app import create_app
 from serving import running_app
@@ -67,6 +69,46 @@ def test_a_message_comes_with_those_around_it(messages):
     around = messages.post("/around", json={"id": reply["id"], "context": 9}).json()
     assert around["answered"] == answer["text"]
     assert [one["text"] for one in around["after"]] == ["Thanks!"]
+
+
+def test_a_message_comes_with_its_exchange(model, tmp_path):
+    """Also with what is further away than those around it, and than those that are read."""
+    answers = {"20": "10", "30": "10", "250": "0", "280": "250", "299": "280"}
+    known = [
+        {"author": "Ann", "source": "irc", "time": float(at)}
+        | ({"answers": answers[str(at)], "confidence": 0.9} if str(at) in answers else {})
+        for at in range(300)
+    ]
+    names = [str(at) for at in range(300)]
+    made = Index.create(tmp_path / "index", [("first", "first")], "rejoinder-small")
+    rows = np.tile(made.embeddings(["first"]), (300, 1))
+    made.add_encoded([EncodedTexts(names, names, rows, known)])
+    with running_app(create_app(model, index=TextIndex(tmp_path / "index"))) as started:
+        for name, context, exchange in (
+            ("20", 2, ["10", "20", "30"]),
+            ("15", 2, ["15"]),
+            ("280", 2, ["0", "250", "280", "299"]),
+            ("0", 300, ["0", "250", "280", "299"]),
+            ("first", 2, ["first"]),
+        ):
+            answer = started.client.post("/around", json={"id": name, "context": context}).json()
+            assert [one["id"] for one in answer["exchange"]] == exchange
+            most = 0 if name == "first" else context
+            assert len(answer["before"]) == min(most, int(name) if most else 0)
+            assert len(answer["after"]) == min(most, 299 - int(name) if most else 0)
+        [_, middle, _] = started.client.post("/around", json={"id": "20"}).json()["exchange"]
+        assert middle == {"id": "20", "text": "20", "about": known[20]}
+
+
+def test_of_a_long_exchange_the_nearest_are_sent(model, tmp_path):
+    names = [str(at) for at in range(100)]
+    known = [{"source": "irc", "answers": "0", "time": float(at)} for at in range(100)]
+    made = Index.create(tmp_path / "index", [("first", "first")], "rejoinder-small")
+    rows = np.tile(made.embeddings(["first"]), (100, 1))
+    made.add_encoded([EncodedTexts(names, names, rows, known)])
+    with running_app(create_app(model, index=TextIndex(tmp_path / "index"))) as started:
+        answer = started.client.post("/around", json={"id": "50"}).json()
+    assert [one["id"] for one in answer["exchange"]] == names[20:81]
 
 
 @pytest.mark.parametrize("path", ["/similar", "/around"])

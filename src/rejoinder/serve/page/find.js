@@ -13,6 +13,8 @@ const wide = matchMedia("(min-width: 60rem)");
 let like = null;
 /** Id of the message whose conversation the reader opened. */
 let opened = null;
+/** Whether of a conversation in a channel only the exchange of its message is shown. */
+let only = false;
 let count = PAGE;
 let facts = null;
 /** The card whose conversation is shown. */
@@ -286,7 +288,7 @@ function cardOf(hit, same, query, measured) {
     });
   }
   card.append(paragraph);
-  const reply = hit.after?.find((one) => one.about.answers === hit.id);
+  const reply = hit.after?.find(({ about }) => about.answers === hit.id && (!about.author || about.author !== hit.about.author));
   if (reply) card.append(element("p", { class: "answered replied", dir: "auto" }, element("b", {}, `${reply.about.confidence ? "Probably answered" : "Answered"}${reply.about.author ? ` by ${reply.about.author}` : ""}: `), quoteOf(reply.text)));
   card.append(actions);
   return card;
@@ -322,7 +324,11 @@ async function showThread(card) {
     place = element("div", { class: "inline" });
     card.append(place);
   }
-  await showConversation(place, hitOf.get(card));
+  await showConversation(place, hitOf.get(card), only, (chosen) => {
+    only = chosen;
+    opened = card.dataset.id;
+    keepSearch();
+  });
 }
 
 /** Shows which word of the query fits which word of the message. */
@@ -349,7 +355,7 @@ const chipOf = (words, share) => element("span", { class: "chip" }, `${words} `,
 function keepSearch(typed = false) {
   const mode = modeOf();
   const filters = FILTERS.map((name) => [name, byId(`find-${name}`).value]);
-  keep("find", { q: byId("find-query").value.trim(), mode: mode === "hybrid" ? "" : mode, ...Object.fromEntries(filters), like: like?.id, open: opened }, typed);
+  keep("find", { q: byId("find-query").value.trim(), mode: mode === "hybrid" ? "" : mode, ...Object.fromEntries(filters), like: like?.id, open: opened, only: only && 1 }, typed);
 }
 
 /** Reads the search of the address. */
@@ -359,6 +365,8 @@ function read() {
   for (const name of FILTERS) byId(`find-${name}`).value = values.get(name) ?? "";
   like = id === null ? null : like?.id === id ? like : { id };
   opened = values.get("open");
+  if (only !== values.has("only")) closeThreads();
+  only = values.has("only");
   const mode = document.querySelector(`[name=find-mode][value="${CSS.escape(values.get("mode") ?? "hybrid")}"]`);
   if (mode) mode.checked = true;
 }
