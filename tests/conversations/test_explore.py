@@ -3,13 +3,15 @@
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 from export_samples import slack, write
 from rejoinder.conversations.explore import explore, read_facts
+from rejoinder.conversations.suggest import Suggestions
 from rejoinder.corpus.extract import extract
-from rejoinder.errors import InputError
+from rejoinder.errors import ForeignTextWarning, InputError
 from rejoinder.index.indexing import Index
 
 
@@ -123,3 +125,42 @@ def test_what_is_missing_is_said(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         explore(tmp_path / "nothing.zip")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def multilingual(monkeypatch, tmp_path):
+    """Installs `rejoinder-multi`, as pip would."""
+    facts = tmp_path / "site/any-0.1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: any\nVersion: 0.1.0\n")
+    names = "[rejoinder.models]\nrejoinder-multi = rejoinder_multi\n"
+    (facts / "entry_points.txt").write_text(names)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "models/rejoinder-multi/src")
+
+
+def chat(folder, *texts):
+    folder.mkdir()
+    lines = [
+        f"[1/5/24, 10:0{minute}:00] {author}: {text}\n"
+        for minute in range(6)
+        for author, text in zip(("Ann", "Bob"), texts, strict=True)
+    ]
+    (folder / "_chat.txt").write_text("".join(lines), "utf-8")
+    return folder
+
+
+@pytest.mark.usefixtures("multilingual")
+def test_the_model_is_one_that_knows_the_language(tmp_path):
+    german = chat(tmp_path / "de", "Wann ist das Treffen und wo?", "Um drei.")
+    english = chat(tmp_path / "en", "When is the meeting?", "At three.")
+    with pytest.warns(ForeignTextWarning, match="German"):
+        first = explore(german)
+    assert Index(first.index).manifest.model.source == "rejoinder-multi"
+    assert not explore(german).fresh
+    assert Index(explore(english).index).manifest.model.source == "rejoinder-base"
+    assert not explore(english).fresh
+    assert explore(german, model="rejoinder-multi").fresh
+    assert not explore(german, model="rejoinder-multi").fresh
+    with pytest.warns(ForeignTextWarning, match="German"):
+        assert Suggestions.open(german).encoder.describe()["name"] == "rejoinder-multi"

@@ -27,7 +27,6 @@ from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source, given_texts
 from rejoinder.measures import Indices
-from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings
 
 Given = str | Path | Iterable[GivenText | Entry]
@@ -35,7 +34,7 @@ Given = str | Path | Iterable[GivenText | Entry]
 Wanted = Callable[[str, About], bool]
 """Tells by a text and what is known about it whether to read it."""
 Model = SentenceEncoder | str | Path | None
-"""An encoder, its name or folder; None: that of the index, or else `rejoinder-base`."""
+"""An encoder, its name or folder; None: that of the index, or else the one for the language."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,8 @@ def open_collection(
         pairs = path is not None and (path / PAIRS).is_file()
         given = Source(messages_of_pairs(path) if path and pairs else source, columns, given_texts)
         given = given.only(lambda one: wanted(one.text, one.about))
-        made = _encoded(given, str(path or ""), loaded_encoder(encoder, threads), progress)
+        model = given.model() if encoder is None else encoder
+        made = _encoded(given, str(path or ""), loaded_encoder(model, threads), progress)
     if not made.texts:
         asked = [f"{key}={value}" for key, value in (where or {}).items()]
         asked += ["a question mark"] if questions else []
@@ -176,11 +176,13 @@ def open_collection(
     return made
 
 
-def loaded_encoder(encoder: Model, threads: int | None = None) -> SentenceEncoder:
-    """Returns an encoder as it is, or loads it; by default `rejoinder-base`."""
+def loaded_encoder(
+    encoder: SentenceEncoder | str | Path, threads: int | None = None
+) -> SentenceEncoder:
+    """Returns an encoder as it is, or loads it."""
     if isinstance(encoder, SentenceEncoder):
         return encoder
-    return SentenceEncoder.load(DEFAULT if encoder is None else encoder, threads=threads)
+    return SentenceEncoder.load(encoder, threads=threads)
 
 
 def messages_of_pairs(folder: Path) -> Iterator[Entry]:

@@ -81,7 +81,7 @@ def dedupe(
 
     Args:
         source: A file of texts, an export, a folder of pairs, an index, texts, or a `Collection`.
-        encoder: The model, its name or folder. Default: that of an index, or `rejoinder-base`.
+        encoder: The model, its name or folder. Default: that of an index, or by the language.
         threshold: Cosine from which two texts mean the same, from 0 to 1.
         examples: Labelled pairs. The threshold with the highest F1 on them is taken.
         false_positives: Share of texts without a duplicate that may be dropped, above 0 and below

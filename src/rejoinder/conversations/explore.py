@@ -4,6 +4,7 @@ The folder has the index, with its model if that was fine-tuned, what was found 
 `explore.json`, which says what it was made from. Nothing is done again as long as that is the same.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from rejoinder.exports.files import Files
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
-from rejoinder.inference.sentence_stream import EncodingProgress
+from rejoinder.inference.sentence_stream import EncodingProgress, Source, given_texts
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.hashed import (
     read_sealed,
@@ -39,14 +40,14 @@ from rejoinder.io.files.hashed import (
 from rejoinder.io.files.storage import first_names, scratch_folder
 from rejoinder.io.formats.text_lines import Record
 from rejoinder.links.linker import Linker
-from rejoinder.models.find import DEFAULT, find_model
+from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.models.folder import read_model
 
 FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
 TOPICS, POINTS, FACTS = "topics.json", "points.bin", "facts.json"
 SUFFIX = ".explore"
 """What the folder is called, after the name of what it was made from."""
-_FORMAT_VERSION = 7
+_FORMAT_VERSION = 8
 _REMEDY = "Remove the folder."
 
 
@@ -59,6 +60,8 @@ class _Made(Record, frozen=True):
     """That of their content."""
     model: str
     """That of the model's weights."""
+    named: bool
+    """Whether the model was named, not chosen by the language."""
     columns: str | None
     finetuned: bool
 
@@ -135,7 +138,8 @@ def explore(
     Args:
         source: An export, a file of texts, a folder of pairs or an index.
         out: Folder of the prepared conversations. Default: next to `source`, by its name.
-        model: Model that encodes; default: `rejoinder-base`. An index has one.
+        model: Model that encodes; default: that for the language, as in `Index.create`. An index
+            has one.
         columns: Of a table, as `Index.create` takes them.
         finetune: Go on training the model on the pairs of the conversations first.
         minutes: About how long to do so.
@@ -158,12 +162,21 @@ def explore(
             f"{folder} has other files, and what is explored would replace it; name another folder "
             "(`out`)."
         )
+    if finetune and model is None:
+        chosen = Source(work.source, columns, given_texts).model()
+        work = dataclasses.replace(work, model=chosen)
     inputs = [work.source, *([] if model is None else [model])]
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
         read = _Read()
         better = work.is_index or _index(work, new / INDEX, read)
         _find(work.source if work.is_index else new / INDEX, new, work, read)
-        made = replace(wanted, content=_content_of(work.read))
+        if work.is_index or model is not None:
+            used = wanted.model
+        elif work.model is not None:
+            used = _sha256_of(work.model)
+        else:
+            used = read_manifest(new / INDEX).model.sha256
+        made = replace(wanted, content=_content_of(work.read), model=used)
         write_text(new / FILE, sealed_text(made, _FORMAT_VERSION))
     return Prepared(folder, index, fresh=True, left_out=read.left_out, better=better)
 
@@ -171,15 +184,17 @@ def explore(
 def _wanted(work: _Work) -> _Made:
     """Returns what a folder must have been made from, without the hash of the content.
 
+    Where no model is named, there is none.
+
     Raises:
         InputError: an option does not fit an index.
         ModelError: there is no such model.
     """
     stamp = _stamp_of(work.read)
     if not work.is_index:
-        place = find_model(DEFAULT if work.model is None else work.model)
-        sha256 = read_model(place).describe()["sha256"]
-        return _Made(stamp, "", sha256, work.columns, work.finetune)
+        named = work.model is not None
+        sha256 = "" if work.model is None else _sha256_of(work.model)
+        return _Made(stamp, "", sha256, named, work.columns, work.finetune)
     given = {"model": work.model, "columns": work.columns, "finetune": work.finetune}
     wrong = [name for name, value in given.items() if value]
     if wrong:
@@ -187,7 +202,12 @@ def _wanted(work: _Work) -> _Made:
             f"{' and '.join(wrong)}: an index is explored as it is. Leave that out, or name what "
             "the index was made from."
         )
-    return _Made(stamp, "", read_manifest(work.source).model.sha256, None, finetuned=False)
+    sha256 = read_manifest(work.source).model.sha256
+    return _Made(stamp, "", sha256, named=True, columns=None, finetuned=False)
+
+
+def _sha256_of(model: str | Path) -> str:
+    return str(read_model(find_model(model)).describe()["sha256"])
 
 
 class _Read:
@@ -314,8 +334,8 @@ def _finetune(work: _Work, scratch: Path) -> bool:
                 "`finetune`."
             )
     tuned = finetune(
-        pairs, out=scratch / "model", model=DEFAULT if work.model is None else work.model,
-        minutes=work.minutes, threads=work.threads, stage=lambda doing: stage(doing, 0, None),
+        pairs, out=scratch / "model", model=work.model or DEFAULT, minutes=work.minutes,
+        threads=work.threads, stage=lambda doing: stage(doing, 0, None),
     )  # fmt: skip
     return tuned.folder is not None
 
@@ -330,8 +350,11 @@ def _read(folder: Path) -> _Made | None:
 
 def _is_made(folder: Path, known: _Made, wanted: _Made, source: Path) -> bool:
     """Returns whether a folder was made from what is wanted. Files may be newer, but the same."""
-    same = (known.model, known.columns, known.finetuned)
-    if same != (wanted.model, wanted.columns, wanted.finetuned):
+    same = (known.named, known.columns, known.finetuned)
+    if same != (wanted.named, wanted.columns, wanted.finetuned):
+        return False
+    there = [wanted.model] if wanted.named else map(_sha256_of, shipped_models())
+    if known.model not in there:
         return False
     if known.stamp == wanted.stamp:
         return True

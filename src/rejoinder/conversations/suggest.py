@@ -109,8 +109,8 @@ class Suggestions:
         Args:
             source: A folder of pairs, an export, or an index of one; or a file of answers, one per
                 line, or a list of them (`open_collection`).
-            encoder: The model, or its name or folder. Default: that of the index, or else
-                `rejoinder-base`.
+            encoder: The model, or its name or folder. Default: that of the index, or else by the
+                language, as in `Index.create`.
             answers: Suggest only these, by what was answered in the past of `source`.
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
             where: Suggest only replies that meet these conditions, such as `{"author": "anna"}`;

@@ -279,7 +279,7 @@ def cluster(
 
     Args:
         source: A file of texts, an export, a folder of pairs, an index, texts, or a `Collection`.
-        encoder: The model, its name or folder. Default: that of an index, or `rejoinder-base`.
+        encoder: The model, its name or folder. Default: that of an index, or by the language.
         topics: About how many topics to find. Default: as many as the texts have at one resolution.
         least: The least number of different texts of a topic. Default: 10, or a fiftieth of fewer
             than 500, but at least 3.

@@ -302,19 +302,21 @@ def convert(
     way = _way(options, export, seen, linker)
     paired = modelled = 0
     if way == "model" and linker is not None:
-        threads, guessed = Threads(), not export.knows_replies
-        paired, modelled = _pair_by(linker, file, threads, options.min_confidence, guessed)
+        threads, trusted = Threads(), export.knows_replies
+        paired, modelled = _pair_by(linker, file, threads, options.min_confidence, trusted)
     elif way != "links":
         threads = Threads() if seen["linked"] else None
         paired = _pair_adjacent(file, threads)
     apart, threads = threads is None or threads.are_apart, None
+    # the export does not say whom a name at the beginning of a message answers
+    guessed = 0 if export.knows_replies else seen["linked"]
     counts = ExportCounts(
         format=export.name,
         messages=seen["messages"],
         malformed=seen["malformed"],
         dropped={reason: seen[reason] for reason in REASONS},
-        linked=seen["linked"],
-        adjacent=paired,
+        linked=seen["linked"] - guessed,
+        adjacent=paired + (0 if way == "model" else guessed),
         modelled=modelled,
     )
     shared = None if words is None else words.words()
@@ -385,12 +387,12 @@ def _pair_adjacent(file: Path, threads: Threads | None) -> int:
 
 
 def _pair_by(
-    linker: Linking, file: Path, threads: Threads, least: float, guessed: bool
+    linker: Linking, file: Path, threads: Threads, least: float, trusted: bool
 ) -> tuple[int, int]:
     """Writes what messages answer by `linker`, in threads what stands before them.
 
-    A message that goes on from one of its author answers none. What the export says is kept, unless
-    it is `guessed`. Returns how many answer the one before, and how many another by the linker.
+    A message that goes on from one of its author answers none. What the export says is kept if
+    it is `trusted`. Returns how many answer the one before, and how many another by the linker.
     """
     encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
     changed = file.with_suffix(".paired")
@@ -415,7 +417,7 @@ def _pair_by(
 
     with file.open("rb") as lines, changed.open("wb") as out:
         for comment, answered, sure in linker(outside()):
-            if guessed or comment.parent is None:
+            if not trusted or comment.parent is None:
                 comment.parent = None
                 if answered is not None and sure >= least and answered.author != comment.author:
                     comment.parent = comment.before = answered.id

@@ -22,7 +22,7 @@ from rejoinder.inference.inputs import Sentences, as_texts
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source, given_texts
 from rejoinder.io.files.claims import refuse_inputs, refuse_occupied
-from rejoinder.models.find import DEFAULT, find_model, shipped_models
+from rejoinder.models.find import find_model, shipped_models
 from rejoinder.protocols import Describes, Embeddings, Encodes, EncodesResponses, Prepares
 from rejoinder.text.stems import language_to_stem
 
@@ -79,7 +79,8 @@ class Index(TextIndex):
             texts: Path of a file of texts, of an export of conversations, or of a folder of pairs
                 whose replies are indexed (see `corpus.texts`); or strings, tuples of an id and a
                 text, or entries. A text without an id gets the next number, from 1.
-            encoder: The model, or its name or folder. Default: `rejoinder-base`. The index stores a
+            encoder: The model, or its name or folder. Default: `rejoinder-base`, or an installed
+                model that alone knows the language of the texts. The index stores a
                 name or folder, to find the model again. Or any object whose `encode` makes (N, D)
                 rows of N strings, as of `load_encoder`; rows are scaled to length 1. Give it again
                 to open the index, which knows it by the `sha256` that it describes, or by its rows
@@ -108,17 +109,17 @@ class Index(TextIndex):
             StorageError: it can't be written.
         """
         _check_settings(recall, dtype)
-        loaded, source = _loaded(encoder)
-        model = _model_of(_description(loaded), None if copy_model else source)
+        refuse_inputs(Path(folder), [texts, encoder])  # before the first texts are read
+        refuse_occupied(Path(folder), overwrite=overwrite)
         given = Source(texts, columns, given_texts)
+        loaded, source = _loaded(given.model() if encoder is None else encoder)
+        model = _model_of(_description(loaded), None if copy_model else source)
         weight = WEIGHT
         if isinstance(loaded, SentenceEncoder):
             weight = loaded.describe()["training"].get("search_weight", WEIGHT)
         elif copy_model:
             raise InputError("copy_model: only a model of rejoinder can be copied into an index.")
         dim = _dim_of(loaded, response=response)
-        refuse_inputs(Path(folder), [texts, encoder])  # before the first texts are encoded
-        refuse_occupied(Path(folder), overwrite=overwrite)
         encoded = _encoded(loaded, dim, given, progress, response=response)
         first = next(encoded, None)
         language = "english" if first is None else language_to_stem(first.texts)
@@ -308,7 +309,7 @@ def _check_settings(recall: float, dtype: str) -> None:
 
 
 def _loaded(
-    encoder: Encodes | str | Path | None, on_too_long: OnTooLong = "truncate"
+    encoder: Encodes | str | Path, on_too_long: OnTooLong = "truncate"
 ) -> tuple[Encodes, str | None]:
     """Returns an encoder, and the name or path that it was loaded by (None: from memory).
 
@@ -316,7 +317,7 @@ def _loaded(
         InputError: it can't encode texts one by one.
         ModelError: the model can't be loaded.
     """
-    if encoder is not None and not isinstance(encoder, str | Path):
+    if not isinstance(encoder, str | Path):
         if not isinstance(encoder, Encodes) or isinstance(encoder, Prepares):
             why = "learns from all texts first" if isinstance(encoder, Encodes) else "has no encode"
             raise InputError(
@@ -325,7 +326,7 @@ def _loaded(
             )
         return encoder, None
     # the index stores the name of a shipped model: its path changes with the installation
-    path = find_model(DEFAULT if encoder is None else encoder).absolute()
+    path = find_model(encoder).absolute()
     names = {folder: name for name, folder in shipped_models().items()}
     return SentenceEncoder.load(path, on_too_long=on_too_long), names.get(path, str(path))
 

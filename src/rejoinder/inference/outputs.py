@@ -477,14 +477,19 @@ def _about(model: ModelContents, text: str) -> str:
     if code is None or code in known:
         return said
     said += f"; they look like {_listed([code])}"
-    able = [
+    able = models_knowing(code)
+    if not able and code in _MULTILINGUAL:
+        return f"{said}, which the model of the package rejoinder-multi knows"
+    return f"{said}: try {' or '.join(able)}" if able else said
+
+
+def models_knowing(code: str) -> list[str]:
+    """Returns the names of the installed models that know a language."""
+    return [
         name
         for name, folder in shipped_models().items()
         if code in languages_of(read_config(folder).get("training") or {})
     ]
-    if not able and code in _MULTILINGUAL:
-        return f"{said}, which the model of the package rejoinder-multi knows"
-    return f"{said}: try {' or '.join(able)}" if able else said
 
 
 def _listed(codes: Sequence[str]) -> str:

@@ -1,22 +1,26 @@
 """Reads sentences as a stream, and encodes them a chunk at a time."""
 
 import reprlib
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rejoinder.corpus.texts import Entry, entries_of
-from rejoinder.errors import InputError
+from rejoinder.errors import ForeignTextWarning, InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import refuse_unordered
-from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong
+from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, models_knowing
 from rejoinder.io.formats.text_lines import replace_surrogates
+from rejoinder.models.card import LANGUAGE_NAMES
+from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
+from rejoinder.text.stems import language_to_stem
 
 CHUNK = 8_192
 """Number of sentences that are encoded at a time. Memory holds as many, and a killed process loses
@@ -110,6 +114,27 @@ class Source:
 
     def __iter__(self) -> Iterator[Entry]:
         return self._entries
+
+    def model(self) -> str:
+        """Returns the name of the installed model that encodes these texts where none is named.
+
+        It is `rejoinder-base`, unless the first texts are of a language that only another knows;
+        then it warns.
+        """
+        some = list(islice(self._entries, CHUNK))
+        self._entries = chain(some, self._entries)
+        language = language_to_stem(entry.text for entry in some).title()
+        codes = [code for code, name in LANGUAGE_NAMES.items() if name == language]
+        able = models_knowing(codes[0]) if codes else []
+        if not able or DEFAULT in able:
+            return DEFAULT
+        warnings.warn(
+            f"these texts look like {language}, so that {able[0]} encodes them; name another model "
+            "if it should not",
+            ForeignTextWarning,
+            stacklevel=2,
+        )
+        return able[0]
 
     def only(self, wanted: Callable[[Entry], bool]) -> "Source":
         """Leaves out the texts that are not `wanted`."""
