@@ -291,7 +291,8 @@ def convert(
             if reason := texts.why_not(text):
                 seen[reason] += 1
                 continue
-            seen["linked"] += item.parent is not None
+            guessed = not export.knows_replies and item.thread is None  # from a name
+            seen["guessed" if guessed else "linked"] += item.parent is not None
             if words is not None:
                 words.add(item.author, text)
             comment = _comment(item, text, position)
@@ -305,18 +306,16 @@ def convert(
         threads, trusted = Threads(), export.knows_replies
         paired, modelled = _pair_by(linker, file, threads, options.min_confidence, trusted)
     elif way != "links":
-        threads = Threads() if seen["linked"] else None
+        threads = Threads() if seen["linked"] or seen["guessed"] else None
         paired = _pair_adjacent(file, threads)
     apart, threads = threads is None or threads.are_apart, None
-    # the export does not say whom a name at the beginning of a message answers
-    guessed = 0 if export.knows_replies else seen["linked"]
     counts = ExportCounts(
         format=export.name,
         messages=seen["messages"],
         malformed=seen["malformed"],
         dropped={reason: seen[reason] for reason in REASONS},
-        linked=seen["linked"] - guessed,
-        adjacent=paired + (0 if way == "model" else guessed),
+        linked=seen["linked"],
+        adjacent=paired + (0 if way == "model" else seen["guessed"]),
         modelled=modelled,
     )
     shared = None if words is None else words.words()
