@@ -358,19 +358,14 @@ NAMES = Family("names", ("shared names", "other names", "both have names", "a na
 FAMILIES: Registry[Family] = Registry(
     "family of features",
     {
-        "embeddings": f"{__name__}:EMBEDDINGS",
-        "alignment": f"{__name__}:ALIGNMENT",
-        "meanings": f"{__name__}:MEANINGS",
-        "remainders": f"{__name__}:REMAINDERS",
-        "ends": f"{__name__}:ENDS",
-        "edits": f"{__name__}:EDITS",
-        "lengths": f"{__name__}:LENGTHS",
-        "numbers": f"{__name__}:NUMBERS",
-        "names": f"{__name__}:NAMES",
-        "negation": f"{__name__}:NEGATION",
+        family.name: family
+        for family in (
+            *(EMBEDDINGS, ALIGNMENT, MEANINGS, REMAINDERS, ENDS),
+            *(EDITS, LENGTHS, NUMBERS, NAMES, NEGATION),
+        )
     },
 )
-"""A new family needs a line here, or a call of `FAMILIES.register`."""
+"""A new family needs a place here, or a call of `FAMILIES.register`."""
 
 
 def features_of(batch: PairBatch, families: Sequence[Family]) -> Array:

@@ -7,7 +7,6 @@ others have cosines.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from rejoinder.datasets.semeval import (
 )
 from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.encoding import Embedder, call, numbers_of
-from rejoinder.evaluation.intervals import correlation_interval
+from rejoinder.evaluation.intervals import Interval, correlation_interval
 from rejoinder.evaluation.metrics import (
     Items,
     correlations,
@@ -41,24 +40,15 @@ from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats, Indices, angular_similarity
 from rejoinder.protocols import Encodes, TellsFittedPairs
 
-MEASURES: Mapping[str, Callable[[Floats], Floats]] = {
-    "angular": angular_similarity,
-    "cosine": lambda cosine: cosine,
-}
-"""Functions of cosines that give similarities, by name."""
-
 _DIFFICULT = (115, 84, 184, 14, 78, 195)
 """Lines of the pairs of Table 12 in Cer et al. 2017, in the file of track 5."""
 _SICK = {"test": ("test",), "all": ("train", "dev", "test")}
 """Splits of SICK by split of the results. Peers publish correlations over all 9,927 pairs, papers
 those of test."""
 
-Score = Callable[[str, GradedPairs, Floats, Sequence[str], int], Scored]
-"""Scores a task by its pairs, their similarities, notes and a seed."""
-
 
 @dataclass(frozen=True)
-class PreparedPairs:
+class _Part:
     """Pairs to score, and the texts that an encoder is prepared on: those of all splits."""
 
     pairs: GradedPairs
@@ -70,23 +60,57 @@ class PreparedPairs:
         return self.pairs.sha256
 
 
-def run(
-    scores: Mapping[str, Score],
-    embedder: Embedder,
-    context: Context,
-    part: Part,
-    data: PreparedPairs,
-) -> Scored:
-    """Scores a task by its function among `scores`."""
-    task, split = part
-    embedder.prepare(task.split("/")[0].removesuffix("-unrepeated"), data.texts)
-    similarity, notes = _similarity(embedder, data.pairs, f"{task} on {split}")
-    return scores[task](task, data.pairs, similarity, notes, context.seed)
+@dataclass(frozen=True)
+class _Compared:
+    """The pairs of a task, their (N,) similarities, notes, and the seed of intervals."""
+
+    task: str
+    pairs: GradedPairs
+    values: Floats
+    notes: Sequence[str]
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return self.task.split("/")[0]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The name and the form of the data, for a result."""
+        return {"name": self.name, "form": self.pairs.form}
+
+    @property
+    def form_note(self) -> str:
+        return f"the {self.pairs.form} form of the data"
+
+    @property
+    def items(self) -> Items:
+        pairs = self.pairs
+        return Items(pairs.ids, self.values, pairs.gold, joined(pairs.first, pairs.second))
+
+    def rows(self) -> dict[str, Indices]:
+        """Returns the indices of the pairs of each genre."""
+        genres = np.array(self.pairs.genres)
+        return {name: np.flatnonzero(genres == name) for name in dict.fromkeys(self.pairs.genres)}
+
+    def groups(self) -> dict[str, Group]:
+        """Returns the correlations of each genre."""
+        return {
+            genre: Group(len(rows), correlations(self.values[rows], self.pairs.gold[rows]))
+            for genre, rows in sorted(self.rows().items())
+        }
+
+    def interval(self, **options: Any) -> Interval:
+        return correlation_interval(self.values, self.pairs.gold, self.seed, **options)
+
+    def correlated(self, **facts: Any) -> Scored:
+        """Returns the correlations over all pairs, of which `pearson` is the main score."""
+        intervals = {"pearson": self.interval(), "spearman": self.interval(ranks=True)}
+        scores = correlations(self.values, self.pairs.gold)
+        return Scored("pearson", scores, self.items, intervals, **facts)
 
 
-def texts_of(pairs: GradedPairs) -> list[str]:
-    """Returns the first sentences of pairs, then the second ones."""
-    return [*pairs.first, *pairs.second]
+Score = Callable[[_Compared], Scored]
 
 
 def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> Scored:
@@ -98,7 +122,7 @@ def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> Scored
         InputError: an embedding is not usable, or a correlation is not defined.
     """
     similarity, notes = _similarity(Embedder(encoder), pairs, f"stsb on {pairs.split}")
-    return _genres("stsb/angular", pairs, similarity, notes, seed)
+    return _genres(_Compared("stsb/angular", pairs, similarity, notes, seed))
 
 
 def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Floats, list[str]]:
@@ -119,65 +143,15 @@ def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Flo
     return similarity, notes
 
 
-def correlated(values: Floats, pairs: GradedPairs, seed: int, **facts: Any) -> Scored:
-    """Returns the correlations over all pairs, of which `pearson` is the main score."""
-    intervals = {
-        name: correlation_interval(values, pairs.gold, seed, ranks=name == "spearman")
-        for name in ("pearson", "spearman")
-    }
-    scores = correlations(values, pairs.gold)
-    return Scored("pearson", scores, items_of(values, pairs), intervals, **facts)
-
-
-def _genres(
-    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Scored:
-    values = MEASURES[task.split("/")[1]](np.clip(similarity, -1, 1))
-    scored = correlated(
-        values,
-        pairs,
-        seed,
-        groups=groups_of(values, pairs),
-        data=facts_of(task, pairs),
-        notes=[form_note(pairs), *notes],
-    )
-    within = share_within_one(values, pairs.gold)
+def _genres(given: _Compared) -> Scored:
+    values = np.clip(given.values, -1, 1)
+    if given.task.endswith("/angular"):
+        values = angular_similarity(values)
+    given = replace(given, values=values)
+    notes = [given.form_note, *given.notes]
+    scored = given.correlated(groups=given.groups(), data=given.facts, notes=notes)
+    within = share_within_one(values, given.pairs.gold)
     return replace(scored, scores={**scored.scores, "within_1_rescaled": within})
-
-
-def _yours(
-    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Scored:
-    return correlated(similarity, pairs, seed, data={"name": task.split("/")[0]}, notes=notes)
-
-
-def facts_of(task: str, pairs: GradedPairs) -> dict[str, str]:
-    """Returns the name and the form of the data, for a result."""
-    return {"name": task.split("/")[0], "form": pairs.form}
-
-
-def form_note(pairs: GradedPairs) -> str:
-    """Returns a note on the form of the data."""
-    return f"the {pairs.form} form of the data"
-
-
-def groups_of(values: Floats, pairs: GradedPairs) -> dict[str, Group]:
-    """Returns the correlations of each genre."""
-    return {
-        genre: Group(len(rows), correlations(values[rows], pairs.gold[rows]))
-        for genre, rows in sorted(rows_of(pairs).items())
-    }
-
-
-def rows_of(pairs: GradedPairs) -> dict[str, Indices]:
-    """Returns the indices of the pairs of each genre."""
-    genres = np.array(pairs.genres)
-    return {genre: np.flatnonzero(genres == genre) for genre in dict.fromkeys(pairs.genres)}
-
-
-def items_of(values: Floats, pairs: GradedPairs) -> Items:
-    """Returns the (N,) predicted `values` of pairs as items."""
-    return Items(pairs.ids, values, pairs.gold, joined(pairs.first, pairs.second))
 
 
 def _read(context: Context, ids: Sequence[str]) -> Data:
@@ -185,19 +159,12 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
     whole = {split: read_stsb(folder, split, form) for split in context.splits}
     fewer = _unrepeated(folder, form) if any("unrepeated" in task for task in ids) else whole
     # all pairs, so that no score depends on which other tasks were asked for
-    texts = [text for pairs in whole.values() for text in texts_of(pairs)]
+    texts = [text for pairs in whole.values() for text in (*pairs.first, *pairs.second)]
     return {
-        (task, split): PreparedPairs((fewer if "unrepeated" in task else whole)[split], texts)
+        (task, split): _Part((fewer if "unrepeated" in task else whole)[split], texts)
         for split in context.splits
         for task in ids
     }
-
-
-def _read_graded(context: Context, ids: Sequence[str]) -> Data:
-    if context.graded is None:
-        raise DataMissingError("the task graded needs pairs; name their file with `data`.")
-    pairs = context.graded()
-    return {(task, pairs.split): PreparedPairs(pairs, texts_of(pairs)) for task in ids}
 
 
 def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
@@ -212,54 +179,34 @@ def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
     return splits
 
 
-_GROUPS = {
-    "stsb/angular": ("stsb",),
-    "stsb/cosine": ("stsb", "sts"),
-    "stsb-unrepeated/angular": ("stsb-unrepeated",),
-    "stsb-unrepeated/cosine": ("stsb-unrepeated",),
-}
-_GRADED = {"graded/cosine": ("graded",)}
+def _related(given: _Compared) -> Scored:
+    notes = [*row_notes("sick", Counter(given.pairs.genres)), *given.notes]
+    return given.correlated(data={"name": "SICK"}, notes=notes)
 
 
-def _related(
-    _task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Scored:
-    notes = [*row_notes("sick", Counter(pairs.genres)), *notes]
-    return correlated(similarity, pairs, seed, data={"name": "SICK"}, notes=notes)
-
-
-def _subsets(
-    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Scored:
+def _subsets(given: _Compared) -> Scored:
     """Returns three scores over subsets: mean, weighted mean, and all pairs as one set."""
-    items, main = items_of(similarity, pairs), "pearson_weighted_mean"
-    rows = list(rows_of(pairs).values())
+    main, pairs = "pearson_weighted_mean", given.pairs
     return Scored(
         main,
-        metric_of(main).recompute(items),
-        items,
+        metric_of(main).recompute(given.items),
+        given.items,
         {
-            main: correlation_interval(similarity, pairs.gold, seed, groups=rows),
-            "pearson_all": correlation_interval(similarity, pairs.gold, seed),
+            main: given.interval(groups=list(given.rows().values())),
+            "pearson_all": given.interval(),
         },
-        groups_of(similarity, pairs),
-        facts_of(task, pairs),
-        [
-            *row_notes(task.split("/")[0], {pairs.split: len(pairs)}),
-            form_note(pairs),
-            *notes,
-        ],
+        given.groups(),
+        given.facts,
+        [*row_notes(given.name, {pairs.split: len(pairs)}), given.form_note, *given.notes],
     )
 
 
-def _tracks(
-    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Scored:
+def _tracks(given: _Compared) -> Scored:
     """Scores all tracks. "Primary" is ambiguous in the paper, so both means are given."""
-    items, main = items_of(similarity, pairs), "pearson_track5"
+    items, main = given.items, "pearson_track5"
     pearson = metric_of(main).recompute(items)
-    chosen = rows_of(pairs)["track5"]
-    english, gold = similarity[chosen], pairs.gold[chosen]
+    chosen = given.rows()["track5"]
+    english, gold = given.values[chosen], given.pairs.gold[chosen]
     five = [pearson[f"pearson_track{track}"] for track in ("1", "2", "3", "4a", "5")]
     scores = {
         **pearson,
@@ -267,36 +214,30 @@ def _tracks(
         "pearson_mean_of_1_to_5": float(np.mean(five)),
         "within_1_rescaled_track5": share_within_one(english, gold),
     }
-    intervals = {main: correlation_interval(english, gold, seed)}
+    intervals = {main: correlation_interval(english, gold, given.seed)}
     means = "mean of tracks 1 to 5 with 4a, 4b left out"
-    notes = [*row_notes("sts17", {"test": len(pairs)}), means, *notes]
-    groups, facts = groups_of(similarity, pairs), facts_of(task, pairs)
-    return Scored(main, scores, items, intervals, groups, facts, notes)
+    notes = [*row_notes("sts17", {"test": len(given.pairs)}), means, *given.notes]
+    return Scored(main, scores, items, intervals, given.groups(), given.facts, notes)
 
 
-def _difficult(
-    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], _seed: int
-) -> Scored:
+def _difficult(given: _Compared) -> Scored:
     """Scores the six difficult pairs of Cer et al. 2017 on the scale of gold.
 
     Similarities are rescaled by the smallest and the largest of track 5.
     """
-    english, main = rows_of(pairs)["track5"], "mean_absolute_error"
+    pairs, english, main = given.pairs, given.rows()["track5"], "mean_absolute_error"
     if len(english) < max(_DIFFICULT):
-        raise DataMissingError(f"{task} needs all 250 pairs of track 5; {len(english)} are there.")
+        raise DataMissingError(
+            f"{given.task} needs all 250 pairs of track 5; {len(english)} are there."
+        )
     lines = np.array(_DIFFICULT) - 1
-    chosen = english[lines]
-    items = Items(
-        [pairs.ids[row] for row in chosen],
-        rescaled(similarity[english])[lines],
-        pairs.gold[chosen],
-        joined([pairs.first[row] for row in chosen], [pairs.second[row] for row in chosen]),
-    )
+    values = rescaled(given.values[english])[lines]
+    items = replace(given, pairs=pairs.at(english[lines].tolist()), values=values).items
     each = zip(_DIFFICULT, items.gold, items.predictions, strict=True)
     listed = ", ".join(f"{line}: {gold:.1f} / {ours:.1f}" for line, gold, ours in each)
-    notes = [f"line of track 5: gold / ours from 0 to 5: {listed}", *notes]
+    notes = [f"line of track 5: gold / ours from 0 to 5: {listed}", *given.notes]
     scores = metric_of(main).recompute(items)
-    return Scored(main, scores, items, data=facts_of(task, pairs), notes=notes)
+    return Scored(main, scores, items, data=given.facts, notes=notes)
 
 
 def sick_pairs(data: SentencePairSet, split: str, parts: Sequence[str]) -> GradedPairs:
@@ -320,37 +261,72 @@ def _sick(context: Context) -> list[GradedPairs]:
     return [sick_pairs(data, split, parts) for split, parts in _SICK.items()]
 
 
-def _family(
-    read: Callable[[Context], Sequence[GradedPairs]],
-    scores: Mapping[str, Score],
-    groups: Mapping[str, tuple[str, ...]],
-    options: tuple[str, ...] = (),
-) -> Family:
+def _graded(context: Context) -> list[GradedPairs]:
+    if context.graded is None:
+        raise DataMissingError("the task graded needs pairs; name their file with `data`.")
+    return [context.graded()]
+
+
+def _reader(read: Callable[[Context], Sequence[GradedPairs]]) -> Callable[..., Data]:
+    """Returns `Family.read` for pairs of which the last hold the others."""
+
     def read_all(context: Context, ids: Sequence[str]) -> Data:
         parts = read(context)
-        texts = texts_of(parts[-1])  # the last holds the others
-        return {(task, one.split): PreparedPairs(one, texts) for one in parts for task in ids}
+        texts = [*parts[-1].first, *parts[-1].second]
+        return {(task, one.split): _Part(one, texts) for one in parts for task in ids}
 
-    return Family(groups, read_all, partial(run, scores), options=options)
+    return read_all
 
 
-def _years(year: int) -> Family:
+def _family(
+    read: Callable[..., Data],
+    tasks: Mapping[str, tuple[Score, tuple[str, ...]]],
+    options: tuple[str, ...] = (),
+) -> Family:
+    """Returns the family of some tasks, each with its score and its groups."""
+
+    def run(embedder: Embedder, context: Context, part: Part, data: _Part) -> Scored:
+        task, split = part
+        embedder.prepare(task.split("/")[0].removesuffix("-unrepeated"), data.texts)
+        similarity, notes = _similarity(embedder, data.pairs, f"{task} on {split}")
+        return tasks[task][0](_Compared(task, data.pairs, similarity, notes, context.seed))
+
+    return Family({task: groups for task, (_, groups) in tasks.items()}, read, run, options=options)
+
+
+def _year(year: int) -> Family:
+    read = _reader(lambda context: [read_sts_year(context.folder(task), year, context.form)])
     task = f"sts{year}/cosine"
-
-    def read(context: Context) -> list[GradedPairs]:
-        return [read_sts_year(context.folder(task), year, context.form)]
-
-    return _family(read, {task: _subsets}, {task: (f"sts{year}", "sts", "senteval")}, ("form",))
+    return _family(read, {task: (_subsets, (f"sts{year}", "sts", "senteval"))}, ("form",))
 
 
 FAMILIES = (
-    *map(_years, SUBSETS),
+    *map(_year, SUBSETS),
     _family(
-        lambda context: [read_sts_2017(context.folder("sts17"))],
-        {"sts17/cosine": _tracks, "sts17/difficult": _difficult},
-        {"sts17/cosine": ("sts17", "sts"), "sts17/difficult": ("contrasts",)},
+        _reader(lambda context: [read_sts_2017(context.folder("sts17"))]),
+        {
+            "sts17/cosine": (_tracks, ("sts17", "sts")),
+            "sts17/difficult": (_difficult, ("contrasts",)),
+        },
     ),
-    _family(_sick, {"sick-r/cosine": _related}, {"sick-r/cosine": ("sick-r",)}),
-    Family(_GROUPS, _read, partial(run, dict.fromkeys(_GROUPS, _genres)), options=("form",)),
-    Family(_GRADED, _read_graded, partial(run, dict.fromkeys(_GRADED, _yours))),
+    _family(_reader(_sick), {"sick-r/cosine": (_related, ("sick-r",))}),
+    _family(
+        _read,
+        {
+            "stsb/angular": (_genres, ("stsb",)),
+            "stsb/cosine": (_genres, ("stsb", "sts")),
+            "stsb-unrepeated/angular": (_genres, ("stsb-unrepeated",)),
+            "stsb-unrepeated/cosine": (_genres, ("stsb-unrepeated",)),
+        },
+        ("form",),
+    ),
+    _family(
+        _reader(_graded),
+        {
+            "graded/cosine": (
+                lambda given: given.correlated(data={"name": given.name}, notes=given.notes),
+                ("graded",),
+            )
+        },
+    ),
 )
