@@ -8,10 +8,11 @@ import senteval_reference as reference
 from rejoinder.datasets.labelled import read_binary, read_trec
 from rejoinder.errors import InputError
 from rejoinder.evaluation import classifiers
-from rejoinder.evaluation.classifiers.learners import ClassifierSettings, LogisticGrid
-from rejoinder.evaluation.classifiers.relatedness import (
+from rejoinder.evaluation.classifiers import fit_relatedness
+from rejoinder.evaluation.classifiers.learners import (
+    ClassifierSettings,
     Graded,
-    fit_relatedness,
+    LogisticGrid,
     grade_distribution,
 )
 from rejoinder.measures import pearson_correlation, spearman_correlation

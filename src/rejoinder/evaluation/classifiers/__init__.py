@@ -12,9 +12,11 @@ from rejoinder.evaluation.classifiers.learners import (
     FastLearner,
     Features,
     Fold,
+    Graded,
     Labels,
     Learner,
     LibraryLearner,
+    fit_grades,
 )
 from rejoinder.measures import Floats, Indices, ScoringError
 
@@ -140,3 +142,21 @@ def split(
 
 def _percent(predictions: Labels, labels: Labels) -> float:
     return round(100 * float((predictions == labels).mean()), 2)
+
+
+def fit_relatedness(
+    train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
+) -> tuple[Floats, Floats]:
+    """Fits a model of grades on train, and returns the mean grades of dev and test.
+
+    Dev chooses the penalty by Spearman's rho (`fast`), or when to stop by Pearson's r (`compat`, as
+    in SentEval). In `compat`, the order of train affects the batches.
+
+    Raises:
+        MissingExtraError: `compat` needs PyTorch, which is not installed.
+    """
+    if settings.mode != "compat":
+        return fit_grades(train, dev, test, grades)
+    from rejoinder.evaluation.classifiers import network
+
+    return network.fit_grades(train, dev, test, grades, settings)

@@ -1,4 +1,4 @@
-"""SentEval's networks in PyTorch: the classifier, and the projection of captions and images.
+"""SentEval's networks in PyTorch: the classifier, grades, and captions and images in one space.
 
 The classifier is a softmax, or one hidden layer, with early stopping. Steps, batches, optimiser,
 stopping and defaults are those of SentEval's tools/classifier.py. SentEval trains one network after
@@ -14,7 +14,8 @@ both sides linearly to 1,000 dimensions, and normalised. A caption and its image
 than 30 others by a margin of 0.2, in both directions.
 """
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,12 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, MissingExtraError, nearest
-from rejoinder.evaluation.classifiers.learners import ClassifierSettings, Features, Fold, Labels
-from rejoinder.evaluation.classifiers.relatedness import trained
-from rejoinder.measures import Floats, Indices
+from rejoinder.evaluation.classifiers.learners import (
+    ClassifierSettings,
+    Features,
+    Fold,
+    Graded,
+    Labels,
+    grade_distribution,
+)
+from rejoinder.measures import Floats, Indices, pearson_correlation
 
 try:
     import torch
+    from torch.nn import functional
 except ImportError:
     raise MissingExtraError("torch", "train") from None
 
@@ -188,9 +196,7 @@ class Networks:
         dropout = self._settings.dropout
         scores = _scores(self.parameters, self._features[rows], dropout, self._generator)
         targets = self._labels[rows][:, None].expand(-1, group, -1)
-        losses = torch.nn.functional.cross_entropy(
-            scores.flatten(0, 2), targets.flatten(), reduction="none"
-        )
+        losses = functional.cross_entropy(scores.flatten(0, 2), targets.flatten(), reduction="none")
         loss = (losses.view(targets.shape) * shares[:, None]).sum()
         self._optimizer.zero_grad()
         loss.backward()
@@ -256,11 +262,71 @@ def optimizer_of(text: str, parameters: Any) -> Any:
         raise InputError(f"optim {text!r}: {error}; write NAME,KEY=NUMBER.") from None
 
 
-try:
-    import torch
-    from torch.nn import functional
-except ImportError:
-    raise MissingExtraError("torch", "train") from None
+def trained(
+    model: Any,
+    rows: int,
+    loss: Callable[[Indices, Indices, np.random.RandomState], Any],
+    score: Callable[[Any], float],
+    seed: int,
+    *,
+    batch: int,
+    epochs: int,
+) -> tuple[Any, float]:
+    """Trains a PyTorch module by Adam, and returns the best one with its score.
+
+    `loss` takes the rows of a batch, the others, and the generator of the batches. A module is
+    scored after every `epochs`. Training stops at the fourth score without gain, in total as in
+    SentEval, or after 21 scores: the original means 20, but compares their number by <=.
+    """
+    generator = np.random.RandomState(seed)
+    optimizer = torch.optim.Adam(model.parameters())
+    best, highest, left = copy.deepcopy(model), -1.0, 3
+    for _ in range(21):
+        for _ in range(epochs):
+            order = generator.permutation(rows)
+            for start in range(0, rows, batch):
+                end = start + batch
+                optimizer.zero_grad()
+                others = np.concatenate([order[:start], order[end:]])
+                loss(order[start:end], others, generator).backward()
+                optimizer.step()
+        if (found := score(model)) > highest:
+            best, highest = copy.deepcopy(model), found
+            continue
+        left -= 1
+        if left < 0:
+            break
+    return best, highest
+
+
+def fit_grades(
+    train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
+) -> tuple[Floats, Floats]:
+    """Trains as SentEval's relatedness.py: by Adam, with an evaluation on dev every 50 epochs."""
+    values = np.arange(grades[0], grades[1] + 1)
+    inputs = torch.from_numpy(np.ascontiguousarray(train.features))
+    targets = torch.from_numpy(grade_distribution(train.gold, *grades).astype(np.float32))
+    with torch.random.fork_rng(devices=[]):  # as in SentEval, NumPy draws the batches
+        torch.manual_seed(settings.seed)
+        linear = torch.nn.Linear(inputs.shape[1], len(values))
+    model: Any = torch.nn.Sequential(linear, torch.nn.Softmax(dim=-1))
+
+    def predict(model: Any, part: Graded) -> Floats:
+        with torch.no_grad():
+            shares = model(torch.from_numpy(np.ascontiguousarray(part.features)))
+        return np.asarray(shares.numpy(), np.float64) @ values
+
+    def loss(rows: Indices, *_: Any) -> Any:
+        return functional.mse_loss(model(inputs[rows]), targets[rows])
+
+    def score(model: Any) -> float:
+        on_dev = predict(model, dev)
+        # r of equal predictions is not defined; SentEval takes 0
+        return pearson_correlation(on_dev, dev.gold) if np.ptp(on_dev) > 0 else 0.0
+
+    best, _ = trained(model, len(inputs), loss, score, settings.seed, batch=64, epochs=50)
+    return predict(best, dev), predict(best, test)
+
 
 _DIM = 1_000
 _MARGIN = 0.2

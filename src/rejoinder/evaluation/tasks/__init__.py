@@ -116,9 +116,7 @@ FAMILIES: Registry[Sequence[Family]] = Registry(
     "task",
     {
         "response": f"{__name__}.response:FAMILIES",
-        "classification": f"{__name__}.classification:FAMILIES",
-        "regression": f"{__name__}.regression:FAMILIES",
-        "retrieval": f"{__name__}.retrieval:FAMILIES",
+        "trained": f"{__name__}.trained:FAMILIES",
         "similarity": f"{__name__}.similarity:FAMILIES",
         "cqa": f"{__name__}.cqa:FAMILIES",
         "bias": f"{__name__}.bias:FAMILIES",

@@ -1,6 +1,7 @@
-"""SentEval's classification tasks: classifiers on frozen embeddings of sentences and pairs.
+"""SentEval's trained tasks: classifiers, regressions and COCO, on frozen embeddings.
 
-`snli/head` is natural language inference by the encoder's own classifier.
+COCO is captions of images and images of captions (SentEval's ImageCaptionRetrieval). `snli/head` is
+natural language inference by the encoder's own classifier.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,20 +16,24 @@ from rejoinder.datasets import labelled
 from rejoinder.datasets.groups import InferencePairs, read_snli_split
 from rejoinder.datasets.labelled import (
     NLI_CLASSES,
+    Captioned,
     Labelled,
     LabelledSet,
     SentencePairs,
     SentencePairSet,
 )
+from rejoinder.datasets.semeval import GradedPairs, read_stsb
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation import classifiers
-from rejoinder.evaluation.classifiers.learners import ClassifierSettings
+from rejoinder.evaluation.classifiers.learners import ClassifierSettings, Graded
 from rejoinder.evaluation.encoding import Embedder, call, numbers_of
-from rejoinder.evaluation.intervals import mean_interval
-from rejoinder.evaluation.metrics import Items, f1_score, joined
+from rejoinder.evaluation.intervals import correlation_interval, mean_interval
+from rejoinder.evaluation.metrics import Items, correlations, f1_score, joined, metric_of
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks import Context, Data, Family, Part
+from rejoinder.evaluation.tasks.similarity import sick_pairs
+from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings, Entails
 
@@ -212,6 +217,116 @@ def _note(settings: ClassifierSettings, protocol: str) -> str:
     return f"{note}, kfold {settings.kfold}, folds drawn with seed {seed}{fixed}"
 
 
+_SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class _Splits:
+    """Graded pairs of train, dev and test, and the lowest and highest grade."""
+
+    name: str
+    parts: Sequence[GradedPairs]
+    grades: tuple[int, int]
+    sha256: str
+    notes: tuple[str, ...]
+
+
+def _read_stsb(context: Context, ids: Sequence[str]) -> Data:
+    parts = [read_stsb(context.folder("stsb"), split, context.form) for split in _SPLITS]
+    # the model is fitted on two of the splits and scored on one
+    sha256 = sha256_of("".join(part.sha256 for part in parts).encode())
+    notes = f"the {parts[0].form} form of the data", "grades 0 to 5; the original has 1 to 5"
+    return {(ids[0], "test"): _Splits("stsb", parts, (0, 5), sha256, notes)}
+
+
+def _read_sick(context: Context, ids: Sequence[str]) -> Data:
+    data = labelled.read_sick(context.folder("sick"))
+    parts = [sick_pairs(data, split, [split]) for split in _SPLITS]
+    notes = row_notes("sick", {part.split: len(part) for part in parts})
+    return {(ids[0], "test"): _Splits("SICK", parts, (1, 5), data.sha256, notes)}
+
+
+def _run_regression(embedder: Embedder, context: Context, part: Part, data: _Splits) -> Scored:
+    task, settings = part[0], context.classifiers
+    embedder.prepare(task, [text for part in data.parts for text in (*part.first, *part.second)])
+    train, dev, test = (
+        Graded(
+            pair_features(embedder.embed(part.first, task), embedder.embed(part.second, task)),
+            part.gold,
+        )
+        for part in data.parts
+    )
+    pairs = data.parts[0]
+    if settings.regressor == "pytorch":
+        order = published_order([pairs.first, pairs.second], train.gold.tolist())
+        train = Graded(train.features[order], train.gold[order])
+    dev_grades, grades = classifiers.fit_relatedness(train, dev, test, data.grades, settings)
+    scored = data.parts[2]
+    items = Items(scored.ids, grades, test.gold, joined(scored.first, scored.second))
+    on_dev = correlations(dev_grades, dev.gold)
+    form = {"form": pairs.form} if pairs.form else {}
+    return Scored(
+        main="pearson_trained",
+        scores={
+            **metric_of("pearson_trained").recompute(items),
+            **{f"dev_{name}_trained": score for name, score in on_dev.items()},
+        },
+        intervals={"pearson_trained": correlation_interval(grades, test.gold, context.seed)},
+        data={"name": data.name, **form, "dev_n": len(dev.gold)},
+        notes=[f"regression {settings.regressor}, mode {settings.mode}", *data.notes],
+        items=items,
+    )
+
+
+_COCO = "COCO"
+_COCO_SPLITS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True)
+class _CocoSplits:
+    """Two splits to fit, one to score, and their hash."""
+
+    parts: list[Captioned]
+    sha256: str
+
+
+def _read_coco(context: Context, ids: Sequence[str]) -> Data:
+    parts = [labelled.read_coco(context.folder(ids[0]), split) for split in _COCO_SPLITS]
+    sha256 = sha256_of("".join(part.sha256 for part in parts).encode())
+    return {(ids[0], "test"): _CocoSplits(parts, sha256)}
+
+
+def _run_coco(embedder: Embedder, context: Context, _part: Part, splits: _CocoSplits) -> Scored:
+    embedder.prepare(_COCO, [text for part in splits.parts for text in part.captions])
+    # torch is imported after the data was read: if both are missing, the data is reported
+    from rejoinder.evaluation.classifiers.network import Side, fit_retrieval
+
+    train, dev, test = (
+        Side(part.features, embedder.embed(part.captions, _COCO)) for part in splits.parts
+    )
+    scores, image_ranks = fit_retrieval(train, dev, test, context.classifiers)
+    first = (image_ranks < 1).astype(np.float64)
+    *_, dev_part, scored = splits.parts
+    return Scored(
+        main="recall_1_t2i",
+        scores=scores,
+        intervals={"recall_1_t2i": mean_interval(first, context.seed, unit=100)},
+        data={"name": _COCO, "dev_n": len(dev_part)},
+        notes=[
+            *row_notes("coco", dict(zip(_COCO_SPLITS, map(len, splits.parts), strict=True))),
+            "classifier pytorch",
+            "ranked in folds of 1,000 images",
+            "ties count against the model",
+        ],
+        items=Items(
+            [f"test:{row}" for row in range(len(scored.captions))],
+            image_ranks.astype(np.float64),
+            np.zeros(len(scored.captions)),
+            scored.captions,
+        ),
+    )
+
+
 FAMILIES = (
     Family({"snli/head": ("snli",)}, _read_inference, _run_inference),
     *(
@@ -227,4 +342,18 @@ FAMILIES = (
         _Task(partial(labelled.read_probing, name=name), "split").family(name.lower(), "probing")
         for name in labelled.PROBING
     ),
+    Family(
+        {"sick-r/senteval-regression": ("sick-r", "senteval")},
+        _read_sick,
+        _run_regression,
+        protocol="regression",
+    ),
+    Family(
+        {"stsb/senteval-regression": ("senteval",)},
+        _read_stsb,
+        _run_regression,
+        protocol="regression",
+        options=("form",),
+    ),
+    Family({"coco/senteval": ("coco", "senteval")}, _read_coco, _run_coco, protocol="retrieval"),
 )
