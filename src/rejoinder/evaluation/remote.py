@@ -18,8 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 import numpy as np
 
 from rejoinder.errors import InputError, require
-from rejoinder.evaluation.encoding import embeddings_of, identity, quoted
-from rejoinder.evaluation.vector_cache import VectorCache
+from rejoinder.evaluation.encoding import VectorCache, embeddings_of, identity, quoted
 from rejoinder.io.files.hashed import refuse_constant
 from rejoinder.io.formats.text_lines import replace_surrogates
 from rejoinder.protocols import Embeddings

@@ -17,7 +17,7 @@ from typing import Any, overload
 
 from rejoinder.datasets.catalogue import official_rows
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation.encoding import Embedder, identity
+from rejoinder.evaluation.encoding import Embedder, VectorCache, identity
 from rejoinder.evaluation.results import (
     Key,
     Missing,
@@ -29,7 +29,6 @@ from rejoinder.evaluation.results import (
     with_label,
 )
 from rejoinder.evaluation.tasks import Context, Data, Part, families_of, resolve
-from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.io.formats.shown import Shown, View
 from rejoinder.measures import ScoringError
 from rejoinder.protocols import CachesItself, Encodes

@@ -80,10 +80,7 @@ def recall_of_all(embedder: Embedder, pairs: ResponsePairs, top: int) -> float:
     """
     task = f"response on {pairs.split}"
     inputs, input_rows = embedder.embed_distinct(list(pairs.inputs), task)
-    if isinstance(embedder.encoder, EncodesResponses):
-        responses, rows = embedder.embed_responses(pairs.responses, task)
-    else:
-        responses, rows = embedder.embed_distinct(list(pairs.responses), task)
+    responses, rows = embedder.embed_responses(list(pairs.responses), task)
     found = 0
     for start in range(0, len(pairs), _TELL_EVERY):
         part = slice(start, start + _TELL_EVERY)
