@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         StorageError,
         TrainingError,
     )
-    from rejoinder.evaluation.comparison import compare
+    from rejoinder.evaluation.report import compare
     from rejoinder.index.hits import IndexHit
     from rejoinder.index.indexing import Index
     from rejoinder.inference.encoder import SentenceEncoder
@@ -100,7 +100,7 @@ _MODULES = {
     "Suggestions": "conversations.suggest",
     "adapt": "api.export",
     "cluster": "conversations.topics",
-    "compare": "evaluation.comparison",
+    "compare": "evaluation.report",
     "dedupe": "conversations.dedupe",
     "encode_file": "inference.encoding",
     "encode_files": "inference.part_encoding",

@@ -6,8 +6,8 @@ import pytest
 from embedding_server import running
 from rejoinder.api.evaluation import evaluate, load_encoder, repeat
 from rejoinder.errors import DataMissingError, InputError, ModelError
-from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.encoding import _PROBE
+from rejoinder.evaluation.report import compare
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation import Adaptation
 from sts_files import write_year

@@ -9,7 +9,7 @@ import pytest
 
 from commands import call, refused
 from rejoinder.errors import StorageError
-from rejoinder.evaluation.comparison import compare as run_compare
+from rejoinder.evaluation.report import compare as run_compare
 from rejoinder.evaluation.results import read_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import Context

@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.intervals import permutation_test, two_group_interval
 from rejoinder.evaluation.metrics import effect_sizes
+from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.results import read_results, write_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import resolve

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rejoinder.errors import DataMissingError
-from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import Context, resolve
 from rejoinder.evaluation.tasks.bias import KINDS, read_contrasts

@@ -8,7 +8,7 @@ import pytest
 
 from rejoinder.datasets.memory import read_conversations
 from rejoinder.errors import DataMissingError
-from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.results import read_results, write_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import Context, resolve

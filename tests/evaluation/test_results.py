@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from rejoinder.errors import BusyError, InputError, StorageError
-from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.metrics import Items, metric_of
+from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.results import (
     Group,
     Result,

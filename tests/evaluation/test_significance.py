@@ -8,9 +8,9 @@ from scipy import stats
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation import intervals
-from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.intervals import holm, mcnemar, paired_bootstrap, williams
 from rejoinder.evaluation.metrics import Items, metric_of
+from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.results import Result
 
 

@@ -13,7 +13,7 @@ from rejoinder.cli.main import app
 from rejoinder.encoders import ENCODERS, register_encoder
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.evaluation import metrics, tasks
-from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.report import compare
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.training.config.loading import load_config, to_toml
 from rejoinder.training.objectives import OBJECTIVES, register_objective

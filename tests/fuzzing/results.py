@@ -16,9 +16,8 @@ import polars as pl
 
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.errors import RejoinderError
-from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.metrics import Items, metric_of
-from rejoinder.evaluation.report import beside_published, overview, write_report
+from rejoinder.evaluation.report import beside_published, compare, overview, write_report
 from rejoinder.evaluation.results import Group, Result, open_results, read_results, write_results
 from rejoinder.io.files.hashed import sealed
 

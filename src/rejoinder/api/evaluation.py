@@ -295,11 +295,11 @@ PREFIXES: Registry[Callable[[str], Encodes]] = Registry(
     "encoder",
     {
         "baseline": "rejoinder_papers.baselines:open_baseline",
-        "openai": "rejoinder.evaluation.remote:open_openai",
+        "openai": "rejoinder.evaluation.adapters:open_openai",
         "py": "rejoinder.evaluation.adapters:open_function",
         "scorer": "rejoinder.scoring.opened:Scorer",
         "st": "rejoinder.evaluation.adapters:SentenceTransformers",
-        "tei": "rejoinder.evaluation.remote:open_tei",
+        "tei": "rejoinder.evaluation.adapters:open_tei",
         "vectors": "rejoinder.evaluation.adapters:StoredVectors",
     },
 )

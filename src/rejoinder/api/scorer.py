@@ -32,7 +32,6 @@ from rejoinder.models.find import shipped_model
 from rejoinder.scoring.batch import NUMBERS, lexicon
 from rejoinder.scoring.families import FAMILIES
 from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.regression import Regression
 from rejoinder.scoring.scorer import (
     COVERAGE,
     FILE,
@@ -40,6 +39,7 @@ from rejoinder.scoring.scorer import (
     Interval,
     Keys,
     PairFeatures,
+    Regression,
     ScorerFacts,
     known_families,
     write_scorer,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from rejoinder.measures import Floats, Indices
-from rejoinder.scoring.regression import Regression
+from rejoinder.scoring.scorer import Regression
 
 TREES, DEPTH, LEAST_LEAF, FEATURE_SHARE = 48, 20, 12, 0.7
 BOOSTS, BOOSTED_DEPTH, BOOSTED_LEAF, RATE = 150, 6, 10, 0.06

@@ -16,8 +16,7 @@ from rejoinder.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rejoinder.datasets.acquire.fetch import Failed
-    from rejoinder.datasets.acquire.layout import Added, Presence
+    from rejoinder.datasets.acquire.layout import Added, Failed, Presence
     from rejoinder.datasets.catalogue import DataSet
     from rejoinder.datasets.leaks import Leak
 
@@ -117,7 +116,7 @@ def fetch_sets(
     The same command resumes what was interrupted.
     """
     from rejoinder.cli.progress import Bar
-    from rejoinder.datasets.acquire.fetch import Failed, fetch
+    from rejoinder.datasets.acquire.layout import Failed, fetch
     from rejoinder.datasets.catalogue import select
 
     datasets = select(split_lists(names))

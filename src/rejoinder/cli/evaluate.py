@@ -18,7 +18,7 @@ from rejoinder.cli import options, output
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.evaluation.comparison import Comparison
+    from rejoinder.evaluation.report import Comparison
     from rejoinder.evaluation.results import Missing, Result
 
 
@@ -375,7 +375,7 @@ def compare(
     """
     from dataclasses import asdict
 
-    from rejoinder.evaluation.comparison import compare as run
+    from rejoinder.evaluation.report import compare as run
 
     form = output.form_of_output()
     compared = run(first, second, seed=seed)

@@ -218,7 +218,7 @@ def _wait_and_fetch(address: str, folder: Path, progress: Progress | None) -> No
 
 def _fetch(address: str, folder: Path, progress: Progress | None) -> None:
     from rejoinder.datasets.acquire.archives import unpack
-    from rejoinder.datasets.acquire.fetch import download
+    from rejoinder.datasets.acquire.layout import download
 
     archive = folder.with_name(f"{folder.name}.archive")
     with _LOCK, claim(folder):

@@ -17,8 +17,13 @@ import httpx
 import numpy as np
 import pytest
 
-from rejoinder.datasets.acquire.fetch import Failed, _refuse_unsafe_redirect, download, fetch
-from rejoinder.datasets.acquire.layout import Added
+from rejoinder.datasets.acquire.layout import (
+    Added,
+    Failed,
+    _refuse_unsafe_redirect,
+    download,
+    fetch,
+)
 from rejoinder.datasets.catalogue import DataSet, catalogue
 from rejoinder.errors import InputError, MissingExtraError, StorageError
 
@@ -95,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch) -> Iterator[Server]:
-    monkeypatch.setattr("rejoinder.datasets.acquire.fetch._WAIT", 0.01)
+    monkeypatch.setattr("rejoinder.datasets.acquire.layout._WAIT", 0.01)
     one = Server(("127.0.0.1", 0), Handler)
     one.files, one.breaks, one.ranges = {"/file.bin": CONTENT}, 0, []
     one.moved, one.busy, one.shift = {}, 0, 0
@@ -208,7 +213,7 @@ def test_dead_addresses(server, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"can't be reached: .*protocol"):
         download(tmp_path.as_uri(), tmp_path / "f", quiet)
     server.awake.clear()
-    monkeypatch.setattr("rejoinder.datasets.acquire.fetch._TIMEOUT", 0.05)
+    monkeypatch.setattr("rejoinder.datasets.acquire.layout._TIMEOUT", 0.05)
     with pytest.raises(InputError, match=r"3 times|timed out"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 
@@ -241,7 +246,7 @@ def test_no_redirect_from_https_to_http():
 def test_a_full_disk_is_told_from_a_dead_address_and_what_came_stays(server, tmp_path):
     script = (
         "import resource, sys; from pathlib import Path\n"
-        "from rejoinder.datasets.acquire.fetch import download\n"
+        "from rejoinder.datasets.acquire.layout import download\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "download(sys.argv[1], Path(sys.argv[2]), lambda *_: None)"
     )
@@ -272,7 +277,7 @@ def test_the_missing_extra_is_named_only_when_something_is_downloaded(
 
 
 def test_a_file_that_no_set_is_as_large_as(server, tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.datasets.acquire.fetch._MAX_BYTES", 1_000)
+    monkeypatch.setattr("rejoinder.datasets.acquire.layout._MAX_BYTES", 1_000)
     with pytest.raises(InputError, match=r"file\.bin .* 1,000 bytes"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 

@@ -9,8 +9,8 @@ import pytest
 from embedding_server import running
 from rejoinder.api.evaluation import load_encoder
 from rejoinder.errors import InputError, MissingExtraError
-from rejoinder.evaluation import remote
-from rejoinder.evaluation.remote import OPENAI, TEI, RemoteEncoder, open_openai, open_tei
+from rejoinder.evaluation import adapters
+from rejoinder.evaluation.adapters import OPENAI, TEI, RemoteEncoder, open_openai, open_tei
 from rejoinder.inference.encoder import SentenceEncoder
 
 TEXTS = [
@@ -30,7 +30,7 @@ def local():
 
 @pytest.fixture
 def server(local, monkeypatch):
-    monkeypatch.setattr(remote, "_PAUSE", 0.01)
+    monkeypatch.setattr(adapters, "_PAUSE", 0.01)
     for name in ("REJOINDER_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     with running(local) as one:
@@ -106,9 +106,9 @@ def test_what_lasts_is_said_in_the_words_of_the_server(encoder, server):
 
 def test_the_server_says_how_long_to_wait():
     def pause(value, number=1):
-        error = remote.RefusedError(429, b"", value)
+        error = adapters.RefusedError(429, b"", value)
         outcome = SimpleNamespace(exception=lambda: error)
-        return remote._pause(SimpleNamespace(outcome=outcome, attempt_number=number))
+        return adapters._pause(SimpleNamespace(outcome=outcome, attempt_number=number))
 
     assert pause("7") == 7
     assert [pause("", number) for number in (1, 2, 5)] == [1, 2, 16]
@@ -174,7 +174,7 @@ def test_a_page_is_no_answer(encoder, server):
 
 
 def test_an_answer_without_end_is_cut_off(encoder, server, monkeypatch):
-    monkeypatch.setattr(remote, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(adapters, "MOST_BYTES", 1_000)
     with pytest.raises(InputError, match="1,000 bytes"):
         encoder.encode(["hello"])
     assert len(server.requests) == 1
