@@ -24,7 +24,7 @@ import numpy as np
 from rejoinder import Index
 from rejoinder.corpus.texts import Entry
 from rejoinder.datasets.memory import SOURCES, Conversation, Conversations, read_conversations
-from rejoinder.evaluation.tasks.memory import ndcg
+from rejoinder.evaluation.tasks.ranking import ndcg
 from rejoinder.index.state import MODES, Mode
 
 TOP = 10

@@ -25,7 +25,7 @@ from rejoinder import Scorer
 from rejoinder.datasets.semeval import Question, RelatedQuestions, read_cqa
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import DataMissingError
-from rejoinder.evaluation.tasks.cqa import average_precision, official_scores, ranked
+from rejoinder.evaluation.tasks.ranking import average_precision, official_scores, ranked
 from rejoinder.measures import Floats, Indices
 from rejoinder.scoring.batch import stem
 from rejoinder.text.normalize import words_of

@@ -17,7 +17,7 @@ from sklearn.metrics import average_precision_score
 from dedupe import labelled_pairs
 from rejoinder import Scorer
 from rejoinder.datasets.semeval import read_cqa
-from rejoinder.evaluation.tasks.cqa import average_precision, ranked
+from rejoinder.evaluation.tasks.ranking import average_precision, ranked
 from rejoinder.measures import Floats
 from rejoinder.scoring.scorer import HIGHEST
 

@@ -33,7 +33,7 @@ from rejoinder.encoders.settings import TransformerConfig
 from rejoinder.text.subwords import SubwordFeatures, learn_subwords
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.data.mixture import MixedBatch
+from rejoinder.training.data.preparation import MixedBatch
 from rejoinder.training.data.stream import Batch, PairStream, Position
 from rejoinder.training.loop.model import Optimizers, TrainableModel
 from rejoinder.training.objectives import ResponsesTask

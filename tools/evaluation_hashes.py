@@ -29,7 +29,7 @@ from rejoinder.datasets.leaks import (
 )
 from rejoinder.datasets.semeval import ROWS, TRACKS, RelatedQuestions, read_cqa, read_stsb
 from rejoinder.errors import InputError
-from rejoinder.evaluation.tasks.translation import LANGUAGES
+from rejoinder.evaluation.tasks.ranking import LANGUAGES
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.text.columns import as_series
 

@@ -19,7 +19,7 @@ from rejoinder.datasets.leaks import (
 )
 from rejoinder.datasets.semeval import read_cqa, read_stsb
 from rejoinder.errors import InputError
-from rejoinder.evaluation.tasks.cqa import TEXTS
+from rejoinder.evaluation.tasks.ranking import TEXTS
 from rejoinder.text.columns import as_series
 
 

@@ -6,7 +6,7 @@ import pytest
 from rejoinder.datasets.semeval import read_cqa
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.tasks.cqa import score_questions
+from rejoinder.evaluation.tasks.ranking import score_questions
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\r\n<xml version="1.0">\r\n'
 QUESTION = """<OrgQuestion ORGQ_ID="{query}"><OrgQSubject>{subject}</OrgQSubject>

@@ -12,7 +12,7 @@ from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.results import read_results, write_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import Context, resolve
-from rejoinder.evaluation.tasks.memory import ndcg
+from rejoinder.evaluation.tasks.ranking import ndcg
 from rejoinder.inference.encoder import SentenceEncoder
 
 pytestmark = pytest.mark.usefixtures("few_resamples")

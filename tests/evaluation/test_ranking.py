@@ -5,7 +5,7 @@ import pytest
 
 from rejoinder.datasets.semeval import read_cqa
 from rejoinder.errors import InputError
-from rejoinder.evaluation.tasks.cqa import (
+from rejoinder.evaluation.tasks.ranking import (
     average_precision,
     average_recall,
     engine_order,

@@ -8,7 +8,7 @@ import pytest
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import Context, resolve
-from rejoinder.evaluation.tasks.translation import LANGUAGES, translation_ranks
+from rejoinder.evaluation.tasks.ranking import LANGUAGES, translation_ranks
 
 ROWS = 30
 

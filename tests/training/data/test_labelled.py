@@ -14,8 +14,7 @@ from rejoinder.datasets.leaks import EvaluationHashes, no_hashes, sentence_hashe
 from rejoinder.errors import InputError
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
-from rejoinder.training.data.mixture import Mixture
-from rejoinder.training.data.preparation import read_labelled
+from rejoinder.training.data.preparation import Mixture, read_labelled
 from rejoinder.training.data.stream import LabelledStream, Position
 from rejoinder.training.objectives import OBJECTIVES
 from runs import write_labelled

@@ -9,7 +9,7 @@ import torch
 from rejoinder.errors import InputError
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.training.config.loading import parse_config
-from rejoinder.training.data.mixture import MixedBatch
+from rejoinder.training.data.preparation import MixedBatch
 from rejoinder.training.data.stream import Batch, Position
 from rejoinder.training.loop.loop import add_gradients
 from rejoinder.training.loop.model import Optimizers, TrainableModel

@@ -6,7 +6,7 @@ import torch
 
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.config.loading import load_config
-from rejoinder.training.data.mixture import MixedBatch
+from rejoinder.training.data.preparation import MixedBatch
 from rejoinder.training.data.stream import Batch, Position
 from rejoinder.training.loop.model import TrainableModel
 from rejoinder.training.losses import in_batch

@@ -118,10 +118,8 @@ FAMILIES: Registry[Sequence[Family]] = Registry(
         "response": f"{__name__}.response:FAMILIES",
         "trained": f"{__name__}.trained:FAMILIES",
         "similarity": f"{__name__}.similarity:FAMILIES",
-        "cqa": f"{__name__}.cqa:FAMILIES",
+        "ranking": f"{__name__}.ranking:FAMILIES",
         "bias": f"{__name__}.bias:FAMILIES",
-        "translation": f"{__name__}.translation:FAMILIES",
-        "memory": f"{__name__}.memory:FAMILIES",
     },
 )
 """A new module needs a line here, or a call of `register_family`. Tasks of a group run in this

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config.settings import Phase, RunConfig
-from rejoinder.training.data.mixture import MixedBatch, Mixture
+from rejoinder.training.data.preparation import MixedBatch, Mixture
 from rejoinder.training.data.stream import Position, prefetched
 from rejoinder.training.initial_rows import whiten
 from rejoinder.training.loop import checkpoint as checkpoints

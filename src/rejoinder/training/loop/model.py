@@ -19,7 +19,7 @@ from rejoinder.encoders.nn.sparse import OnDevice, RowGradient, SparseTable
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import OptimizerConfig, Phase, RunConfig
-from rejoinder.training.data.mixture import MixedBatch
+from rejoinder.training.data.preparation import MixedBatch
 from rejoinder.training.losses.in_batch import StepInputs, StepLoss
 from rejoinder.training.objectives import OBJECTIVES, Task, respond
 from rejoinder.training.workers import multiplies_in_bfloat16

@@ -25,8 +25,15 @@ from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config.loading import VOCABULARY_KEYS, load_config, to_toml, to_tree
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.data.mixture import open_cache, open_mixture, remove_cache
-from rejoinder.training.data.preparation import Data, PreparationProgress, Prepared, prepare
+from rejoinder.training.data.preparation import (
+    Data,
+    PreparationProgress,
+    Prepared,
+    open_cache,
+    open_mixture,
+    prepare,
+    remove_cache,
+)
 from rejoinder.training.initial_rows import learn_rows, turn_rows
 from rejoinder.training.loop import checkpoint
 from rejoinder.training.loop.loop import Evaluate, Limits, Trainer

@@ -1,0 +1,293 @@
+"""Tasks that rank texts for a query: questions, turns of conversations, translations.
+
+`cqa-b/2016`, `cqa-b/2017` rank related questions (SemEval task 3, subtask B): MAP, AvgRec and MRR
+are those of the scorer of SemEval-2016 task 3. `memory/locomo`, `memory/realtalk`: which turns of a
+long conversation answer a question? The score is that of LMEB (2026): NDCG@10 among the turns of the
+question's own conversation. `translation/es` ...: is the translation of a sentence the nearest of
+1,000, in both directions? It is the task of Artetxe and Schwenk 2019 (§4.3), on FLORES-200.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.datasets.labelled import Translations, read_translations
+from rejoinder.datasets.memory import SOURCES, Conversation, Conversations, read_conversations
+from rejoinder.datasets.semeval import QuestionSet, read_cqa
+from rejoinder.errors import InputError
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.intervals import mean_interval, resampled_interval
+from rejoinder.evaluation.metrics import NDCG, Items, joined, metric_of, precision_name, subsets_of
+from rejoinder.evaluation.results import Group, Scored
+from rejoinder.evaluation.run import row_notes
+from rejoinder.evaluation.tasks import Context, Data, Family, Part
+from rejoinder.measures import Floats, Indices
+from rejoinder.protocols import Embeddings
+
+TEXTS = ("both", "subject", "body")
+_SPLITS = {"2016": ("dev", "test"), "2017": ("test",)}
+
+
+CUTOFF = 10
+"""Only the first ten of a list count."""
+
+Flags = NDArray[np.bool_]
+"""(N,) whether each entry of a list is relevant, best score first."""
+
+
+def ranked(scores: Floats, relevant: Flags) -> Flags:
+    """Returns `relevant` in the order of (N,) scores, highest first; ties keep their order.
+
+    The official scorer sorts stably: a system that gives all entries the same score keeps the order
+    of the file.
+    """
+    return relevant[np.argsort(-scores, kind="stable")]
+
+
+def average_precision(flags: Flags) -> float:
+    """Returns the mean precision at each relevant entry among the first ten, or 0 without one.
+
+    The mean is over the relevant entries among these ten, not over all.
+
+    >>> round(average_precision(np.array([True, False, True])), 4)
+    0.8333
+    """
+    flags = flags[:CUTOFF]
+    if not flags.any():
+        return 0.0
+    positions = np.flatnonzero(flags) + 1
+    return float((np.arange(1, len(positions) + 1) / positions).mean())
+
+
+def reciprocal_rank(flags: Flags) -> float:
+    """Returns 1 / rank of the first relevant entry among the first ten, or 0 without one."""
+    positions = np.flatnonzero(flags[:CUTOFF])
+    return float(1 / (positions[0] + 1)) if len(positions) else 0.0
+
+
+def average_recall(lists: Sequence[Flags]) -> float:
+    """Returns the mean over k = 1 to 10 of the recall at k, relative to the best possible order.
+
+    All lists are pooled, so a query counts in proportion to its relevant questions.
+    """
+    retrieved, possible = np.zeros(CUTOFF), np.zeros(CUTOFF)
+    for flags in lists:
+        top = np.pad(flags[:CUTOFF], (0, max(0, CUTOFF - len(flags))))
+        retrieved += np.cumsum(top)
+        possible += np.minimum(np.arange(1, CUTOFF + 1), flags.sum())
+    return float((retrieved / possible).mean())
+
+
+def official_scores(lists: Sequence[Flags]) -> dict[str, float]:
+    """Returns MAP, AvgRec and MRR in percent. A query without a relevant question counts as 0.
+
+    Raises:
+        InputError: no list has a relevant entry.
+    """
+    if not any(flags.any() for flags in lists):
+        raise InputError("no question is relevant to any query: nothing can be ranked right.")
+    return {
+        "map": 100 * float(np.mean([average_precision(flags) for flags in lists])),
+        "avg_rec": 100 * average_recall(lists),
+        "mrr": 100 * float(np.mean([reciprocal_rank(flags) for flags in lists])),
+    }
+
+
+def engine_order(questions: QuestionSet) -> dict[str, float]:
+    """Returns the scores of the search engine's order of the questions: the baseline to beat."""
+    return official_scores(
+        [ranked(-query.ranks.astype(np.float64), query.relevant) for query in questions.queries]
+    )
+
+
+def score_questions(
+    embedder: Embedder, questions: QuestionSet, task: str, text: str = "both", seed: int = 0
+) -> Scored:
+    """Returns MAP, AvgRec and MRR of questions ranked by their similarity to the original question.
+
+    `text` is subject, body, or both with a space between. The interval is over queries.
+
+    Raises:
+        InputError: `text` has another value, or a similarity is not usable.
+    """
+    if text not in TEXTS:
+        raise InputError(f"text {text!r} of questions: one of {', '.join(TEXTS)} is needed.")
+    first = [query.original.text(text) for query in questions.queries for _ in query.related]
+    second = [related.text(text) for query in questions.queries for related in query.related]
+    embedder.prepare(task, list(dict.fromkeys([*first, *second])))
+    scores, notes = embedder.similarity(first, second, task)
+    ends = np.cumsum([len(query.related) for query in questions.queries])[:-1]
+    lists = [
+        ranked(part, query.relevant)
+        for part, query in zip(np.split(scores, ends), questions.queries, strict=True)
+    ]
+    precisions = np.array([average_precision(flags) for flags in lists])
+    return Scored(
+        main="map",
+        scores=official_scores(lists),
+        intervals={"map": resampled_interval(precisions, seed, unit=100)},
+        groups={"search engine's order": Group(len(questions), engine_order(questions))},
+        data={"name": f"CQA {questions.year} subtask B"},
+        notes=[
+            *row_notes(f"cqa{questions.year[2:]}", {questions.split: len(second)}),
+            f"text of questions: {text}",
+            *notes,
+        ],
+        items=Items(
+            [query.original.id for query in questions.queries],
+            precisions,
+            np.ones(len(precisions)),
+            [query.original.text() for query in questions.queries],
+        ),
+    )
+
+
+def _read(year: str, context: Context, ids: Sequence[str]) -> Data:
+    folder, splits = context.folder(ids[0]), context.splits
+    return {
+        (ids[0], split): read_cqa(folder, year, split) for split in _SPLITS[year] if split in splits
+    }
+
+
+def _run(embedder: Embedder, context: Context, part: Part, questions: QuestionSet) -> Scored:
+    return score_questions(embedder, questions, part[0], context.text, context.seed)
+
+
+_PUBLISHED = 10
+"""Number of conversations of each set."""
+_GAINS = 1 / np.log2(np.arange(2, CUTOFF + 2))
+
+
+def ndcg(flags: Flags, relevant: int) -> float:
+    """Returns the NDCG of the first ten of a ranked list, in which `relevant` entries are relevant.
+
+    >>> ndcg(np.array([True, False]), 1), round(ndcg(np.array([False, True]), 1), 3)
+    (1.0, 0.631)
+    """
+    flags = flags[:CUTOFF]
+    return float(_GAINS[: len(flags)][flags].sum() / _GAINS[:relevant].sum())
+
+
+def _run_talks(embedder: Embedder, context: Context, part: Part, data: Conversations) -> Scored:
+    turns = [[turn.dated for turn in talk.turns] for talk in data.all]
+    asked = [[question.text for question in talk.questions] for talk in data.all]
+    embedder.prepare(part[0], [text for texts in (*turns, *asked) for text in texts])
+    values: list[float] = []
+    for talk, said, texts in zip(data.all, turns, asked, strict=True):
+        if texts:
+            rows, queries = embedder.embed(said, part[0]), embedder.embed(texts, part[0])
+            values += _scores(talk, _unit(queries) @ _unit(rows).T)
+    questions = [question for talk in data.all for question in talk.questions]
+    items = Items(
+        [f"{question.kind}:{row}" for row, question in enumerate(questions)],
+        np.array(values),
+        np.ones(len(values)),
+        [question.text for question in questions],
+    )
+    kinds = dict(sorted(subsets_of(items.ids).items()))
+    notes = [f"{len(data.all)} of {_PUBLISHED} published conversations"]
+    return Scored(
+        main=NDCG.name,
+        scores=NDCG.recompute(items),
+        items=items,
+        intervals={
+            NDCG.name: resampled_interval(
+                items.predictions, context.seed, groups=list(kinds.values())
+            )
+        },
+        groups={
+            kind: Group(len(rows), {NDCG.name: float(items.predictions[rows].mean())})
+            for kind, rows in kinds.items()
+        },
+        data={"name": data.name, "conversations": len(data.all)},
+        notes=notes if len(data.all) != _PUBLISHED else [],
+    )
+
+
+def _unit(rows: Embeddings) -> Embeddings:
+    unit: Embeddings = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return unit
+
+
+def _scores(talk: Conversation, cosines: Embeddings) -> Iterator[float]:
+    for question, scores in zip(talk.questions, cosines, strict=True):
+        relevant = np.array([turn.id in question.answers for turn in talk.turns])
+        yield ndcg(ranked(scores, relevant), int(relevant.sum()))
+
+
+def _read_talks(context: Context, ids: Sequence[str]) -> Data:
+    folder = context.folder(ids[0])
+    return {(task, "test"): read_conversations(folder, task.split("/")[1]) for task in ids}
+
+
+LANGUAGES = ("es", "ar", "tr", "de", "fr", "it")
+"""Languages whose sentences are searched by their English translations, and the other way round."""
+_SENTENCES = 1_000
+
+
+def translation_ranks(sentences: Embeddings, translations: Embeddings) -> Indices:
+    """Returns (N,) int64 ranks, from 1, of row i of `translations` for row i of `sentences`.
+
+    Both are (N, D); candidates are ranked by cosine. Ties count against the encoder, so a zero
+    vector finds nothing.
+    """
+    scores = _unit(sentences) @ _unit(translations).T
+    ranks: Indices = (scores >= scores.diagonal()[:, None]).sum(axis=1)
+    return ranks
+
+
+def _run_translation(
+    embedder: Embedder, context: Context, part: Part, data: Translations
+) -> Scored:
+    task, language = part[0], part[0].split("/")[1]
+    english, other = data.texts["en"], data.texts[language]
+    embedder.prepare("translation", [text for column in data.texts.values() for text in column])
+    vectors, translated = embedder.embed(english, task), embedder.embed(other, task)
+    ranks = {
+        f"en-{language}": translation_ranks(vectors, translated),
+        f"{language}-en": translation_ranks(translated, vectors),
+    }
+    main = precision_name(1, len(english))
+    precisions = metric_of(main).recompute
+    items = Items(
+        [f"{direction}:{row}" for direction in ranks for row in range(len(english))],
+        np.concatenate(list(ranks.values())).astype(np.float64),
+        np.ones(2 * len(english)),
+        joined([*english, *other], [*other, *english]),
+    )
+    return Scored(
+        main=main,
+        scores=precisions(items),
+        items=items,
+        intervals={main: mean_interval((items.predictions <= 1).astype(np.float64), context.seed)},
+        groups={
+            direction: Group(
+                len(own), precisions(Items((), own.astype(np.float64), np.ones(len(own))))
+            )
+            for direction, own in ranks.items()
+        },
+        data={"name": "FLORES-200 devtest", "candidates": len(english)},
+    )
+
+
+def _read_translations(context: Context, ids: Sequence[str]) -> Data:
+    folder = context.folder(ids[0])
+    # all languages, so that no score depends on which other tasks were asked for
+    data = read_translations(folder, ("en", *LANGUAGES), _SENTENCES)
+    return {(task, "test"): data for task in ids}
+
+
+FAMILIES = (
+    *(
+        Family({f"cqa-b/{year}": ("cqa",)}, partial(_read, year), _run, options=("text",))
+        for year in _SPLITS
+    ),
+    Family(
+        {f"translation/{language}": ("translation",) for language in LANGUAGES},
+        _read_translations,
+        _run_translation,
+    ),
+    *(Family({f"memory/{name}": ("memory",)}, _read_talks, _run_talks) for name in SOURCES),
+)
