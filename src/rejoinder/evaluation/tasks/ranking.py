@@ -2,9 +2,9 @@
 
 `cqa-b/2016`, `cqa-b/2017` rank related questions (SemEval task 3, subtask B): MAP, AvgRec and MRR
 are those of the scorer of SemEval-2016 task 3. `memory/locomo`, `memory/realtalk`: which turns of a
-long conversation answer a question? The score is that of LMEB (2026): NDCG@10 among the turns of the
-question's own conversation. `translation/es` ...: is the translation of a sentence the nearest of
-1,000, in both directions? It is the task of Artetxe and Schwenk 2019 (§4.3), on FLORES-200.
+long conversation answer a question? The score is that of LMEB (2026), NDCG@10 among the turns of
+the question's own conversation. `translation/es` ...: is the translation of a sentence the nearest
+of 1,000, in both directions? It is the task of Artetxe and Schwenk 2019 (§4.3), on FLORES-200.
 """
 
 from collections.abc import Iterator, Sequence
