@@ -4,7 +4,7 @@ import io
 import re
 import shutil
 import tarfile
-import warnings
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from rejoinder.corpus.extract import extract
 from rejoinder.corpus.reading.files import find_files
 from rejoinder.corpus.texts import entries_of
 from rejoinder.errors import InputError, LeftOutWarning
-from rejoinder.exports import FORMATS, format_of_export
+from rejoinder.exports import exports_of, format_of_export
 from rejoinder.exports.files import opened
 
 
@@ -80,22 +80,25 @@ def test_a_folder_of_dumps_has_no_links_to_others(folder):
 
 @pytest.mark.parametrize(("one", "other"), [(slack, mbox), (mbox, slack), (zendesk, jira)])
 @pytest.mark.parametrize("kind", ["folder", "zip"])
-def test_files_of_another_program_are_named(one, other, kind, tmp_path):
+def test_files_of_several_programs_are_read(one, other, kind, tmp_path):
     folder = tmp_path / "export"
     write(one.FILES, folder / "a")
     write(other.FILES, folder / "b")
     path = Path(shutil.make_archive(str(folder), "zip", folder)) if kind == "zip" else folder
-    export = format_of_export(path)
-    assert export is not None
-    [left] = {FORMATS[sample.__name__.rpartition(".")[2]] for sample in (one, other)} - {export}
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        read = [entry.id for entry in entries_of(path)]
-        extract(path, tmp_path / "pairs", rules="none")
-    assert read
-    about = [str(one.message) for one in told if one.category is LeftOutWarning]
-    assert len(about) == 2
-    assert all(re.search(rf"of {left.title.split()[0]} \([ab]/", one) for one in about)
+    names = {sample.__name__.rpartition(".")[2] for sample in (one, other)}
+    assert {export.name for export in exports_of(path)} == names
+    read, alone = [*entries_of(path)], [[*entries_of(folder / name)] for name in "ab"]
+    assert Counter(entry.text for entry in read) == Counter(
+        entry.text for entries in alone for entry in entries
+    )
+    ids = {entry.id for entry in read}
+    assert {name.partition(":")[0] for name in ids} == names
+    answered = [entry.about["answers"] for entry in read if "answers" in entry.about]
+    assert len(answered) == sum("answers" in one.about for entries in alone for one in entries)
+    assert ids.issuperset(answered)
+    found = extract(path, tmp_path / "pairs", rules="none").counts.pairs
+    parts = [extract(folder / name, tmp_path / f"{name}-pairs", rules="none") for name in "ab"]
+    assert found == sum(part.counts.pairs for part in parts)
 
 
 def packed(path: Path, *entries: tuple[str, bytes, bytes | str], mode: str = "w") -> Path:

@@ -8,6 +8,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -22,8 +23,9 @@ from rejoinder.conversations.suggest import Suggestions
 from rejoinder.conversations.topics import FoundTopics, Topics, cluster
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.options import ExtractProgress
-from rejoinder.corpus.texts import Entry, entries_of, may_be_export
+from rejoinder.corpus.texts import Entry, may_be_export, messages_of, refuse_empty
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.exports.base import ExportFormat
 from rejoinder.exports.files import Files
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
@@ -216,27 +218,35 @@ class _Read:
     def __init__(self) -> None:
         self.left_out: Counter[str] = Counter()
         self._authors = set[str]()
-        self._files, self._words = "", ""
+        self._programs: list[str] = []
+        self._unread: dict[str, None] = {}
+        self._count = 0
 
-    def messages(self, path: Path) -> Iterator[Entry]:
-        """Yields the messages of an export."""
-        for entry in entries_of(
-            path, on_left_out=lambda why: self.left_out.update([why]), on_export=self._note
+    def messages(self, path: Path, export: ExportFormat) -> Iterator[Entry]:
+        """Yields the messages of an export, by one of its formats."""
+        for entry in messages_of(
+            path, export, lambda why: self.left_out.update([why]), None, self._note
         ):
             self._authors.update([entry.about["author"]] if "author" in entry.about else ())
             yield entry
 
     def _note(self, title: str, files: Files) -> None:
-        unread = [name for name in files.names if name not in files.read]
-        self._files = f"{title.partition(' (')[0]}, {_counted(len(files.names), 'file')}"
-        if unread:
-            self._words = f", {_counted(len(unread), 'file')} not read: {first_names(unread)}"
+        before = self._unread if self._programs else files.names
+        self._unread = {name: None for name in before if name not in files.read}
+        self._programs.append(title.partition(" (")[0])
+        self._count = len(files.names)
 
     def in_words(self, messages: int) -> str:
         """Returns what was read as one line, empty if it was not an export."""
+        if not self._programs:
+            return ""
         people = f" of {_counted(len(self._authors), 'person')}" if self._authors else ""
-        line = f"{self._files}, {_counted(messages, 'message')}{people}{self._words}"
-        return line if self._files else ""
+        said = f"{' and '.join(self._programs)}, {_counted(self._count, 'file')}, "
+        said += f"{_counted(messages, 'message')}{people}"
+        if self._unread:
+            names = first_names([*self._unread])
+            said += f", {_counted(len(self._unread), 'file')} not read: {names}"
+        return said
 
 
 def _counted(count: int, noun: str) -> str:
@@ -253,10 +263,14 @@ def _index(work: _Work, out: Path, read: _Read) -> bool:
         if (work.source / PAIRS_FILE).is_file():
             texts = messages_of_pairs(work.source)
         elif work.columns is None and may_be_export(work.source):
-            from rejoinder.exports import format_of_export  # importing all formats takes a while
+            from rejoinder.exports import exports_of  # importing all formats takes a while
 
-            if (export := format_of_export(work.source)) is not None:
-                texts = linked(read.messages(work.source), trusted=export.knows_replies)
+            if exports := exports_of(work.source):
+                linked_messages = (
+                    linked(read.messages(work.source, one), trusted=one.knows_replies)
+                    for one in exports
+                )
+                texts = refuse_empty(chain.from_iterable(linked_messages), work.source, exports)
         Index.create(
             out,
             texts,

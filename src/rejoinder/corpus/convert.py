@@ -23,7 +23,7 @@ from rejoinder.corpus.export_options import REASONS, ExportOptions, Texts, why_n
 from rejoinder.corpus.manifest import ExportCounts, WordsFile
 from rejoinder.corpus.options import FIELDS, Columns, ExtractProgress
 from rejoinder.errors import InputError
-from rejoinder.exports import FORMATS, format_of_export, warn_of_others
+from rejoinder.exports import FORMATS, exports_of
 from rejoinder.exports.base import ExportFormat, KeyNumbers, Malformed, Message
 from rejoinder.exports.files import opened
 from rejoinder.io.files.addresses import AnyPath
@@ -195,9 +195,9 @@ def exports_among(paths: Sequence[AnyPath], name: str | None, *, has_columns: bo
     if has_columns:
         return []
     here = [path for path in paths if isinstance(path, Path) and path.exists()]
-    found = [(path, export) for path in here if (export := format_of_export(path))]
-    if found and len(found) < len(paths):
-        others = set(map(str, paths)) - {str(path) for path, _ in found}
+    found = [(path, export) for path in here for export in exports_of(path)]
+    others = set(map(str, paths)) - {str(path) for path, _ in found}
+    if found and others:
         raise InputError(
             f"{found[0][0]} is an export of {found[0][1].title}, and {min(others)} is none; "
             "extract them one by one."
@@ -267,7 +267,6 @@ def convert(
     words = SharedWords(least, file.with_suffix(".words")) if least > 1 else None
     with opened(path) as files, file.open("wb") as out:
         size = files.size
-        warn_of_others(files, export)
         for item in export.read(files):
             if isinstance(item, Malformed):
                 if strict:

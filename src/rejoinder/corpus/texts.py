@@ -4,8 +4,8 @@ Every command that reads texts reads them here.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,10 +104,11 @@ def entries_of(
         if (path / _PAIRS).is_file():
             return _replies(path)
     if columns is None and may_be_export(path):
-        from rejoinder.exports import format_of_export
+        from rejoinder.exports import exports_of
 
-        if (export := format_of_export(path, most)) is not None:
-            return _messages(path, export, on_left_out, most, on_export)
+        if exports := exports_of(path, most):
+            messages = (messages_of(path, one, on_left_out, most, on_export) for one in exports)
+            return refuse_empty(chain.from_iterable(messages), path, exports)
     if path.is_dir():
         inside = path / _EXPLORED
         raise InputError(
@@ -141,37 +142,46 @@ def looks_exported(head: bytes) -> bool:
     return sum(bool(_LOG.match(line)) for line in lines) > len(lines) / 2
 
 
-def _messages(
+def refuse_empty(
+    messages: Iterator[Entry], path: Path, exports: Sequence["ExportFormat"]
+) -> Iterator[Entry]:
+    """Yields the messages of an export.
+
+    Raises:
+        InputError: there are none.
+    """
+    first = next(messages, None)
+    if first is None:
+        raise InputError(
+            f"{path} is an export of {' and '.join(one.title for one in exports)} without a "
+            "message to read; those that are private, empty, or written by bots or the program are "
+            "left out."
+        )
+    yield from chain([first], messages)
+
+
+def messages_of(
     path: Path,
     export: "ExportFormat",
     on_left_out: Callable[[str], None],
     most: int | None,
     on_export: Callable[[str, "Files"], None],
 ) -> Iterator[Entry]:
+    """Yields the messages of an export, by one of its formats (`exports.exports_of`)."""
     from rejoinder.corpus.core_text import Repeated
     from rejoinder.corpus.export_options import ExportOptions, why_not
-    from rejoinder.exports import warn_of_others
     from rejoinder.exports.base import Message
     from rejoinder.exports.files import opened
 
-    options, empty, repeated = ExportOptions(), True, Repeated()
+    options, repeated = ExportOptions(), Repeated()
     with opened(path, most) as files:
-        if most is None:  # nobody reads the warnings of a server
-            warn_of_others(files, export)
-        files.read.clear()  # those that a format was recognised by
         for item in export.read(files):
             reason = why_not(item, options) if isinstance(item, Message) else "malformed"
             if isinstance(item, Message) and reason is None:
-                empty = False
                 yield entry_of(item, repeated)
             elif reason is not None:
                 on_left_out(reason)
         on_export(export.title, files)
-    if empty:
-        raise InputError(
-            f"{path} is an export of {export.title} without a message to read; those that are "
-            "private, empty, or written by bots or the program are left out."
-        )
 
 
 def entry_of(message: "Message", repeated: "Repeated") -> Entry:

@@ -7,13 +7,15 @@ Each reader decides itself (`ExportFormat.recognises`); most need not be asked.
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import msgspec
+
 from rejoinder.errors import LeftOutWarning
-from rejoinder.exports.base import ExportFormat
+from rejoinder.exports.base import ExportFormat, Item, Message
 from rejoinder.exports.files import Files, opened
-from rejoinder.io.files.storage import first_names
 from rejoinder.registry import Registry
 
 FORMATS: Registry[ExportFormat] = Registry(
@@ -50,44 +52,65 @@ FORMATS: Registry[ExportFormat] = Registry(
 """Every format: its name, and its record."""
 
 
-def format_of_export(path: Path, most: int | None = None) -> ExportFormat | None:
-    """Returns the format of an export by its content, None for anything else.
+def exports_of(path: Path, most: int | None = None) -> list[ExportFormat]:
+    """Returns the formats of an export by its content, none for anything else.
 
-    `most`: see `opened`.
+    Of a folder or an archive with files of several programs, each reads its own, and gives ids that
+    begin with its name. `most`: see `opened`.
 
     Raises:
         InputError: the path can't be read.
     """
     with opened(path, most) as files:
         if _are_comments(files.first):
-            return None
-        formats = (FORMATS[name] for name in candidates(files, FORMATS))
-        return next((one for one in formats if one.recognises(files)), None)
+            return []
+        asked = (FORMATS[name] for name in candidates(files, FORMATS))
+        found = (one for one in asked if one.recognises(files))
+        main = next(found, None)
+        if main is None or len(files.names) == 1:
+            return [main] if main else []
+        left = dict.fromkeys(files.names)
+        parts: list[ExportFormat] = []
+        for other in found:
+            names = [name for name in left if other.recognises(files.alone(name))]
+            if names and len(names) < len(left):
+                parts.append(_reading(other, names))
+                left = {name: None for name in left if name not in {*names}}
+            elif most is None:  # nobody reads the warnings of a server
+                warnings.warn(
+                    f"{path} is read as an export of {program_of(main)}, without its files of "
+                    f"{program_of(other)}. Read each program's export on its own.",
+                    LeftOutWarning,
+                    stacklevel=2,
+                )
+        return [_reading(main, left), *parts] if parts else [main]
 
 
-def warn_of_others(files: Files, export: ExportFormat) -> None:
-    """Warns of files that other programs exported, where an export has several files."""
-    if len(files.names) == 1:
-        return
-    found = []
-    for other in map(FORMATS.__getitem__, candidates(files, FORMATS)):
-        if other is not export and other.recognises(files):
-            names = [name for name in files.names if other.recognises(files.alone(name))]
-            count = f"{len(names):,} " if names else ""
-            kind = "file" if len(names) == 1 else "files"
-            found.append(
-                f"{count}{kind} of {_program(other)}{f' ({first_names(names)})' if names else ''}"
-            )
-    if found:
-        warnings.warn(
-            f"{files.path} is read as an export of {_program(export)}, without its "
-            f"{' and '.join(found)}. Read each program's export on its own.",
-            LeftOutWarning,
-            stacklevel=2,
-        )
+def format_of_export(path: Path, most: int | None = None) -> ExportFormat | None:
+    """Returns the first of what `exports_of` returns, or None."""
+    return next(iter(exports_of(path, most)), None)
 
 
-def _program(export: ExportFormat) -> str:
+def _reading(export: ExportFormat, names: Iterable[str]) -> ExportFormat:
+    """Returns a format that reads some files of several programs."""
+    some = [*names]
+
+    def read(files: Files) -> Iterator[Item]:
+        part = files.only(some)
+        for item in export.read(part):
+            if isinstance(item, Message):
+                ids = (item.id, item.parent, item.thread)
+                own, parent, thread = (one and f"{export.name}:{one}" for one in ids)
+                yield msgspec.structs.replace(item, id=own, parent=parent, thread=thread)
+            else:
+                yield item
+        files.read.update(part.top + name for name in part.read)
+
+    return replace(export, read=read)
+
+
+def program_of(export: ExportFormat) -> str:
+    """Returns the name of the program."""
     return export.title.partition(" (")[0]
 
 

@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,7 @@ class Files:
     def __init__(self, path: Path, places: Mapping[str, _Place], most: int | None = None) -> None:
         places = {name: place for name, place in places.items() if _is_shown(name)}
         top = _common_folder(list(places))
-        self.path = path
+        self.path, self.top = path, top
         self.title = top.removesuffix("/") or _title(path)
         """Name of the folder that was left out, or else of the path, without suffixes."""
         self._places = {name.removeprefix(top): places[name] for name in sorted(places)}
@@ -98,6 +98,10 @@ class Files:
     def alone(self, name: str) -> "Files":
         """Returns one of the files, as if there were no others."""
         return Files(self.path, {name: self._places[name]}, self._left)
+
+    def only(self, names: Iterable[str]) -> "Files":
+        """Returns some of the files; `top` and their names there are their names here."""
+        return Files(self.path, {name: self._places[name] for name in names}, self._left)
 
     def _counted(self, file: IO[bytes]) -> Iterator[bytes]:
         while piece := file.read(_HEAD):
