@@ -19,7 +19,7 @@ from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.formats.text_lines import decoded
+from rejoinder.io.files.hashed import decoded
 from rejoinder.models.adaptation import Adapted, read_adaptation
 from rejoinder.models.fitting import fit_adaptation
 from rejoinder.protocols import Encodes

@@ -25,7 +25,7 @@ from rejoinder.evaluation.results import Missing, Result, open_results, read_res
 from rejoinder.evaluation.run import EvaluationProgress, Results, score_tasks
 from rejoinder.evaluation.tasks import Context, families_of, resolve
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.io.formats.text_lines import decoded
+from rejoinder.io.files.hashed import decoded
 from rejoinder.models.adaptation import Adapted, read_adaptation
 from rejoinder.protocols import Encodes
 from rejoinder.registry import Registry

@@ -27,9 +27,9 @@ from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
 from rejoinder.inference.near_pairs import Found, NearPairs
 from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.hashed import Record, decoded
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
-from rejoinder.io.formats.text_lines import Record, decoded
 from rejoinder.io.formats.texts import KEYS
 from rejoinder.measures import Floats, Indices
 

@@ -33,6 +33,7 @@ from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress, Source, given_texts
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.hashed import (
+    Record,
     read_sealed,
     sealed_text,
     sha256_of,
@@ -40,7 +41,6 @@ from rejoinder.io.files.hashed import (
     sha256_of_folder,
 )
 from rejoinder.io.files.storage import first_names, scratch_folder
-from rejoinder.io.formats.text_lines import Record
 from rejoinder.links.linker import Linker
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.models.folder import read_model

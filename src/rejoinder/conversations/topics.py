@@ -29,11 +29,17 @@ from rejoinder.errors import InputError
 from rejoinder.index.where import Where
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed_text
+from rejoinder.io.files.hashed import (
+    Count,
+    Record,
+    check_file,
+    file_facts,
+    read_sealed,
+    sealed_text,
+)
 from rejoinder.io.files.storage import default_workers
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
-from rejoinder.io.formats.text_lines import Count, Record
 from rejoinder.measures import Floats, Indices
 from rejoinder.protocols import Embeddings
 

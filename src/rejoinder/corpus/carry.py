@@ -26,13 +26,16 @@ from rejoinder.io.files.addresses import AnyPath
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import (
+    Count,
+    Digest,
+    Record,
+    Seconds,
     check_file,
     file_facts,
     read_sealed,
     sealed_text,
     sha256_of_file,
 )
-from rejoinder.io.formats.text_lines import Count, Digest, Record, Seconds
 from rejoinder.version import VERSION
 
 FORMAT = 1

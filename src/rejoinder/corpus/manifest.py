@@ -11,8 +11,7 @@ from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
 from rejoinder.io.files.addresses import Address, AnyPath, any_path
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.hashed import read_sealed, sealed
-from rejoinder.io.formats.text_lines import Count, Digest, FileName, Record
+from rejoinder.io.files.hashed import Count, Digest, FileName, Record, read_sealed, sealed
 
 FORMAT = 1
 FILE = "manifest.json"

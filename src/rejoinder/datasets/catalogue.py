@@ -14,10 +14,9 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from rejoinder.errors import DataMissingError, InputError, nearest
-from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.files.hashed import decoded, sha256_of
 from rejoinder.io.files.storage import read_errors
 from rejoinder.io.formats.compression import OPENERS, read_packed
-from rejoinder.io.formats.text_lines import decoded
 
 T = TypeVar("T", bound=Sized)
 

@@ -15,8 +15,7 @@ import msgspec
 
 from rejoinder.datasets.catalogue import is_file, missing, read_bytes
 from rejoinder.errors import InputError
-from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.text_lines import decoded
+from rejoinder.io.files.hashed import decoded, sha256_of
 
 SOURCES = {
     "locomo": "Put data/locomo10.json of github.com/snap-research/locomo there (CC BY-NC 4.0)",

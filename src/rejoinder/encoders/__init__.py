@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from rejoinder.errors import ModelError
-from rejoinder.io.formats.text_lines import decoded
+from rejoinder.io.files.hashed import decoded
 from rejoinder.registry import Registry, resolve
 
 Shapes = dict[str, tuple[int, ...]]

@@ -16,9 +16,8 @@ from rejoinder.evaluation.encoding import first_repeated
 from rejoinder.evaluation.metrics import Items, Metric, metric_of
 from rejoinder.io.files.atomic import write_bytes, write_text
 from rejoinder.io.files.claims import claim, refuse_inputs
-from rejoinder.io.files.hashed import check_seal, sealed, sha256_of
+from rejoinder.io.files.hashed import check_seal, decoded, sealed, sha256_of
 from rejoinder.io.formats.shown import Shown, View
-from rejoinder.io.formats.text_lines import decoded
 from rejoinder.measures import LARGEST, ScoringError
 
 if TYPE_CHECKING:

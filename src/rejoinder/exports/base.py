@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from rejoinder.exports.files import Files
+from rejoinder.io.files.hashed import Record
 from rejoinder.io.files.storage import scratch_folder
-from rejoinder.io.formats.text_lines import Record
 
 
 class Malformed(Record, frozen=True):

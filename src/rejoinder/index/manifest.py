@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.hashed import blake2b_number, read_sealed, sealed_text
-from rejoinder.io.formats.text_lines import Count, Record
+from rejoinder.io.files.hashed import Count, Record, blake2b_number, read_sealed, sealed_text
 
 FILE = "index.json"
 FORMAT_VERSION = 3

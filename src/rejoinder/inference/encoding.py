@@ -24,10 +24,9 @@ from rejoinder.inference.sentence_stream import (
 )
 from rejoinder.io.files.atomic import Saved, growing, publish, read_unfinished
 from rejoinder.io.files.claims import claim
-from rejoinder.io.files.hashed import Sha256
+from rejoinder.io.files.hashed import Count, Digest, Record, Sha256, decoded
 from rejoinder.io.files.storage import is_device
 from rejoinder.io.formats.embedding_files import format_of
-from rejoinder.io.formats.text_lines import Count, Digest, Record, decoded
 
 _SAVE_SECONDS = 10.0
 """Seconds between two states that are saved."""

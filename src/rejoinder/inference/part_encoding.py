@@ -23,10 +23,9 @@ from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder, write_text
 from rejoinder.io.files.claims import claim_output, swap_in
-from rejoinder.io.files.hashed import read_sealed, sealed, sealed_text
+from rejoinder.io.files.hashed import Record, read_sealed, sealed, sealed_text
 from rejoinder.io.files.storage import creation_errors, read_errors, resolved, storage_errors
 from rejoinder.io.formats.embedding_files import format_of
-from rejoinder.io.formats.text_lines import Record
 from rejoinder.io.formats.texts import TextPart, text_parts
 from rejoinder.models.find import find_model
 

@@ -19,9 +19,8 @@ from safetensors.numpy import save
 from rejoinder import protocols
 from rejoinder.errors import InputError, ModelError
 from rejoinder.io.files.atomic import write_bytes
-from rejoinder.io.files.hashed import refuse_constant, sha256_of_array
+from rejoinder.io.files.hashed import decoded, refuse_constant, sha256_of_array
 from rejoinder.io.formats.embedding_files import UNREADABLE
-from rejoinder.io.formats.text_lines import decoded
 
 FILE = "adaptation.safetensors"
 FORMAT = 1

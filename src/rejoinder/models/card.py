@@ -22,7 +22,7 @@ from rejoinder.datasets.catalogue import (
     licence_of_file,
     licence_of_source,
 )
-from rejoinder.io.formats.text_lines import decoded
+from rejoinder.io.files.hashed import decoded
 from rejoinder.models.adaptation import source_of
 from rejoinder.models.find import shipped_models
 from rejoinder.text.features import SPELT_RULES

@@ -20,9 +20,8 @@ from safetensors.numpy import load_file
 from rejoinder import encoders
 from rejoinder.encoders.layers import Tensors
 from rejoinder.errors import ModelError
-from rejoinder.io.files.hashed import check_seal, refuse_constant
+from rejoinder.io.files.hashed import Count, check_seal, refuse_constant
 from rejoinder.io.formats.embedding_files import UNREADABLE
-from rejoinder.io.formats.text_lines import Count
 from rejoinder.models.adaptation import FILE as ADAPTATION
 from rejoinder.text.subwords import FILE as SUBWORDS
 from rejoinder.text.vocabulary import FILE as VOCABULARY

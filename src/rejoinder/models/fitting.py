@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from rejoinder.datasets.semeval import GradedPairs, pair_keys
 from rejoinder.errors import ConfigError, InputError, ModelError
-from rejoinder.io.formats.text_lines import Count
+from rejoinder.io.files.hashed import Count
 from rejoinder.models.adaptation import Adaptation, described, refuse_unadaptable
 from rejoinder.protocols import Embeddings, Encodes, Prepares
 

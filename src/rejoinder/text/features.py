@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
-from rejoinder.io.formats.text_lines import Count, decoded
+from rejoinder.io.files.hashed import Count, decoded
 from rejoinder.text.normalize import (
     FOLDED,
     RULES,

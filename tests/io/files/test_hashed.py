@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from rejoinder.errors import ModelError
 from rejoinder.io.files.hashed import (
+    Count,
+    Record,
     blake2b_number,
     check_file,
     check_seal,
@@ -22,7 +24,6 @@ from rejoinder.io.files.hashed import (
     sha256_number,
     sha256_of_array,
 )  # fmt: skip
-from rejoinder.io.formats.text_lines import Count, Record
 
 
 class Step(Record, frozen=True):

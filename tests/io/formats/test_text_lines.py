@@ -13,19 +13,9 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from rejoinder.errors import InputError
+from rejoinder.io.files.hashed import Count, Digest, FileName, Number, Record, Seconds, decoded
 from rejoinder.io.formats import text_lines as module
-from rejoinder.io.formats.text_lines import (
-    Count,
-    Digest,
-    FileName,
-    Number,
-    Record,
-    Seconds,
-    decoded,
-    file_lines,
-    replace_surrogates,
-    text_lines,
-)
+from rejoinder.io.formats.text_lines import file_lines, replace_surrogates, text_lines
 
 TEXT = "How old are you?\r\n\nيا 😀 très\nlast\x85still last"
 LINES = ["How old are you?", "", "يا 😀 très", "last\x85still last"]

@@ -17,8 +17,15 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.hashed import check_file, read_sealed, sealed_text, sha256_of_file
-from rejoinder.io.formats.text_lines import Count, Digest, Record
+from rejoinder.io.files.hashed import (
+    Count,
+    Digest,
+    Record,
+    check_file,
+    read_sealed,
+    sealed_text,
+    sha256_of_file,
+)
 from rejoinder.io.formats.texts import TextPart, part_lines
 from rejoinder.io.spark_session import open_session, spark_errors, told_to_driver
 

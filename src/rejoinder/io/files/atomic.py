@@ -26,7 +26,7 @@ from msgspec import to_builtins
 
 from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.claims import claim_output, companion, part_of, swap_in
-from rejoinder.io.files.hashed import read_sealed, sealed
+from rejoinder.io.files.hashed import Count, FileName, Record, read_sealed, sealed
 from rejoinder.io.files.storage import (
     creation_errors,
     is_device,
@@ -34,7 +34,6 @@ from rejoinder.io.files.storage import (
     resolved,
     storage_errors,
 )
-from rejoinder.io.formats.text_lines import Count, FileName, Record
 
 
 @contextmanager

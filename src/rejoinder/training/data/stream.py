@@ -33,8 +33,7 @@ from rejoinder.corpus.writer import Block, Pairs
 from rejoinder.encoders.layers import Tensors
 from rejoinder.errors import BusyError, InputError, ModelError, StorageError, TrainingError
 from rejoinder.io.files.atomic import write_bytes
-from rejoinder.io.files.hashed import file_facts, sha256_number, sha256_of
-from rejoinder.io.formats.text_lines import Count, Record
+from rejoinder.io.files.hashed import Count, Record, file_facts, sha256_number, sha256_of
 from rejoinder.models.config import read_tensors
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.ragged import Ragged, concatenate, offsets_of

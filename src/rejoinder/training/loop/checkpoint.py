@@ -25,9 +25,9 @@ from torch import Tensor
 from rejoinder.errors import TrainingError
 from rejoinder.io.files import hashed
 from rejoinder.io.files.atomic import new_folder, write_text
+from rejoinder.io.files.hashed import Count, Digest, FileName, Record, Seconds
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.io.formats.embedding_files import UNREADABLE
-from rejoinder.io.formats.text_lines import Count, Digest, FileName, Record, Seconds
 from rejoinder.text.features import load_features
 from rejoinder.training.config.loading import VOCABULARY_KEYS, to_toml, to_tree
 from rejoinder.training.config.settings import RunConfig
