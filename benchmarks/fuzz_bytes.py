@@ -29,7 +29,7 @@ with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
     from rejoinder.index.mapped_files import StringTable
     from rejoinder.io.formats.compression import decompressed
-    from rejoinder.io.formats.tables import separated_rows
+    from rejoinder.io.formats.text_lines import separated_rows
     from rejoinder.training.config.loading import load_config
 
 FIELDS, NEEDED = ("id", "parent_id", "link_id", "author", "subreddit", "body"), ("id", "body")

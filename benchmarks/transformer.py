@@ -30,7 +30,7 @@ from torch import Tensor
 from rejoinder.corpus.writer import Pairs, open_pairs
 from rejoinder.encoders import modules
 from rejoinder.encoders.settings import TransformerConfig
-from rejoinder.text.subwords import SubwordFeatures, learn_subwords
+from rejoinder.text.vocabulary import SubwordFeatures, learn_subwords
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.preparation import MixedBatch

@@ -87,7 +87,7 @@ def transformer_model(*, seed=0):
 
     from rejoinder.encoders.modules import TransformerConfig, TransformerEncoder
     from rejoinder.text.columns import as_series
-    from rejoinder.text.subwords import learn_subwords
+    from rejoinder.text.vocabulary import learn_subwords
 
     features = learn_subwords(
         [as_series([" ".join(WORDS)] * 3)], size=300, min_count=2, max_tokens=40

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rejoinder import Index, kernels
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.matcher import K1, B
+from rejoinder.text.languages import with_digits_in_words
 from rejoinder.text.normalize import words_of
-from rejoinder.text.stems import with_digits_in_words
 from small_indexes import made, part, random_texts
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.text.features import load_features
-from rejoinder.text.subwords import SubwordFeatures, learn_subwords
+from rejoinder.text.vocabulary import SubwordFeatures, learn_subwords
 
 TEXTS = pl.Series(["how old are you?", "how are you today", "you are how old"] * 20)
 AWKWARD = ["", " ", "x" * 100_000, "👩‍👩‍👧", "שלום עולם", "\ud83d", "a\x00b", "ﬁne’s", "\n"]

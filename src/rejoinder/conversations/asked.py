@@ -27,8 +27,8 @@ from rejoinder.io.files.storage import default_workers
 from rejoinder.measures import Floats
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import WordFeatures
+from rejoinder.text.languages import Stem, language_to_stem, stemmer, with_digits_in_words
 from rejoinder.text.normalize import words_of
-from rejoinder.text.stems import Stem, language_to_stem, stemmer, with_digits_in_words
 
 
 @dataclass(frozen=True)

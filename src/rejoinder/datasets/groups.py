@@ -29,7 +29,7 @@ from rejoinder.io.formats.json_lines import (
     line_of,
     matching_rows,
 )
-from rejoinder.io.formats.tables import below_header, table_rows
+from rejoinder.io.formats.text_lines import below_header, table_rows
 
 _GROUP = "sentences"
 _PAIR = ("sentence1", "sentence2")

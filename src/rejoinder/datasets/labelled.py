@@ -26,7 +26,7 @@ from rejoinder.datasets.catalogue import (
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import Record, decoded, sha256_of
 from rejoinder.io.formats.embedding_files import UNREADABLE
-from rejoinder.io.formats.tables import Row, below_header, decoded_lines, table_rows
+from rejoinder.io.formats.text_lines import Row, below_header, decoded_lines, table_rows
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from rejoinder.datasets.catalogue import is_file
 from rejoinder.errors import InputError, nearest
 from rejoinder.io.formats.compression import decompressed, line_blocks
 from rejoinder.io.formats.json_lines import FieldType, first_object, is_json_lines, json_rows
-from rejoinder.io.formats.tables import BYTE_ORDER_MARK, decoded_lines
-from rejoinder.io.formats.text_lines import long_line
+from rejoinder.io.formats.text_lines import BYTE_ORDER_MARK, decoded_lines, long_line
 from rejoinder.text.columns import normalize
 from rejoinder.text.vocabulary import GOLDEN_GAMMA, mix64
 

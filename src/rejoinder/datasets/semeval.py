@@ -25,7 +25,7 @@ from rejoinder.datasets.catalogue import (
 )
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import blake2b_number, sha256_of
-from rejoinder.io.formats.tables import Row, decoded_lines, table_rows
+from rejoinder.io.formats.text_lines import Row, decoded_lines, table_rows
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Number of pairs of the benchmark as published, by split."""

@@ -41,7 +41,7 @@ from rejoinder.io.formats.compression import (
     head_of,
     tar_of,
 )
-from rejoinder.io.formats.tables import BYTE_ORDER_MARK
+from rejoinder.io.formats.text_lines import BYTE_ORDER_MARK
 
 _HEAD = 1 << 16
 _LARGEST = 1 << 28

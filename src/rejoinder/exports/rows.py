@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from rejoinder.errors import InputError, require
 from rejoinder.exports.base import Item, Malformed, Message
 from rejoinder.exports.files import Files
-from rejoinder.io.formats.tables import separated_rows
+from rejoinder.io.formats.text_lines import separated_rows
 
 FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 """What a row raises that has other types than its format says."""

@@ -37,7 +37,7 @@ from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import file_facts
 from rejoinder.io.files.storage import storage_errors
-from rejoinder.text.stems import Stem, stemmer
+from rejoinder.text.languages import Stem, stemmer
 
 MODEL = "model"
 """Folder in an index for a copy of its model."""

@@ -24,7 +24,7 @@ from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Sou
 from rejoinder.io.files.claims import refuse_inputs, refuse_occupied
 from rejoinder.models.find import find_model, shipped_models
 from rejoinder.protocols import Describes, Embeddings, Encodes, EncodesResponses, Prepares
-from rejoinder.text.stems import language_to_stem
+from rejoinder.text.languages import language_to_stem
 
 
 class Index(TextIndex):

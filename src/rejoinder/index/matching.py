@@ -16,9 +16,9 @@ from rejoinder.index.hits import Found, best_of, placed
 from rejoinder.index.manifest import keys_of
 from rejoinder.index.matcher import WordQueries
 from rejoinder.index.segment import BY_WORDS, Absent, Segment
+from rejoinder.text.languages import Stem, with_digits_in_words
 from rejoinder.text.normalize import words_of
 from rejoinder.text.ragged import offsets_of
-from rejoinder.text.stems import Stem, with_digits_in_words
 
 FREQUENT, RARE = 50, 1_000
 """Words of a rank up to the first weigh nothing, and from the second on all."""

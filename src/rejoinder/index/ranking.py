@@ -27,9 +27,9 @@ from rejoinder.index.manifest import keys_of
 from rejoinder.index.matching import Ranks, WordSearch, rarity
 from rejoinder.index.segment import Absent, Segment
 from rejoinder.protocols import Embeddings
+from rejoinder.text.languages import Stem
 from rejoinder.text.normalize import words_of
 from rejoinder.text.ragged import offsets_of
-from rejoinder.text.stems import Stem
 
 DEPTH = 30
 """Texts by words and by meaning, at least, that are candidates with those next to them."""

@@ -25,8 +25,8 @@ from rejoinder.index.words import Words
 from rejoinder.inference.neighbours import NotFiniteError, dots, nearest_rows
 from rejoinder.io.files.hashed import check_file, sha256_of
 from rejoinder.protocols import Embeddings
+from rejoinder.text.languages import stemmer, with_digits_in_words
 from rejoinder.text.normalize import words_of
-from rejoinder.text.stems import stemmer, with_digits_in_words
 
 FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows",

@@ -31,7 +31,7 @@ from rejoinder.io.files.claims import Stamp, read_one_state, stamp_of
 from rejoinder.io.files.hashed import check_file
 from rejoinder.io.files.storage import lacks_memory
 from rejoinder.protocols import Embeddings
-from rejoinder.text.stems import Stem, stemmer
+from rejoinder.text.languages import Stem, stemmer
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ from rejoinder.index.manifest import KEY, REMEDY, keys_of
 from rejoinder.index.mapped_files import mapped
 from rejoinder.io.files.hashed import check_file
 from rejoinder.text.features import WordFeatures
+from rejoinder.text.languages import Stem, stemmer, with_digits_in_words
 from rejoinder.text.normalize import find_tokens, is_punctuation, words_of
 from rejoinder.text.readings import RANK, Mark, Spelling, is_listed
-from rejoinder.text.stems import Stem, stemmer, with_digits_in_words
 from rejoinder.text.tokens import located_tokens, read_tokens
 from rejoinder.text.words import NumberedWords
 

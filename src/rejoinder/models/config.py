@@ -23,7 +23,7 @@ from rejoinder.errors import ModelError
 from rejoinder.io.files.hashed import Count, check_seal, refuse_constant
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.models.adaptation import FILE as ADAPTATION
-from rejoinder.text.subwords import FILE as SUBWORDS
+from rejoinder.text.vocabulary import FILE as SUBWORDS
 from rejoinder.text.vocabulary import FILE as VOCABULARY
 
 FILE = "config.json"

@@ -25,8 +25,7 @@ from rejoinder.text.normalize import (
 )
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.readings import Mark, Readings
-from rejoinder.text.subwords import SubwordFeatures
-from rejoinder.text.vocabulary import Vocabulary, bigram_buckets, with_letters
+from rejoinder.text.vocabulary import SubwordFeatures, Vocabulary, bigram_buckets, with_letters
 from rejoinder.text.words import UnknownWords, WordIds
 
 _LETTERS = ("letter_buckets", "arabic_letter_buckets")

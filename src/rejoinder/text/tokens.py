@@ -6,8 +6,7 @@ from itertools import pairwise
 
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.normalize import as_strings, find_tokens, normalize_text
-from rejoinder.text.subwords import SubwordFeatures
-from rejoinder.text.vocabulary import letter_sequences
+from rejoinder.text.vocabulary import SubwordFeatures, letter_sequences
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import MARKER, Address, AnyPath, any_path, for_each
 from rejoinder.io.files.storage import inside, read_errors
 from rejoinder.io.formats.compression import compression, decompressed
-from rejoinder.io.formats.tables import BYTE_ORDER_MARK
+from rejoinder.io.formats.text_lines import BYTE_ORDER_MARK
 from rejoinder.io.formats.texts import table_columns
 
 _PARQUET = b"PAR1"

@@ -38,8 +38,12 @@ from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
 from rejoinder.io.files.addresses import AnyPath, for_each, local_copy, size_of
 from rejoinder.io.formats.compression import Zstd, decompressed, line_blocks
-from rejoinder.io.formats.tables import BYTE_ORDER_MARK, separated_rows, shortened
-from rejoinder.io.formats.text_lines import replace_surrogates
+from rejoinder.io.formats.text_lines import (
+    BYTE_ORDER_MARK,
+    replace_surrogates,
+    separated_rows,
+    shortened,
+)
 from rejoinder.kernels import kernel
 
 BLOCK_BYTES = 16 << 20

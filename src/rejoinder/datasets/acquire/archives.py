@@ -40,7 +40,7 @@ from rejoinder.io.formats.compression import (
     damage_errors,
     tar_of,
 )
-from rejoinder.io.formats.tables import below_header
+from rejoinder.io.formats.text_lines import below_header
 
 _PIECE_BYTES = 1 << 20
 _SUFFIXES = re.compile(r"\.(zip|tgz|tbz2?|txz|tar(\.\w+)?)$", re.IGNORECASE)

@@ -32,7 +32,7 @@ from rejoinder.datasets.semeval import (
 )
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.tables import BYTE_ORDER_MARK, below_header, decoded_lines
+from rejoinder.io.formats.text_lines import BYTE_ORDER_MARK, below_header, decoded_lines
 
 _ESCAPE = re.compile(r"M-(\^?)(?: ([!-/:-@\[-`{-~])(?: |$)|([ -~]))", re.MULTILINE)
 """Matches the escape of `cat -v` for a byte above 127. Tokenisers split it before punctuation:

@@ -10,8 +10,7 @@ import msgspec
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats.tables import BYTE_ORDER_MARK, shortened
-from rejoinder.io.formats.text_lines import replace_surrogates
+from rejoinder.io.formats.text_lines import BYTE_ORDER_MARK, replace_surrogates, shortened
 from rejoinder.io.formats.texts import json_object
 
 FieldType = Literal["text", "texts", "label"]

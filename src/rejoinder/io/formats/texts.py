@@ -22,8 +22,7 @@ from typing import IO, Any
 from rejoinder.errors import InputError, require
 from rejoinder.io.files.storage import read_errors
 from rejoinder.io.formats.compression import MAGIC, compression, decompressed
-from rejoinder.io.formats.tables import shortened
-from rejoinder.io.formats.text_lines import file_lines, replace_surrogates, text_lines
+from rejoinder.io.formats.text_lines import file_lines, replace_surrogates, shortened, text_lines
 
 Text = tuple[str | None, str] | tuple[str | None, str, Mapping[str, Any]]
 """An id, None for none, and a text; with what is known about it where columns of that are named."""

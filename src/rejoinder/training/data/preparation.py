@@ -315,7 +315,7 @@ def _features(
 ) -> TextFeatures:
     text = config.text
     if text.kind == "subwords":
-        from rejoinder.text.subwords import learn_subwords
+        from rejoinder.text.vocabulary import learn_subwords
 
         return learn_subwords(
             texts, size=text.max_words, min_count=text.min_count, max_tokens=text.max_tokens

@@ -3,8 +3,8 @@
 import pytest
 
 from rejoinder.errors import ModelError
+from rejoinder.text.languages import language_to_stem, stemmer, with_digits_in_words
 from rejoinder.text.normalize import words_of
-from rejoinder.text.stems import language_to_stem, stemmer, with_digits_in_words
 
 
 @pytest.mark.parametrize(
