@@ -9,7 +9,7 @@ utterance in each line.
 """
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from heapq import merge
 from typing import Any
@@ -59,6 +59,9 @@ class Row(msgspec.Struct):
     edited: bool | float | str | None = None
 
 
+_DECODER = msgspec.json.Decoder(Row, strict=False)
+
+
 def _recognises(files: Files) -> bool:
     if any(_PAGES.places(files)):
         return True
@@ -94,10 +97,8 @@ def _kinds(files: Files, name: str) -> set[str]:
 
 def _read(files: Files) -> Iterator[Item]:
     if any(_PAGES.places(files)):
-        as_row = partial(msgspec.convert, type=Row, strict=False)
-        yield from by_time(
-            _item(name, number, thing, as_row) for name, number, thing in things(files)
-        )
+        found = things(files)
+        yield from by_time(item_of(name, at, "Reddit", _of_tree, row) for name, at, row in found)
         return
     kinds = {name: _kinds(files, name) for name in _names(files)}
     submissions = [name for name in kinds if "submission" in kinds[name]]
@@ -106,28 +107,24 @@ def _read(files: Files) -> Iterator[Item]:
 
 
 def _items(files: Files, names: Sequence[str]) -> Iterator[Item]:
-    decoder = msgspec.json.Decoder(Row, strict=False)
     for name in names:
         with files.open(name) as file:
-            number = 0
-            while line := file.readline(_LONGEST):
-                number += 1
+            lines = iter(partial(file.readline, _LONGEST), b"")
+            for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield _item(name, number, line, partial(_row_of_line, decoder=decoder))
+                    yield item_of(name, number, "Reddit", _of_line, line)
 
 
-def _row_of_line(line: bytes, decoder: msgspec.json.Decoder[Row]) -> Row:
+def _of_line(line: bytes) -> Message:
     try:
-        return decoder.decode(line)
+        row = _DECODER.decode(line)
     except msgspec.DecodeError:  # half a surrogate pair, for example
-        return msgspec.convert(loads(line.decode("utf-8", "replace")), Row, strict=False)
+        return _of_tree(loads(line.decode("utf-8", "replace")))
+    return _message(row)
 
 
-def _item(name: str, number: int, content: Any, row_of: Callable[[Any], Row]) -> Item:
-    try:
-        return _message(row_of(content))
-    except (*FAULTS, msgspec.MsgspecError, RecursionError) as error:
-        return no_message(name, number, "Reddit", error)
+def _of_tree(tree: Any) -> Message:
+    return _message(msgspec.convert(tree, Row, strict=False))
 
 
 def _message(row: Row) -> Message:

@@ -28,6 +28,7 @@ from rejoinder.exports.files import Files
 _ENDINGS = re.compile(
     r"(\.(log|txt|weechatlog|irclog|irc)){1,4}(\.(gz|bz2|xz|zst))?$", re.IGNORECASE
 )
+_NO_ENDING = re.compile(r"#[^/]*\Z|(?:\A|/)[^./]*\Z")
 _STAMP = re.compile(
     r"\s*(?:\[(?P<long>[^\]\d][^\]]{5,40})\] )?[\[(]?"
     r"(?:(?P<date>\d{4}-\d\d-\d\d)(?:[T ]|\] \[)|(?P<month>[A-Z][a-z]{2}) +(?P<day>\d\d?) )?"
@@ -62,17 +63,8 @@ _Heard = dict[tuple[str, str], tuple[str, float | None]]
 """Id and time of the last message in a channel by a name in small letters."""
 
 
-def _recognises(files: Files) -> bool:
-    return any(_is_log(files.head(name)) for name in _texts(files)[:_LOOKED_AT])
-
-
 def _texts(files: Files) -> list[str]:
-    return [name for name in files.names if _ENDINGS.search(name) or _has_no_ending(name)]
-
-
-def _has_no_ending(name: str) -> bool:
-    last = name.rpartition("/")[2]
-    return "#" in last or "." not in last
+    return [name for name in files.names if _ENDINGS.search(name) or _NO_ENDING.search(name)]
 
 
 def _is_log(head: bytes) -> bool:
@@ -246,7 +238,7 @@ IRC = ExportFormat(
     "irc",
     "IRC (logs of clients)",
     "https://github.com/mbp/pisg",
-    _recognises,
+    lambda files: any(_is_log(files.head(name)) for name in _texts(files)[:_LOOKED_AT]),
     _read,
     knows_replies=False,
 )

@@ -16,14 +16,12 @@ from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import parsed, plain_text
 from rejoinder.exports.rows import (
-    FAULTS,
     Layout,
     documents,
     first_of,
     from_milliseconds,
     item_of,
     json_parts,
-    no_message,
     rows,
     seconds,
 )
@@ -201,12 +199,11 @@ def _page(files: Files, name: str) -> Iterator[Item]:
     chat = _html_text(tree, ".page_header .text") or folder or files.path.stem
     author = ""
     for number, node in enumerate(tree.css("div.message"), 1):
-        try:
-            if not (node.attributes["id"] or "").startswith("message-"):  # else a date
-                author = _VIA.sub("", _html_text(node, "div.body > .from_name")) or author
-                yield _html_message(node, author, chat, folder or chat)
-        except FAULTS as error:
-            yield no_message(name, number, "Telegram", error)
+        if not (node.attributes.get("id") or "").startswith("message-"):  # else a date
+            author = _VIA.sub("", _html_text(node, "div.body > .from_name")) or author
+            yield item_of(
+                name, number, "Telegram", _html_message, node, author, chat, folder or chat
+            )
 
 
 def _html_message(node: Any, author: str, chat: str, place: str) -> Message:

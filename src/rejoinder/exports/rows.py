@@ -21,7 +21,7 @@ from rejoinder.exports.base import Item, Malformed, Message
 from rejoinder.exports.files import Files
 from rejoinder.io.formats.text_lines import separated_rows
 
-FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 """What a row raises that has other types than its format says."""
 AIRBYTE = "_airbyte_data"
 """Path to a row in the files that Airbyte writes, whatever it copies."""

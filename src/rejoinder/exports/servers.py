@@ -19,13 +19,12 @@ from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text, plain_text
 from rejoinder.exports.rows import (
-    FAULTS,
     Layout,
     documents,
     from_milliseconds,
     item_of,
+    items_of,
     json_members,
-    no_message,
     rows,
     seconds,
 )
@@ -76,17 +75,15 @@ class _Bulk:
 
     def read(self, files: Files) -> Iterator[Item]:
         """Yields the posts, each with its replies."""
-        decoder = msgspec.json.Decoder()
         with files.open(self._name) as file:
             for number, line in enumerate(file, 1):
-                try:
-                    if line.strip():
-                        row = decoder.decode(line.removeprefix(b"\xef\xbb\xbf"))
-                        yield from self._line(row[row["type"]], row["type"], number)
-                except (*FAULTS, RecursionError) as error:
-                    yield no_message(self._name, number, "Mattermost", error)
+                if line.strip():
+                    yield from items_of(self._name, number, "Mattermost", self._line(line, number))
 
-    def _line(self, row: Any, kind: str, number: int) -> list[Message]:
+    def _line(self, line: bytes, number: int) -> Iterator[Message]:
+        tree = msgspec.json.decode(line)
+        kind = tree["type"]
+        row = tree[kind]
         if kind == "team":
             self._teams.add(row["name"])
         elif kind == "channel" and row.get("type") == "P":
@@ -94,8 +91,7 @@ class _Bulk:
         elif kind == "bot":
             self._bots.add(row["username"])
         elif kind in ("post", "direct_post"):
-            return list(self._posts(row, number))
-        return []
+            yield from list(self._posts(row, number))
 
     def _posts(self, row: Mapping[str, Any], number: int) -> Iterator[Message]:
         channel = (row.get("team") or "", row.get("channel") or "")

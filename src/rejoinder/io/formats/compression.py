@@ -175,11 +175,7 @@ def decompressed(
 
 def head_of(path: "AnyPath", size: int) -> bytes:
     """Returns the first bytes of the content of `path`, as `decompressed` yields it."""
-    pieces = decompressed(path)
-    head = next(pieces, b"")
-    while len(head) < size and (more := next(pieces, b"")):
-        head += more
-    return head[:size]
+    return file_of(decompressed(path)).read(size)
 
 
 def _pieces(
