@@ -19,8 +19,8 @@ from rejoinder.io.formats.text_lines import replace_surrogates
 from rejoinder.models.card import LANGUAGE_NAMES
 from rejoinder.models.find import DEFAULT
 from rejoinder.protocols import Embeddings
+from rejoinder.text.languages import language_to_stem
 from rejoinder.text.normalize import as_strings
-from rejoinder.text.stems import language_to_stem
 
 CHUNK = 8_192
 """Number of sentences that are encoded at a time. Memory holds as many, and a killed process loses
