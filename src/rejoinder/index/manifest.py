@@ -101,8 +101,8 @@ class Manifest(Record, frozen=True):
     weight: Annotated[float, Meta(ge=0, le=1)] = WEIGHT
     """Share of meaning in a hybrid search, as `finetune` found for the model."""
     language: Annotated[str, Meta(pattern=r"\A[a-z]*\Z")] | None = None
-    """What the words are stems of (`text.languages`); `""`: they are whole. None: they are whole, in
-    an index that was made before there were stems, and `weight` is another."""
+    """What the words are stems of (`text.languages`); `""`: they are whole. None: they are whole,
+    in an index that was made before there were stems, and `weight` is another."""
 
     def __post_init__(self) -> None:
         names = [entry.name for entry in self.segments]

@@ -1,7 +1,8 @@
 """The words of a segment's texts: which texts have a word and how often, and how long texts are.
 
 Words are the stems of the tokens of `text.normalize` without punctuation (`text.languages`). With
-it, search by words found less in every set of `benchmarks/hybrid.py`, and its lists are the longest.
+it, search by words found less in every set of `benchmarks/hybrid.py`, and its lists are the
+longest.
 
 There are seven arrays on disk: `words.keys`, the sorted keys of all words; `words.offsets`, where
 the texts of each word begin in `words.rows`, in ascending order, and in `words.counts`;
