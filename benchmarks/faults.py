@@ -44,6 +44,8 @@ ROOT = Path(__file__).resolve().parent.parent
 COPIES = 4
 """Copies of the small dump: a command should take longer than its start."""
 MODEL = "rejoinder-small"
+OUT = "OUT"
+"""Stands for the output of a command."""
 STATE = "carried"
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 CONFIG = """
@@ -205,6 +207,7 @@ class Command:
     """A command to kill: its words, and what it leaves."""
 
     words: tuple[str, ...]
+    """With `OUT` where the output is named; without, `option` names it."""
     out: str
     """The output, below the folder of the trial."""
     files: Files = digests
@@ -230,6 +233,12 @@ class Command:
     read: Callable[[Path], Digests] | None = None
     """What a reader of the output gets while the command changes it."""
 
+    def named(self, folder: Path) -> list[str]:
+        """Returns the words with the output below a folder."""
+        out = str(folder / self.out)
+        more = () if OUT in self.words else (self.option, out)
+        return [*(out if word == OUT else word for word in self.words), *more]
+
 
 def commands(base: Path) -> dict[str, Command]:
     """The commands, which read what is prepared in `base`."""
@@ -238,7 +247,7 @@ def commands(base: Path) -> dict[str, Command]:
         ("--overwrite",) if out.exists() else ()
     )
     add = Command(
-        ("index", str(base / "new.jsonl"), "--add"),
+        ("index", "add", OUT, str(base / "new.jsonl")),
         "index",
         indexed,
         old_or_new,
@@ -324,7 +333,7 @@ def commands(base: Path) -> dict[str, Command]:
             read=found,
         ),
         "index update": Command(
-            ("index", str(base / "other.jsonl"), "--update"),
+            ("index", "update", OUT, str(base / "other.jsonl")),
             "index",
             lambda out: {**indexed(out), "segments": ""},
             old_or_new,
@@ -332,7 +341,7 @@ def commands(base: Path) -> dict[str, Command]:
             read=found,
         ),
         "index compact": Command(
-            ("index", "--compact"), "index", indexed, old_or_new, seed="many", read=found
+            ("index", "compact", OUT), "index", indexed, old_or_new, seed="many", read=found
         ),
         "export": Command(
             ("export", MODEL, "--dtype", "int8", "--max-words", "5000"), "small", again=overwritten
@@ -445,7 +454,7 @@ def start(
     operation, number = (kill.operation, kill.number) if kill else (0, signal.SIGKILL)
     words = [sys.executable, "-c", PROGRAM, str(folder), str(operation), str(int(number))]
     return subprocess.Popen(
-        [*words, *command.words, command.option, str(folder / command.out), *more],
+        [*words, *command.named(folder), *more],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(temporary)},
         stdin=subprocess.DEVNULL,

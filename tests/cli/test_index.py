@@ -27,19 +27,19 @@ def test_an_index_is_made_searched_and_changed(call, index, tmp_path):
     assert status == 0
     assert out.splitlines()[1].split("\t")[3:] == ["1", "How old are you?"]
     (tmp_path / "more.tsv").write_text("id\ttext\nx\tI like pizza.\n1\tWhat time is it?\n", "utf-8")
-    status, _, err = call("index", "more.tsv", "--out", "index", "--add")
+    status, _, err = call("index", "add", "index", "more.tsv")
     assert (status, err.count("\n")) == (2, 1)
     assert "'1'" in err
-    assert call("index", "more.tsv", "--out", "index", "--update")[0] == 0
+    assert call("index", "update", "index", "more.tsv")[0] == 0
     _, out, _ = call("search", "the time?", "--index", "index", "--top-k", 1, "--json")
     [hit] = json.loads(out)
     assert (hit["id"], hit["text"], hit["rank"]) == ("1", "What time is it?", 1)
     (tmp_path / "ids").write_text("x\n", "utf-8")
-    assert call("index", "ids", "--out", "index", "--delete", "--json")[1] == (
+    assert call("index", "delete", "index", "ids", "--json")[1] == (
         '{"index": "index", "texts": 2}\n'
     )
-    assert call("index", "--out", "index", "--compact")[0] == 0
-    assert call("index", "--out", "index", "--check")[0] == 0
+    assert call("index", "compact", "index")[0] == 0
+    assert call("index", "check", "index")[0] == 0
 
 
 def test_an_index_has_commands(call, index, tmp_path):
@@ -58,11 +58,6 @@ def test_an_index_has_commands(call, index, tmp_path):
     assert (status, out, err.count("\n")) == (2, "", 1)
 
 
-@pytest.mark.parametrize("model", [("-mrejoinder-base",), ("--model=rejoinder-base",)])
-def test_a_value_may_be_in_one_word_with_its_option(call, index, model):
-    assert call("index", "faq.txt", "--out", "index", *model, "--add")[0] == 0
-
-
 def test_a_file_may_have_the_name_of_a_command(call, tmp_path):
     (tmp_path / "export").write_text("How old are you?\n", "utf-8")
     assert call("index", "export", "--out", "made") == (0, "", "made: 1 texts\n")
@@ -73,18 +68,10 @@ def test_a_file_may_have_the_name_of_a_command(call, tmp_path):
     [
         (("faq.txt", "--out", "index"), "exists and is not empty"),
         (("--out", "new"), "file of texts"),
-        (("faq.txt", "--out", "index", "--compact"), "--compact"),
-        (("faq.txt", "--out", "index", "--add", "--update"), "--add and --update"),
-        (
-            ("faq.txt", "--out", "index", "--add", "--copy-model"),
-            "--copy-model",
-        ),
-        (("faq.txt", "--out", "index", "--add", "--response"), "--response"),
-        (("faq.txt", "--out", "index", "--add", "--recall", 1), "--recall"),
         (("faq.txt", "--out", "new", "--recall", 2), "recall"),
-        (("faq.txt", "--out", "nowhere", "--add"), "nowhere"),
+        (("add", "nowhere", "faq.txt"), "nowhere"),
         (("no.txt", "--out", "new"), "no.txt"),
-        (("faq.txt", "--out", "index", "--add", "-m", "rejoinder-small"), "rejoinder-small"),
+        (("add", "index", "faq.txt", "-m", "rejoinder-small"), "rejoinder-small"),
     ],
 )
 def test_what_can_not_be_done_is_one_sentence(call, index, words, said):

@@ -97,8 +97,8 @@ def test_lines_tables_and_ids_are_read(call):
         "index: 2 texts\n"
     )
     rows = b'{"id": "x", "text": "What time is it?"}\n'
-    assert call("index", "-", "--out", "index", "--add", stdin=rows)[0] == 0
-    assert call("index", "-", "--out", "index", "--delete", stdin=b"1\nx\n")[0] == 0
+    assert call("index", "add", "index", "-", stdin=rows)[0] == 0
+    assert call("index", "delete", "index", "-", stdin=b"1\nx\n")[0] == 0
     assert call("search", "age", "--index", "index")[1].splitlines()[1].endswith("How old are you?")
     pairs = b'{"q": "How are you?", "a": "Fine, and you?"}\n'
     words = ("--columns", "message=q,reply=a", "--rules", "none", "--out", "pairs", "--json")

@@ -73,7 +73,7 @@ def command(request, prepared):
 
 
 def words_of(command, folder):
-    return [*command.words, *command.first, "--out", folder / command.out]
+    return [*command.named(folder), *command.first]
 
 
 def test_a_full_disk(command, prepared, tmp_path):
@@ -203,7 +203,7 @@ def others(base):
         "encode again": ("encode", "--model", small, "--sentences", base / "texts.txt",
                          "--out", "e.npy"),
         "index again": ("index", base / "old.jsonl", "--model", small, "--out", "new"),
-        "index check": ("index", "--check", "--out", base / "index"),
+        "index check": ("index", "check", base / "index"),
         "search": ("search", "hello", "--index", base / "index"),
         "serve": ("serve", small, "--index", base / "index", "--port", "0"),
         "export again": ("export", small, "--dtype", "float16", "--out", "new"),

@@ -17,7 +17,7 @@ from rejoinder.errors import InputError, MissingExtraError, StorageError
 from rejoinder.index.indexing import Index
 from rejoinder.interfaces.tables import TABLES, TableTarget, write_table
 
-call, refused = partial(commands.call, "index"), partial(commands.refused, "index")
+call, refused = (partial(run, "index", "export") for run in (commands.call, commands.refused))
 
 INSTALLED = ["duckdb", "parquet", "pgvector", "sqlite-vec"]
 KNOWN = ["author", "time", "source", "thread", "answers", "link", "title"]
@@ -148,12 +148,7 @@ def test_the_command_prints_the_query(folder):
     ("words", "message"),
     [
         (["plain", "--to", "duckdbb", "--out", "x"], "did you mean 'duckdb'?"),
-        (["plain", "--to", "duckdb", "--out", "x", "--add"], "--add: --to writes an index"),
-        (["plain", "--to", "duckdb", "--out", "x", "--recall", "1"], "--recall: --to writes"),
-        (["plain", "--to", "duckdb", "--out", "x", "--columns", "text=a"], "--columns: --to"),
-        (["--to", "duckdb", "--out", "x"], "name the folder of the index"),
         (["missing", "--to", "duckdb", "--out", "x"], "is not a folder of an index"),
-        (["export", "--to", "duckdb", "--out", "x"], "export is not an index"),
         (["plain", "--to", "duckdb", "--out", "chat"], "chat is a folder"),
         (["plain", "--to", "duckdb", "--out", "plain"], "plain is read"),
     ],

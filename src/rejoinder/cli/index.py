@@ -1,8 +1,8 @@
 """`rejoinder index`: writes and changes an index of texts, which `rejoinder search` searches."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -23,7 +23,7 @@ from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.index.indexing import Index
+    from rejoinder.index.folder import TextIndex
 
 EXAMPLES = epilog(
     "rejoinder index questions.txt --out index/",
@@ -34,79 +34,23 @@ EXAMPLES = epilog(
     "rejoinder index delete index/ ids.txt",
     "rejoinder index export index/ --to duckdb --out index.duckdb",
 )
-_TO = "--to"
 
 
-class _Verbs(TyperGroup):
-    """The commands of `rejoinder index`. Without one, as before there were any, texts are indexed.
+class _Commands(TyperGroup):
+    """The commands of `rejoinder index`; without the name of one, `create`.
 
-    `index TEXTS --out INDEX --add` stands for `index add INDEX TEXTS`, and so for the others.
+    An export is often in a folder of that name: with `--out`, but not `--to`, it is not a command.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, self._with_verb(args))
-
-    def _with_verb(self, args: list[str]) -> list[str]:
-        if not args or args[0] in ("-h", "--help"):
-            return args
-        if args[0] in self.commands and args[0] != "export":
-            return args
-        names = [argument.partition("=")[0] for argument in args]
-        if _TO in names:
-            files, options, others = self._sorted("export", args)
-            if args[0] == "export" and len(files) > 1:  # alone, it is the name of an index
-                return args
-            if others:
-                raise InputError(
-                    f"{' and '.join(others)}: --to writes an index as it is. Leave it out."
-                )
-            if not files:
-                raise InputError(
-                    "--to writes an index for a database; name the folder of the index."
-                )
-            return ["export", *files, *options]
-        verbs = {f"--{name}": name for name in self.commands if name not in ("create", "export")}
-        chosen = [flag for flag in verbs if flag in names]
-        if not chosen:
-            return ["create", *args]
-        if len(chosen) > 1:
-            raise InputError(f"{' and '.join(chosen)} exclude each other; give one.")
-        [flag] = chosen
-        files, options, others = self._sorted(verbs[flag], [one for one in args if one != flag])
-        if others:
-            raise InputError(
-                f"{' and '.join(others)}: only for a new index, and {flag} changes one."
-            )
-        params: list[Any] = self.commands[verbs[flag]].params
-        if len(files) > sum(param.param_type_name == "argument" for param in params):
-            raise InputError(f"{flag} takes no file.")
-        return [verbs[flag], *files, *options]
-
-    def _sorted(self, verb: str, args: list[str]) -> tuple[list[str], list[str], list[str]]:
-        """Returns the files among the arguments, the options that a verb has, and other options.
-
-        The first file is the index that `--out` names, unless that is an option of the verb.
-        """
-        params: list[Any] = self.commands[verb].params
-        own = {name: param for param in params for name in param.opts if name[:1] == "-"}
-        files, options, others, rest = list[str](), list[str](), list[str](), iter(args)
-        for argument in rest:
-            name, equals, value = argument.partition("=")
-            if name in own or name[:2] in own:
-                options.append(argument)  # -mNAME has its value
-                if argument in own and not getattr(own[argument], "is_flag", False):
-                    options.append(next(rest, ""))
-            elif name == "--out":
-                files.insert(0, value if equals else next(rest, ""))
-            elif name[:1] == "-" and name not in ("-", "-h", "--help"):
-                others.append(name)
-            else:
-                files.append(argument)
-        return files, options, others
+        options = {argument.partition("=")[0] for argument in args}
+        is_file = args[:1] == ["export"] and "--out" in options and "--to" not in options
+        named = not args or args[0] in (*self.commands, "-h", "--help")
+        return super().parse_args(ctx, args if named and not is_file else ["create", *args])
 
 
 commands = typer.Typer(
-    cls=_Verbs,
+    cls=_Commands,
     help="Write or change an index of texts, to search them by meaning and words.",
     no_args_is_help=True,
     epilog=EXAMPLES,
@@ -151,7 +95,7 @@ def create(
             response=response, recall=recall, dtype=dtype, copy_model=copy_model,
             overwrite=overwrite, progress=progress,
         )  # fmt: skip
-    _print(out, made)
+    _print(out, made, made.left_out)
 
 
 @commands.command(epilog=EXAMPLES)
@@ -164,8 +108,7 @@ def add(
     model_sha256: ModelSha256Option = None,
 ) -> None:
     """Add texts to an index."""
-    with _changed(index, model, model_sha256) as made:
-        _add(made, texts, columns, update=False)
+    _add(index, texts, columns, given_model(model, model_sha256), update=False)
 
 
 @commands.command(epilog=EXAMPLES)
@@ -178,13 +121,16 @@ def update(
     model_sha256: ModelSha256Option = None,
 ) -> None:
     """Add texts to an index, replacing those with the same ids."""
-    with _changed(index, model, model_sha256) as made:
-        _add(made, texts, columns, update=True)
+    _add(index, texts, columns, given_model(model, model_sha256), update=True)
 
 
-def _add(made: "Index", texts: str, columns: str | None, *, update: bool) -> None:
+def _add(index: Path, texts: str, columns: str | None, model: Path | None, *, update: bool) -> None:
+    from rejoinder.index.indexing import Index
+
+    made = Index.open(index, model)
     with as_files([texts], are_texts=columns is None) as [file], encoding_bar() as progress:
         made.add(Path(file), columns=columns, update=update, progress=progress)
+    _print(index, made, made.left_out)
 
 
 @commands.command(epilog=EXAMPLES)
@@ -192,32 +138,31 @@ def _add(made: "Index", texts: str, columns: str | None, *, update: bool) -> Non
 def delete(
     index: IndexArgument,
     ids: Annotated[str, typer.Argument(help="File of ids, one per line. - is standard input.")],
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
 ) -> None:
     """Delete the texts with some ids."""
-    with _changed(index, model, model_sha256) as made, as_files([ids]) as [file]:
-        made.delete(read_lines(file))
+    _change(index, lambda made: made.delete(read_lines(ids)))
 
 
 @commands.command(epilog=EXAMPLES)
 @prints("json")
-def compact(
-    index: IndexArgument, model: ModelOption = None, model_sha256: ModelSha256Option = None
-) -> None:
+def compact(index: IndexArgument) -> None:
     """Free the space of deleted texts, and join additions."""
-    with _changed(index, model, model_sha256) as made:
-        made.compact()
+    _change(index, lambda made: made.compact())
 
 
 @commands.command(epilog=EXAMPLES)
 @prints("json")
-def check(
-    index: IndexArgument, model: ModelOption = None, model_sha256: ModelSha256Option = None
-) -> None:
+def check(index: IndexArgument) -> None:
     """Compare all files of an index with their SHA-256."""
-    with _changed(index, model, model_sha256) as made:
-        made.check()
+    _change(index, lambda made: made.check())
+
+
+def _change(index: Path, work: "Callable[[TextIndex], object]") -> None:
+    from rejoinder.index.folder import TextIndex
+
+    made = TextIndex(index)
+    work(made)
+    _print(index, made)
 
 
 @commands.command(epilog=EXAMPLES)
@@ -258,26 +203,18 @@ def export(
         status_line(f"{out}: {written.texts:,} texts")
 
 
-@contextmanager
-def _changed(index: Path, model: str | None, model_sha256: str | None) -> "Iterator[Index]":
-    """Opens an index, and prints what it holds afterwards."""
-    from rejoinder.index.indexing import Index
-
-    made = Index.open(index, given_model(model, model_sha256))
-    yield made
-    _print(index, made)
-
-
-def _print(out: Path, made: "Index") -> None:
+def _print(
+    out: Path, made: "TextIndex", left_out: Mapping[str, int] = MappingProxyType({})
+) -> None:
     """Prints how many texts an index has now, and what may surprise about it."""
     from rejoinder.index.lists import LEAST_ROWS
 
-    left_out: Mapping[str, object] = {"left_out": dict(made.left_out)} if made.left_out else {}
     if asked_for("json"):
-        print_json({"index": str(out), "texts": len(made), **left_out})
+        more = {"left_out": dict(left_out)} if left_out else {}
+        print_json({"index": str(out), "texts": len(made), **more})
     else:
         status_line(f"{out}: {len(made):,} texts")
-    note_left_out(made.left_out)
+    note_left_out(left_out)
     if len(made) >= LEAST_ROWS and made.is_exact and made.manifest.recall < 1:
         note(
             "faiss is not installed, so search compares all texts, which is slow. For fast search: "
