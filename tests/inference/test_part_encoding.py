@@ -11,8 +11,7 @@ import pytest
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
-from rejoinder.inference.engines import ENCODING_ENGINES
-from rejoinder.inference.part_encoding import encode_files, finished_parts
+from rejoinder.inference.part_encoding import ENCODING_ENGINES, encode_files, finished_parts
 from rejoinder.io.files.atomic import unfinished_folder
 from rejoinder.io.files.hashed import sealed
 from rejoinder.models.folder import write_model

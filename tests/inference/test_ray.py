@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rejoinder.errors import InputError
-from rejoinder.inference.engines import ray
+from rejoinder.inference import ray
 from rejoinder.inference.part_encoding import encode_files
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from rejoinder.errors import InputError, RejoinderError, require
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.engines.base import Cluster, PartTask, checked_encoder, encode_part
+from rejoinder.inference.part_encoding import Cluster, PartTask, checked_encoder, encode_part
 
 _PATIENCE = 30
 """Seconds that interrupted parts have to end."""
