@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import httpx
 from fastapi import FastAPI
 
-from rejoinder.inference.sentence_stream import given_sentences
+from rejoinder.inference.sentence_stream import given_texts
 from rejoinder.models.folder import ModelContents
 from rejoinder.serve.app import create_app
 from rejoinder.serve.server import Limits, ServerSettings, open_socket, server_of
@@ -55,7 +55,7 @@ def running(
     model: ModelContents, settings: ServerSettings | None = None, texts: Sequence[str] = TEXTS
 ) -> Iterator[Running]:
     """Runs a server until the context is left."""
-    with running_app(create_app(model, settings, texts=[*given_sentences(texts)])) as started:
+    with running_app(create_app(model, settings, texts=[*given_texts(texts)])) as started:
         yield started
 
 

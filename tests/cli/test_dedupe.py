@@ -104,7 +104,7 @@ def test_a_scorer_confirms_what_is_near(call, tmp_path):
     "words",
     [
         ["--threshold", 0.2], ["--threshold", 0.9, "--false-positives", 0.1], ["--overwrite"],
-        ["--floor", 0.7], ["--where", "author=zoe"], ["--columns", "nothing"],
+        ["--where", "author=zoe"], ["--columns", "nothing"],
     ],
 )  # fmt: skip
 def test_what_is_not_valid_is_refused(call, questions, words):

@@ -161,14 +161,11 @@ def test_what_is_no_text_is_named(call, model, tmp_path, write, said):
 
 
 def test_similarity_of_two_sentences_and_of_pairs(call, model, tmp_path):
-    status, out, _ = call(
-        "similarity", "-m", model, "hello you", "hello you", "--angular", "--json"
-    )
+    status, out, _ = call("similarity", "-m", model, "hello you", "hello you", "--json")
     [row] = json.loads(out)
     assert status == 0
     assert row["cosine"] == pytest.approx(1, abs=1e-6)
     assert row["score"] == pytest.approx(5, abs=1e-5)
-    assert row["angular"] == pytest.approx(0, abs=1e-3)
     assert row["unknown"] == []
     pairs = b"hello\thello you\ncat\tdog\n"
     status, out, _ = call("similarity", "-m", model, "--pairs", "-", stdin=pairs)

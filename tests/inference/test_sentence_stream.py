@@ -9,9 +9,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.sentence_stream import (
     Source,
     encoded_chunks,
-    given_sentences,
     given_texts,
-    sentences_of,
 )
 
 
@@ -22,7 +20,7 @@ def _small_chunks(monkeypatch):
 
 def test_chunks_come_in_order_with_the_number_before_them():
     told, seen = [], []
-    source = sentences_of([f"text {n}" for n in range(7)])
+    source = Source([f"text {n}" for n in range(7)])
 
     def encode(chunk, before):
         seen.append(before)
@@ -38,7 +36,7 @@ def test_chunks_come_in_order_with_the_number_before_them():
 
 
 def test_texts_that_are_not_wanted_are_not_encoded():
-    source = Source(["a", "b", "c"], None, given_texts).only(lambda entry: entry.text != "b")
+    source = Source(["a", "b", "c"]).only(lambda entry: entry.text != "b")
     [(chunk, made)] = source.encoded(lambda chunk, _: len(chunk), lambda *_: None)
     assert [entry.text for entry in chunk] == ["a", "c"]
     assert made == 2
@@ -47,7 +45,7 @@ def test_texts_that_are_not_wanted_are_not_encoded():
 def test_a_file_tells_how_much_of_it_was_read(tmp_path):
     path, told = tmp_path / "texts.txt", []
     path.write_text("one\ntwo\nthree\nfour\n")
-    list(sentences_of(path).encoded(lambda *_: None, lambda *done: told.append(done)))
+    list(Source(path).encoded(lambda *_: None, lambda *done: told.append(done)))
     assert told[0] == (0, 0, 19)
     assert told[-1] == (4, 19, 19)
 
@@ -55,14 +53,12 @@ def test_a_file_tells_how_much_of_it_was_read(tmp_path):
 def test_rows_and_unknown_sentences_are_those_of_the_encoder():
     encoder = SentenceEncoder("rejoinder-small", threads=1)
     texts = ["How are you?", "\u4f60", "Fine.", ""]
-    chunks = list(encoded_chunks(encoder, sentences_of(texts), lambda *_: None))
+    chunks = list(encoded_chunks(encoder, Source(texts), lambda *_: None))
     assert [chunk.texts for chunk in chunks] == [texts[:3], texts[3:]]
     assert sum(chunk.unknown for chunk in chunks) == int((~encoder.encode(texts).any(axis=1)).sum())
 
 
 def test_what_is_not_a_text_is_named_by_its_index():
-    with pytest.raises(InputError, match="sentence 1 is a int"):
-        list(given_sentences(["a", 3]))
     with pytest.raises(InputError, match="text 1 is 3"):
         list(given_texts(["a", 3]))
     assert list(given_texts(["a", ("x", "b"), Entry("y", "c")])) == [
@@ -72,4 +68,4 @@ def test_what_is_not_a_text_is_named_by_its_index():
 
 def test_columns_are_for_a_file():
     with pytest.raises(InputError, match="columns"):
-        sentences_of(["a"], "text=a")
+        Source(["a"], "text=a")

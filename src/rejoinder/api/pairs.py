@@ -7,8 +7,6 @@ What a model that is fine-tuned is not trained on: scores that choose weights, a
 
 import json
 import reprlib
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
@@ -18,7 +16,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import polars as pl
 
-from rejoinder.corpus.manifest import SPLITS
 from rejoinder.corpus.options import PAIR_FIELDS
 from rejoinder.corpus.writer import Pairs, open_pairs
 from rejoinder.datasets.groups import FIELDS, graded_rows, read_graded, read_groups
@@ -30,7 +27,6 @@ from rejoinder.evaluation.tasks.response import rank_responses, recall_of_all
 from rejoinder.evaluation.tasks.similarity import score_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.neighbours import nearest_rows
-from rejoinder.io.files.hashed import md5_of
 from rejoinder.io.files.storage import scratch_folder
 from rejoinder.protocols import Encodes
 
@@ -203,8 +199,6 @@ class DevScores:
 
 LEAST_PAIRS = 20
 """Fewest held-out pairs that can show whether a model got better."""
-_SHARES = (10, 15, 20, 25, 30)
-"""Percent of the threads in dev and in test, each."""
 _LEAST = 200
 """Groups or graded pairs, of which a tenth is held out twice."""
 _RANKED = 3_000
@@ -268,8 +262,9 @@ class HeldOut:
             if pairs.count(split) < LEAST_PAIRS:
                 raise InputError(
                     f"{pairs.count(split):,} of {pairs.manifest.counts.pairs:,} pairs are {split}, "
-                    f"and {LEAST_PAIRS} are needed to tell whether a model gets better; "
-                    f"{_more_held_out(pairs)}."
+                    f"and {LEAST_PAIRS} are needed to tell whether a model gets better. Extract "
+                    "with larger shares of them (`split=(60, 20, 20)`), fewer rules "
+                    "(`rules='none'`), or more conversations."
                 )
         self.questions = None if questions is None else Questions(questions)
         self._graded = None if graded is None else read_graded(graded)
@@ -301,29 +296,6 @@ class HeldOut:
         for value in self._dev.similarity(encoder).values():
             found["STS-B dev"] = value
         return found
-
-
-def _more_held_out(pairs: Pairs) -> str:
-    """Returns what to do about too few pairs of a split: the smallest one that has enough."""
-    from rejoinder.corpus.query import split_borders  # Ibis takes a fifth of a second
-
-    threads = Counter[str]()
-    for split in SPLITS:
-        for frame in pairs.iter_frames(split, ["thread_id"]):
-            threads.update(frame["thread_id"])
-    heads = {thread: md5_of(thread.encode())[:8] for thread in threads}
-    for share in _SHARES:
-        shares = 100 - 2 * share, share, share
-        borders = split_borders(shares)
-        held_out = Counter[int]()
-        for thread, count in threads.items():
-            held_out[bisect_right(borders, heads[thread])] += count
-        if min(held_out[1], held_out[2]) >= LEAST_PAIRS:
-            return f"extract with `split={shares}`"
-    return (
-        f"no split of its {threads.total():,} pairs has so many, so it takes more conversations "
-        "or fewer rules (`rules='none'`)"
-    )
 
 
 def _refuse_few(count: int, what: str, path: Path | None) -> None:

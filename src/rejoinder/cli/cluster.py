@@ -179,7 +179,7 @@ _CHARACTERS = 160
     "json",
     "tsv",
     needs={
-        "--out FOLDER": ("--overwrite", "--floor"),
+        "--out FOLDER": ("--overwrite",),
         "--scorer or --scorer-from FOLDER": ("--least-score",),
     },
 )
@@ -198,13 +198,6 @@ def dedupe(
         float | None,
         "Share of texts without a duplicate that may be dropped: the threshold is estimated on the "
         "texts themselves. Default: 0.001, with a threshold of at most 0.9.",
-    ] = None,
-    floor: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1,
-            help="Least threshold to which OUT can be changed. Default: 0.1 below the threshold.",
-        ),
     ] = None,
     scorer: Annotated[
         bool, "Also score pairs by the words one by one: they must reach --least-score."
@@ -248,7 +241,7 @@ def dedupe(
         refuse_occupied(out, overwrite=overwrite)
     if (Path(source) / FILE).is_file():
         given = {
-            "--examples": examples, "--false-positives": false_positives, "--floor": floor,
+            "--examples": examples, "--false-positives": false_positives,
             "--model": model, "--model-sha256": model_sha256, "--columns": columns,
             "--where": where, "--questions": questions, "--min-words": min_words,
             "--threads": threads, "--scorer": scorer, "--scorer-from": scorer_from,
@@ -266,7 +259,7 @@ def dedupe(
         with working_on(opened) as progress:
             found = find(
                 opened, threshold=threshold, examples=examples, false_positives=false_positives,
-                floor=floor, scorer=judge, least_score=least_score, threads=threads,
+                scorer=judge, least_score=least_score, threads=threads,
                 progress=progress,
             )  # fmt: skip
     if out is not None:
@@ -390,7 +383,7 @@ def open_source(
             stream_entries(source, columns) if is_input else Path(source),
             given_model(model, model_sha256),
             columns=None if is_input else columns,
-            where=where_conditions(where or []),
+            where=where_conditions(where),
             progress=encoding,
             **chosen,
         )

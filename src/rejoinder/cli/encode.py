@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli import options, output
-from rejoinder.cli.messages import as_text, stream_entries
+from rejoinder.cli import messages, options, output
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.errors import InputError
 
@@ -139,7 +138,7 @@ def _source(words: list[str], sentences: str | None, columns: str | None) -> Pat
                     f"there is no file {words[0]!r}; a sentence that looks like a file's name is "
                     "read from standard input."
                 )
-            return list(map(as_text, words))
+            return list(map(messages.as_text, words))
         if len(words) > 1:
             raise InputError(
                 f"{sentences} is a file or a folder; name it alone to encode its texts."
@@ -147,15 +146,15 @@ def _source(words: list[str], sentences: str | None, columns: str | None) -> Pat
     file = sentences or "-"
     if file != "-":
         return Path(file)
-    return (entry.text for entry in stream_entries(file, columns))
+    return (entry.text for entry in messages.stream_entries(file, columns))
 
 
 def _entries(source: Path | Iterable[str], columns: str | None) -> "Iterable[Entry]":
-    from rejoinder.inference.sentence_stream import given_sentences
+    from rejoinder.inference.sentence_stream import given_texts
 
     if isinstance(source, Path):
-        return stream_entries(str(source), columns)
-    return given_sentences(source)
+        return messages.stream_entries(str(source), columns)
+    return given_texts(source)
 
 
 def _written(work: "Callable[..., EncodedFile]", kept: Callable[[], str]) -> "EncodedFile":
@@ -187,7 +186,7 @@ def _print(
         return chunk
 
     with encoding_bar() as show:
-        source = Source(entries, None, iter)
+        source = Source(entries)
         chunks = map(counted, encoded_chunks(encoder, source, show, **settings))
         if form == "json":
             output.print_lines(

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli import output
-from rejoinder.cli.messages import as_files
-from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, epilog, prints
+from rejoinder.cli import messages, options, output
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.options import PAIR_FIELDS, PROFILES, profile
 from rejoinder.errors import InputError, require
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from rejoinder.corpus.convert import Comment
     from rejoinder.corpus.manifest import Carried, ExportCounts, Manifest
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder extract slack-export.zip --out pairs/",
     "rejoinder extract chat.txt --out pairs/ --rules none --context 4",
     "rejoinder extract chat.txt --out pairs/ --language en --dedupe",
@@ -32,7 +30,7 @@ EXAMPLES = epilog(
 )
 
 
-@prints("json", "tsv")
+@options.prints("json", "tsv")
 def extract(
     dumps: Annotated[
         list[str],
@@ -72,14 +70,14 @@ def extract(
     ] = None,
     split: Annotated[str, "Shares of train, dev and test."] = "95,2.5,2.5",
     engine: Annotated[str, f"One of: {', '.join(ENGINES)}."] = "local",
-    master: MasterOption = None,
+    master: options.MasterOption = None,
     memory: Annotated[
         str | None,
         "Memory of the engine, 150MB or more; with --master, of each executor. Default: "
         "2GB, for exports 200MB, or what the cluster's settings say. Reading and writing take "
         "0.6 GB on top.",
     ] = None,
-    threads: ThreadsOption = None,
+    threads: options.ThreadsOption = None,
     carry: Annotated[
         Path | None,
         typer.Option(
@@ -146,7 +144,7 @@ def extract(
             "Default: 5; 1 for what everybody can read.",
         ),
     ] = None,
-    overwrite: OverwriteOption = False,
+    overwrite: options.OverwriteOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
     require("extract", "polars")
@@ -155,7 +153,7 @@ def extract(
     from rejoinder.corpus.extract import extract as run
     from rejoinder.io.files.addresses import any_path
 
-    with as_files(dumps) as files, Bar("pairs") as progress:
+    with messages.as_files(dumps) as files, Bar("pairs") as progress:
         manifest = run(
             files,
             out,

@@ -1,6 +1,7 @@
 """`rejoinder index`: writes and changes an index of texts, which `rejoinder search` searches."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -8,24 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from rejoinder.cli.messages import as_files, read_lines
+from rejoinder.cli import messages, options, output
 from rejoinder.cli.models import given_model
-from rejoinder.cli.options import (
-    ColumnsOption,
-    ModelOption,
-    ModelSha256Option,
-    OverwriteOption,
-    epilog,
-    prints,
-)
-from rejoinder.cli.output import asked_for, note, note_left_out, print_json, print_rows, status_line
 from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.index.folder import TextIndex
 
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder index questions.txt --out index/",
     "rejoinder search 'How old are you?' --index index/",
     "rejoinder index slack-export.zip --out index/",
@@ -66,13 +58,13 @@ IndexArgument = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of 
 
 
 @commands.command(epilog=EXAMPLES)
-@prints("json")
+@options.prints("json")
 def create(
     out: Annotated[Path, "Folder of the index."],
     texts: Annotated[str | None, typer.Argument(help=_TEXTS)] = None,
-    columns: ColumnsOption = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
+    columns: options.ColumnsOption = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
     copy_model: Annotated[bool, "Put the model inside the new index."] = False,
     response: Annotated[bool, "Encode texts as responses: search finds answers."] = False,
     recall: Annotated[
@@ -81,7 +73,7 @@ def create(
         "for 200,000 texts and more. 1: search is exact.",
     ] = 0.98,
     dtype: Annotated[Literal["float32", "float16"], "Type of the embeddings on disk."] = "float32",
-    overwrite: OverwriteOption = False,
+    overwrite: options.OverwriteOption = False,
 ) -> None:
     """Write an index. `rejoinder index TEXTS --out INDEX` does so, too."""
     from rejoinder.index.indexing import Index
@@ -89,7 +81,7 @@ def create(
     if texts is None:
         raise InputError("a file of texts is needed.")
     encoder = given_model(model, model_sha256)
-    with as_files([texts], are_texts=columns is None) as [file], encoding_bar() as progress:
+    with _file_of(texts, columns) as [file], encoding_bar() as progress:
         made = Index.create(
             out, Path(file), encoder, columns=columns,
             response=response, recall=recall, dtype=dtype, copy_model=copy_model,
@@ -99,26 +91,26 @@ def create(
 
 
 @commands.command(epilog=EXAMPLES)
-@prints("json")
+@options.prints("json")
 def add(
     index: IndexArgument,
     texts: TextsArgument,
-    columns: ColumnsOption = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
+    columns: options.ColumnsOption = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
 ) -> None:
     """Add texts to an index."""
     _add(index, texts, columns, given_model(model, model_sha256), update=False)
 
 
 @commands.command(epilog=EXAMPLES)
-@prints("json")
+@options.prints("json")
 def update(
     index: IndexArgument,
     texts: TextsArgument,
-    columns: ColumnsOption = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
+    columns: options.ColumnsOption = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
 ) -> None:
     """Add texts to an index, replacing those with the same ids."""
     _add(index, texts, columns, given_model(model, model_sha256), update=True)
@@ -128,33 +120,37 @@ def _add(index: Path, texts: str, columns: str | None, model: Path | None, *, up
     from rejoinder.index.indexing import Index
 
     made = Index.open(index, model)
-    with as_files([texts], are_texts=columns is None) as [file], encoding_bar() as progress:
+    with _file_of(texts, columns) as [file], encoding_bar() as progress:
         made.add(Path(file), columns=columns, update=update, progress=progress)
     _print(index, made, made.left_out)
 
 
 @commands.command(epilog=EXAMPLES)
-@prints("json")
+@options.prints("json")
 def delete(
     index: IndexArgument,
     ids: Annotated[str, typer.Argument(help="File of ids, one per line. - is standard input.")],
 ) -> None:
     """Delete the texts with some ids."""
-    _change(index, lambda made: made.delete(read_lines(ids)))
+    _change(index, lambda made: made.delete(messages.read_lines(ids)))
 
 
 @commands.command(epilog=EXAMPLES)
-@prints("json")
+@options.prints("json")
 def compact(index: IndexArgument) -> None:
     """Free the space of deleted texts, and join additions."""
     _change(index, lambda made: made.compact())
 
 
 @commands.command(epilog=EXAMPLES)
-@prints("json")
+@options.prints("json")
 def check(index: IndexArgument) -> None:
     """Compare all files of an index with their SHA-256."""
     _change(index, lambda made: made.check())
+
+
+def _file_of(texts: str, columns: str | None) -> AbstractContextManager[list[str]]:
+    return messages.as_files([texts], are_texts=columns is None)
 
 
 def _change(index: Path, work: "Callable[[TextIndex], object]") -> None:
@@ -166,20 +162,20 @@ def _change(index: Path, work: "Callable[[TextIndex], object]") -> None:
 
 
 @commands.command(epilog=EXAMPLES)
-@prints("json")
+@options.prints("json")
 def show(index: IndexArgument) -> None:
     """Show what an index holds, and which model made it."""
     from rejoinder.index.folder import TextIndex
 
     facts = TextIndex(index).facts()
-    if asked_for("json"):
-        print_json(facts)
+    if output.asked_for("json"):
+        output.print_json(facts)
     else:
-        print_rows(["index", str(index)], [[*fact] for fact in facts.items()])
+        output.print_rows(["index", str(index)], [[*fact] for fact in facts.items()])
 
 
 @commands.command(epilog=EXAMPLES)
-@prints("json")
+@options.prints("json")
 def export(
     index: Annotated[str, typer.Argument(metavar="INDEX", help="Folder of the index.")],
     to: Annotated[
@@ -189,18 +185,18 @@ def export(
         ),
     ],
     out: Annotated[Path, "File or folder to write."],
-    overwrite: OverwriteOption = False,
+    overwrite: options.OverwriteOption = False,
 ) -> None:
     """Write an index as a table for a database, and print how to search it."""
     from rejoinder.interfaces.tables import write_table
 
     written = write_table(index, out, to, overwrite=overwrite)
     facts = {"out": str(out), "to": to, "texts": written.texts, "query": written.query}
-    if asked_for("json"):
-        print_json(facts)
+    if output.asked_for("json"):
+        output.print_json(facts)
     else:
         typer.echo(written.query)
-        status_line(f"{out}: {written.texts:,} texts")
+        output.status_line(f"{out}: {written.texts:,} texts")
 
 
 def _print(
@@ -209,14 +205,14 @@ def _print(
     """Prints how many texts an index has now, and what may surprise about it."""
     from rejoinder.index.lists import LEAST_ROWS
 
-    if asked_for("json"):
+    if output.asked_for("json"):
         more = {"left_out": dict(left_out)} if left_out else {}
-        print_json({"index": str(out), "texts": len(made), **more})
+        output.print_json({"index": str(out), "texts": len(made), **more})
     else:
-        status_line(f"{out}: {len(made):,} texts")
-    note_left_out(left_out)
+        output.status_line(f"{out}: {len(made):,} texts")
+    output.note_left_out(left_out)
     if len(made) >= LEAST_ROWS and made.is_exact and made.manifest.recall < 1:
-        note(
+        output.note(
             "faiss is not installed, so search compares all texts, which is slow. For fast search: "
             f"pip install 'rejoinder[index]', then rejoinder index compact {out}"
         )

@@ -8,15 +8,12 @@ import typer
 
 from rejoinder.cli import (
     cluster,
-    config,
     data,
     encode,
     evaluate,
-    explore,
     extract,
     index,
     models,
-    reproduce,
     search,
     serve,
     suggest,
@@ -48,7 +45,7 @@ for _function, _examples in (
     (evaluate.compare, evaluate.COMPARE_EXAMPLES),
     (evaluate.report, evaluate.REPORT_EXAMPLES),
     (models.card, models.CARD_EXAMPLES),
-    (reproduce.reproduce, reproduce.EXAMPLES),
+    (evaluate.reproduce, evaluate.REPRODUCE_EXAMPLES),
     (encode.encode, encode.EXAMPLES),
     (use.similarity, use.SIMILARITY_EXAMPLES),
     (search.search, search.EXAMPLES),
@@ -58,11 +55,11 @@ for _function, _examples in (
     (use.rank, use.RANK_EXAMPLES),
     (use.info, use.INFO_EXAMPLES),
     (models.models, models.EXAMPLES),
-    (explore.explore, explore.EXAMPLES),
+    (serve.explore, serve.EXPLORE_EXAMPLES),
     (serve.serve, serve.EXAMPLES),
 ):
     app.command(epilog=_examples)(_function)  # named as its function
-app.add_typer(config.commands, name="config")
+app.add_typer(train.config_commands, name="config")
 app.add_typer(data.commands, name="data")
 app.add_typer(index.commands, name="index")
 

@@ -461,7 +461,12 @@ def as_text(argument: str) -> str:
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def where_conditions(words: list[str]) -> dict[str, list[str]]:
+def given_texts(arguments: Sequence[str] | None, file: str | None) -> list[str]:
+    """Returns the texts of arguments, and the lines of a file (see `read_lines`)."""
+    return [*map(as_text, arguments or ()), *(read_lines(file) if file else ())]
+
+
+def where_conditions(words: Sequence[str] | None) -> dict[str, list[str]]:
     """Returns the values of each key of `--where`.
 
     A comma is part of a value unless a key and = follow it.
@@ -473,7 +478,7 @@ def where_conditions(words: list[str]) -> dict[str, list[str]]:
         InputError: a condition has no =.
     """
     values: dict[str, list[str]] = {}
-    for word in words:
+    for word in words or ():
         for condition in re.split(r",(?=\s*[a-z]+=)", as_text(word)):
             key, equals, value = condition.strip().partition("=")
             if not equals:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli import options, output
-from rejoinder.cli.messages import split_lists
+from rejoinder.cli import messages, options, output
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def card(
     """Write the card of a model: data, licences, recipe, results with intervals, limits."""
     from rejoinder.api.card import write_card
 
-    own, others = split_lists(results or ()), split_lists(baseline or ())
+    own, others = messages.split_lists(results or ()), messages.split_lists(baseline or ())
     written = write_card(model, results=own, baselines=others, run=run, out=out)
     if not output.printed_json({"out": str(written)}):
         output.status_line(f"wrote {written}")

@@ -10,32 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from rejoinder.cli.messages import (
-    as_text,
-    distinct,
-    finder,
-    firsts_of,
-    folded,
-    hits_among,
-    marked_text,
-    matches_of,
-    print_messages,
-    read_lines,
-    stream_entries,
-    times,
-    where_conditions,
-)
+from rejoinder.cli import messages, options, output
 from rejoinder.cli.models import given_model, open_encoder
-from rejoinder.cli.options import (
-    ColumnsOption,
-    ModelOption,
-    ModelSha256Option,
-    OnTooLongOption,
-    WhereOption,
-    epilog,
-    prints,
-)
-from rejoinder.cli.output import asked_for, form_of_output, note_unknown, print_table
 from rejoinder.cli.use import note_long, note_not_found, note_read_as, print_marked, unknown_texts
 from rejoinder.errors import InputError
 
@@ -50,12 +26,7 @@ _SCORES = {"semantic": "cosine", "words": "bm25", "hybrid": "score"}
 """Name of the score of each mode of search."""
 
 
-def _score_of(mode: str, rerank: int | None) -> str:
-    """Returns the name of the score that hits are ordered by."""
-    return _SCORES[mode] if rerank is None else "score"
-
-
-EXAMPLES = epilog(
+EXAMPLES = options.epilog(
     "rejoinder search 'How old are you?' --corpus questions.txt",
     "rejoinder search --model model/ --queries queries.txt --corpus questions.txt",
     "rejoinder search 'How old are you?' --index index/",
@@ -66,7 +37,7 @@ EXAMPLES = epilog(
 )
 
 
-@prints(
+@options.prints(
     "json",
     "tsv",
     needs={
@@ -81,14 +52,14 @@ EXAMPLES = epilog(
 )  # fmt: skip
 def search(
     query: Annotated[list[str] | None, typer.Argument(help="Sentences to search for.")] = None,
-    model: ModelOption = None,
-    model_sha256: ModelSha256Option = None,
+    model: options.ModelOption = None,
+    model_sha256: options.ModelSha256Option = None,
     corpus: Annotated[
         str | None,
         "File of sentences, one per line, or an export of conversations; - is standard input, the "
         "default.",
     ] = None,
-    columns: ColumnsOption = None,
+    columns: options.ColumnsOption = None,
     index: Annotated[
         Path | None, "Folder of `rejoinder index` to search instead of a file."
     ] = None,
@@ -113,7 +84,7 @@ def search(
         bool,
         "Compare with all texts of a large index. A file always is.",
     ] = False,
-    where: WhereOption = None,
+    where: options.WhereOption = None,
     context: Annotated[
         int | None,
         typer.Option(
@@ -133,10 +104,10 @@ def search(
         Path | None,
         "Score again by a scorer of `rejoinder fit-scorer`, fitted with MODEL.",
     ] = None,
-    on_too_long: OnTooLongOption = "truncate",
+    on_too_long: options.OnTooLongOption = "truncate",
 ) -> None:
     """Find the sentences of a file, or of an index, that are most similar to a query."""
-    if context is not None and asked_for("tsv"):
+    if context is not None and output.asked_for("tsv"):
         raise InputError("--context prints messages around hits, as text or with --json.")
     if rerank is not None and rerank < top_k:
         raise InputError(f"--rerank {rerank} finds fewer than --top-k {top_k}; raise it.")
@@ -144,80 +115,76 @@ def search(
     corpus = corpus or "-"
     if index is None and queries == corpus == "-":
         raise InputError("queries and corpus can't both be standard input; name a file for one.")
-    wanted = [*map(as_text, query or []), *(read_lines(queries) if queries else [])]
+    wanted = messages.given_texts(query, queries)
     if not wanted:
         raise InputError("a query is needed, as an argument or by --queries FILE.")
     texts: list[str] = []
     rescored = _rescoring(rerank, scorer_from, wanted, top_k)
     # with what is around them, the same words are two results; programs get every row
-    folds = context is None and form_of_output() == "table"
+    folds = context is None and output.form_of_output() == "table"
     if index is not None:
         from rejoinder.index.indexing import Index
 
         place = given_model(model, model_sha256)
         opened = Index.open(index, place, on_too_long=on_too_long)
         encoder, label = cast("SentenceEncoder", opened.encoder), "id"
-        conditions = where_conditions(where or [])
         compared = mode or ("hybrid" if opened.has_messages else "semantic")
-
         find = partial(
             opened.search, mode=compared, weight=weight, exact=exact, context=context or 0
         )
-
-        def found_in(most: int) -> "list[list[IndexHit]]":
-            return _typed(find, wanted, most, conditions)
-
-        by_query, copies = distinct(found_in, count, folds=folds)
+        by_query, copies = messages.distinct(
+            partial(_typed, find, wanted, messages.where_conditions(where)), count, folds=folds
+        )
         by_query = rescored(encoder, by_query)
         note_read_as(opened, wanted)
         note_not_found(wanted, by_query)
-        if any(hit.about for hits in by_query for hit in hits):
-            print_messages(
-                opened.find, wanted, by_query, _score_of(compared, rerank),
-                marked=compared != "semantic", context=bool(context), copies=copies,
-            )  # fmt: skip
-            return
-        found: list[list[tuple[float, str | int, str]]] = [
-            [(hit.score, hit.id, hit.text) for hit in hits] for hits in by_query
-        ]
+        look_up: messages.Find = opened.find
+        are_messages = any(hit.about for hits in by_query for hit in hits)
+        places: list[list[Any]] = [[hit.id for hit in hits] for hits in by_query]
     else:
-        entries = list(stream_entries(corpus, columns))
+        entries = list(messages.stream_entries(corpus, columns))
         texts = [entry.encoded for entry in entries]
         encoder, label = open_encoder(model, model_sha256, on_too_long), "line"
         nearest, copies = _search_in(entries, encoder, wanted, count, folds=folds)
         nearest = rescored(encoder, nearest)
         note_read_as(encoder, wanted)
-        if entries and entries[0].about:
-            among = hits_among(entries, nearest)
-            print_messages(
-                finder(entries), wanted, among, _score_of(compared, rerank), copies=copies
-            )
-            return
-        found = [[(hit.score, hit.index + 1, hit.text) for hit in hits] for hits in nearest]
-    score, marked = _score_of(compared, rerank), compared != "semantic"
+        by_query, look_up = messages.hits_among(entries, nearest), messages.finder(entries)
+        are_messages = bool(entries and entries[0].about)
+        places = [[hit.index + 1 for hit in hits] for hits in nearest]
+    marked = compared != "semantic"
+    score = _SCORES[compared] if rerank is None else "score"
+    if are_messages:
+        messages.print_messages(
+            look_up, wanted, by_query, score, marked=marked, context=bool(context), copies=copies
+        )
+        return
     rows: list[tuple[Any, ...]] = [
-        (text, rank, round(value, 6), place, hit)
-        for text, hits in zip(wanted, found, strict=True)
-        for rank, (value, place, hit) in enumerate(hits, 1)
+        (text, rank, round(hit.score, 6), place, hit.text)
+        for text, hits, of_hits in zip(wanted, by_query, places, strict=True)
+        for rank, (hit, place) in enumerate(zip(hits, of_hits, strict=True), 1)
     ]
     names: tuple[str, ...] = ("query", "rank", score, label, "text")
     sides = {"query": [row[0] for row in rows], "text": [row[-1] for row in rows]}
     unknown = unknown_texts(encoder, [*wanted, *sides["text"]])
-    if form_of_output() == "table":
+    if output.form_of_output() == "table":
         for text, of_query in groupby(rows, itemgetter(0)):
             cells = [
-                (*row[1:-1], marked_text(row[-1], text, marked=marked) + times(row[-1], copies))
+                (
+                    *row[1:-1],
+                    messages.marked_text(row[-1], text, marked=marked)
+                    + messages.times(row[-1], copies),
+                )
                 for row in of_query
             ]
-            print_table(text, names[1:], cells)
+            output.print_table(text, names[1:], cells)
             typer.echo()
     else:
-        if marked and asked_for("json"):
+        if marked and output.asked_for("json"):
             names = (*names, "matches")
-            rows = [(*row, matches_of(row[0], row[-1])) for row in rows]
+            rows = [(*row, messages.matches_of(row[0], row[-1])) for row in rows]
         print_marked(names, rows, unknown, **sides)
-    note_unknown(unknown, wanted, "queries")
-    note_unknown(unknown, sides["text"], "hits")
+    output.note_unknown(unknown, wanted, "queries")
+    output.note_unknown(unknown, sides["text"], "hits")
     note_long(encoder, wanted, "queries")
     note_long(encoder, texts, "sentences")
 
@@ -225,8 +192,8 @@ def search(
 def _typed(
     find: "Callable[..., list[list[IndexHit]]]",
     queries: list[str],
+    where: Mapping[str, list[str]],
     most: int,
-    where: Mapping[str, list[str]] | None,
 ) -> "list[list[IndexHit]]":
     """Returns what is found for queries that may name conditions (`index.where.read_query`)."""
     from rejoinder.index.where import read_query
@@ -234,7 +201,7 @@ def _typed(
     read = [read_query(query) for query in queries]
     if not any(named for _, named in read):
         return find(queries, most, where=where)
-    return [find(text, most, where={**(where or {}), **named})[0] for text, named in read]
+    return [find(text, most, where={**where, **named})[0] for text, named in read]
 
 
 def _search_in(
@@ -247,7 +214,11 @@ def _search_in(
 ) -> "tuple[list[list[Hit]], dict[str, int]]":
     """Returns the hits of each query, and how often texts are there if they fold."""
     shown = [entry.text for entry in entries]
-    places, copies = firsts_of(list(map(folded, shown))) if folds else (list(range(len(shown))), {})
+    places, copies = (
+        messages.firsts_of(list(map(messages.folded, shown)))
+        if folds
+        else (list(range(len(shown))), {})
+    )
     texts = [entries[place].encoded for place in places]
     found = encoder.search(queries, texts, top_k)
     return [[replace(hit, index=places[hit.index]) for hit in hits] for hits in found], copies

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli import options, output
-from rejoinder.cli.messages import as_text, read_lines, where_conditions
+from rejoinder.cli.messages import given_texts, where_conditions
 from rejoinder.cli.models import given_model
 from rejoinder.errors import InputError
 
@@ -59,7 +59,7 @@ def suggest(
     """Suggest replies to a message, by what was replied to similar ones."""
     if not source:
         raise InputError("--from is needed: pairs, an export, an index or a file of answers.")
-    wanted = [*map(as_text, message or []), *(read_lines(messages) if messages else [])]
+    wanted = given_texts(message, messages)
     if not wanted:
         raise InputError("a message is needed, as an argument or by --messages FILE.")
     from rejoinder.cli.progress import Bar, encoding_bar
@@ -68,7 +68,7 @@ def suggest(
     with encoding_bar() as encoding, Bar("messages") as bar:
         opened = Suggestions.open(
             source, given_model(model, model_sha256), answers=answers,
-            columns=columns, where=where_conditions(where or []), confidence=confidence,
+            columns=columns, where=where_conditions(where), confidence=confidence,
             threads=threads, progress=encoding, stage=bar.show,
         )  # fmt: skip
     output.note_left_out(opened.left_out)

@@ -5,6 +5,8 @@
 `rejoinder adapt`: fits a linear map of an encoder's embeddings on the STS Benchmark.
 
 `rejoinder fit-scorer`: fits a scorer of pairs of texts on pairs that people scored.
+
+`rejoinder config`: shows, checks and lists the configs of `rejoinder train`.
 """
 
 import json
@@ -17,12 +19,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli import options, output
-from rejoinder.errors import InputError, RejoinderError, require
+from rejoinder.errors import ConfigError, InputError, RejoinderError, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rejoinder.api.training import Run, SessionOptions
+
 
 EXAMPLES = options.epilog(
     "rejoinder train --config dan-modern --pairs pairs/ --out runs/dan",
@@ -346,9 +349,6 @@ def fit_scorer(
         "files of JSON lines with "
         "sentence1, sentence2 and score (0 to 5), or the same separated by tabs.",
     ] = "stsb,sts",
-    families: Annotated[
-        str | None, "Families of features, separated by commas. Default: all."
-    ] = None,
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
     seed: options.SeedOption = 0,
@@ -367,7 +367,6 @@ def fit_scorer(
             data=data,
             sets=[name for name in sets.split(",") if name],
             encoder=open_encoder(model, model_sha256, "truncate"),
-            families=families and [name for name in families.split(",") if name],
             seed=seed,
             threads=threads,
             overwrite=overwrite,
@@ -384,3 +383,76 @@ def fit_scorer(
     if facts.dev:
         output.print_rows(("STS-B dev", "correlation"), list(facts.dev.items()))
     output.status_line(f"wrote {out} ({output.duration(seconds)})")
+
+
+_CONFIG_EXAMPLES = options.epilog(
+    "rejoinder config list",
+    "rejoinder config show dan-modern",
+    "rejoinder config show dan-modern encoder.width=300 > my.toml",
+    "rejoinder config check my.toml",
+)
+
+
+config_commands = typer.Typer(
+    help="Configs of `rejoinder train`: show, check, list.",
+    no_args_is_help=True,
+    epilog=_CONFIG_EXAMPLES,
+)
+
+
+@config_commands.command("show", epilog=_CONFIG_EXAMPLES)
+@options.prints("json")
+def show_config(
+    config: Annotated[
+        str, typer.Argument(metavar="NAME|FILE", help="Name of a shipped config, or a TOML file.")
+    ],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
+    ] = None,
+) -> None:
+    """Show a whole config as TOML: every key that has an effect, with defaults filled in."""
+    from rejoinder.training.config.loading import effective_tree, load_config, to_toml
+
+    loaded = load_config(config, overrides or ())
+    if not output.printed_json(effective_tree(loaded)):
+        typer.echo(to_toml(loaded), nl=False)
+
+
+@config_commands.command("check", epilog=_CONFIG_EXAMPLES)
+@options.prints("json")
+def check_configs(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="TOML files or names of shipped configs.")
+    ],
+) -> None:
+    """Check configs and report all faults; the exit status is 2 if there are any."""
+    from rejoinder.training.config.loading import load_config
+
+    messages: dict[str, str] = {}
+    for file in files:
+        try:
+            load_config(file)
+        except RejoinderError as error:
+            messages[file] = str(error)
+        else:
+            output.status_line(f"{file}: no faults")
+    if output.asked_for("json"):
+        output.print_json({file: _faults(messages.get(file)) for file in files})
+    if messages:
+        raise ConfigError("\n".join(messages.values()))
+
+
+def _faults(message: str | None) -> list[str]:
+    """Returns the faults that an error reports, without the line that counts them."""
+    head, *lines = (message or "").split("\n  ")
+    return lines or [head] if head else []
+
+
+@config_commands.command("list", epilog=_CONFIG_EXAMPLES)
+@options.prints("json", "tsv")
+def list_configs() -> None:
+    """List the shipped configs: name, kind of encoder, purpose."""
+    from rejoinder.training.config.loading import encoder_kind, purpose, shipped_names
+
+    rows = [(name, encoder_kind(name), purpose(name)) for name in shipped_names()]
+    output.print_rows(("name", "encoder", "purpose"), rows)

@@ -46,7 +46,6 @@ def similarity(
         str | None,
         "File with two sentences per line, separated by a tab; - is stdin.",
     ] = None,
-    angular: Annotated[bool, "Also print the angle, from -pi to 0 (eq. 1, Yang)."] = False,
     scorer: Annotated[
         bool,
         "Score by the words one by one, too, as people would, and print the interval in which nine "
@@ -74,8 +73,6 @@ def similarity(
         values |= _scored(encoder, scorer_from, firsts, seconds, why=why)
     else:
         values["score"] = [5 * max(value, 0.0) for value in values["cosine"]]
-    if angular:
-        values["angular"] = encoder.similarity_pairwise(left, right, "angular").tolist()
     numbers = (
         [round(value, 6) if isinstance(value, float) else value for value in column]
         for column in values.values()

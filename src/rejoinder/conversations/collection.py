@@ -25,7 +25,7 @@ from rejoinder.index.where import Conditions, Where, fields_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
-from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source, given_texts
+from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
@@ -161,7 +161,7 @@ def open_collection(
         made = _of_index(path, encoder, wanted, threads)
     else:
         pairs = path is not None and (path / PAIRS).is_file()
-        given = Source(messages_of_pairs(path) if path and pairs else source, columns, given_texts)
+        given = Source(messages_of_pairs(path) if path and pairs else source, columns)
         given = given.only(lambda one: wanted(one.text, one.about))
         model = given.model() if encoder is None else encoder
         made = _encoded(given, str(path or ""), loaded_encoder(model, threads), progress)

@@ -20,7 +20,7 @@ from rejoinder.index.words import in_own_words
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import Sentences, as_texts
 from rejoinder.inference.outputs import OnTooLong
-from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source, given_texts
+from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source
 from rejoinder.io.files.claims import refuse_inputs, refuse_occupied
 from rejoinder.models.find import find_model, shipped_models
 from rejoinder.protocols import Describes, Embeddings, Encodes, EncodesResponses, Prepares
@@ -111,7 +111,7 @@ class Index(TextIndex):
         _check_settings(recall, dtype)
         refuse_inputs(Path(folder), [texts, encoder])  # before the first texts are read
         refuse_occupied(Path(folder), overwrite=overwrite)
-        given = Source(texts, columns, given_texts)
+        given = Source(texts, columns)
         loaded, source = _loaded(given.model() if encoder is None else encoder)
         model = _model_of(_description(loaded), None if copy_model else source)
         weight = WEIGHT
@@ -238,7 +238,7 @@ class Index(TextIndex):
             BusyError: another command is changing the index.
             StorageError: it can't be written.
         """
-        given = Source(texts, columns, given_texts)
+        given = Source(texts, columns)
         about = self.manifest
         encoded = _encoded(self.encoder, about.dim, given, progress, response=about.response)
         added = self.add_encoded(encoded, update=update)

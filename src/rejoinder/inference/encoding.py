@@ -18,9 +18,9 @@ from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import (
     EncodingProgress,
+    Source,
     bytes_of,
     encoded_chunks,
-    sentences_of,
 )
 from rejoinder.io.files.atomic import Saved, growing, publish, read_unfinished
 from rejoinder.io.files.claims import claim
@@ -102,7 +102,7 @@ def encode_file(
     way = encoder.on_too_long if on_too_long is None else checked_way(on_too_long)
     batch_size = whole_number("batch_size", batch_size)
     form = format_of(path)
-    source = sentences_of(sentences, columns)
+    source = Source(sentences, columns)
     with claim(path, inputs=[sentences] if isinstance(sentences, str | Path) else ()):
         check_output(path, resume=resume, overwrite=overwrite)
         settings = settings_of(encoder, response, batch_size, way)

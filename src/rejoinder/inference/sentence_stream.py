@@ -86,13 +86,8 @@ def _line(name: str, first: int, index: int) -> str:
 class Source:
     """The texts of a path, or given ones, and how much of it has been read."""
 
-    def __init__(
-        self,
-        items: str | Path | Iterable[Any],
-        columns: str | None,
-        given: Callable[[Iterable[Any]], Iterator[Entry]],
-    ) -> None:
-        """Prepares to read a path by `entries_of`, and other items by `given`.
+    def __init__(self, items: str | Path | Iterable[Any], columns: str | None = None) -> None:
+        """Prepares to read a path by `entries_of`, and other items by `given_texts`.
 
         Raises:
             InputError: there are columns of other items than a path, or `entries_of` raises it.
@@ -110,7 +105,7 @@ class Source:
         elif columns is not None:
             raise InputError("columns are for a file; strings were given.")
         else:
-            self._entries = given(items)
+            self._entries = given_texts(items)
 
     def __iter__(self) -> Iterator[Entry]:
         return self._entries
@@ -165,30 +160,6 @@ class Source:
         self.left_out[reason] += 1
 
 
-def sentences_of(sentences: str | Path | Iterable[str], columns: str | None = None) -> Source:
-    """Returns the texts of a path (`corpus.texts`), or strings, as a source.
-
-    Raises:
-        InputError: as it is read: an element is not a string, or the path can't be read.
-    """
-    return Source(sentences, columns, given_sentences)
-
-
-def given_sentences(sentences: Iterable[Any]) -> Iterator[Entry]:
-    """Yields strings as entries.
-
-    Raises:
-        InputError: an element is not a string. The message has its index.
-    """
-    refuse_unordered(sentences)
-    for index, text in enumerate(sentences):
-        if not isinstance(text, str):
-            raise InputError(
-                f"sentence {index} is a {type(text).__name__}; sentences must be strings."
-            )
-        yield Entry(None, text)
-
-
 GivenText = str | tuple[str, str]
 """A text, or an id and a text."""
 
@@ -204,20 +175,11 @@ def given_texts(given: Iterable[GivenText | Entry]) -> Iterator[Entry]:
         if isinstance(item, Entry):
             yield item
             continue
-        if isinstance(item, str):
-            yield Entry(None, replace_surrogates(item))
-            continue
-        pair = item
-        if not (
-            isinstance(pair, tuple)
-            and len(pair) == 2
-            and isinstance(pair[0], str | None)
-            and isinstance(pair[1], str)
-        ):
+        name, text = item if isinstance(item, tuple) and len(item) == 2 else (None, item)
+        if not (isinstance(name, str | None) and isinstance(text, str)):
             raise InputError(
                 f"text {index} is {reprlib.repr(item)}; give a string, or an id and a string."
             )
-        name, text = pair
         yield Entry(name and replace_surrogates(name), replace_surrogates(text))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from awkward_texts import awkward_texts
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.interfaces.targets.files import obstacle, word_vectors
+from rejoinder.interfaces.targets import obstacle, word_vectors
 from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.smaller import ExportOptions, smaller
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model

@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from awkward_texts import awkward_texts, characters
 from rejoinder.errors import InputError
-from rejoinder.interfaces.targets.files import UNKNOWN, tokenizer_json
+from rejoinder.interfaces.targets import UNKNOWN, tokenizer_json
 from rejoinder.text.columns import as_series, normalize, tokenize
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import Vocabulary

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from export_samples import slack, write
-from rejoinder.cli.explore import read_explored
+from rejoinder.cli.serve import read_explored
 from rejoinder.conversations.explore import explore
 from rejoinder.index.folder import TextIndex
 from rejoinder.serve.app import create_app

@@ -1,20 +1,35 @@
 """Export targets: the forms of other libraries that a model is written in, looked up by name.
 
 A new target is one file with its record and one line in `TARGETS` (docs/extend/target.md).
+
+Folders that sentence-transformers and model2vec load, and the files that they have.
+
+A table of word vectors comes with its text rules and vocabulary as a tokenizer of the Hugging Face
+library `tokenizers`.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError
-from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim_output
+from rejoinder.models.card import Use, model_card
 from rejoinder.models.find import find_model
-from rejoinder.models.folder import ModelContents, read_model
+from rejoinder.models.folder import ModelContents, config_of, read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.registry import Registry
+from rejoinder.text.features import WordFeatures
+from rejoinder.text.normalize import PATTERN, QUOTES
 
 FOLDER = "FOLDER"
 """Stands for the path of the folder in the Python that a target returns."""
@@ -39,9 +54,9 @@ class Target:
 TARGETS: Registry[Target] = Registry(
     "export target",
     {
-        "model2vec": "rejoinder.interfaces.targets.files:MODEL2VEC",
+        "model2vec": "rejoinder.interfaces.targets:MODEL2VEC",
         "onnx": "rejoinder.interfaces.targets.onnx:ONNX",
-        "sentence-transformers": "rejoinder.interfaces.targets.files:SENTENCE_TRANSFORMERS",
+        "sentence-transformers": "rejoinder.interfaces.targets:SENTENCE_TRANSFORMERS",
     },
 )
 """Every export target: its name, and where its record is."""
@@ -116,3 +131,245 @@ def export_to(
             python = record.write(contents, new, dtype or record.dtypes[0])
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     return Written(path, target, size, contents.dim, python.replace(FOLDER, str(path)))
+
+
+STATIC = "sentence_transformers.models.StaticEmbedding"
+"""The module of sentence-transformers that is a table of word vectors, in the folder itself."""
+NORMALIZE = "sentence_transformers.models.Normalize"
+"""The module that scales vectors to length 1."""
+MODULE = "rejoinder.interfaces.sentence_transformers.RejoinderModule"
+"""The class that computes the embeddings of a model that the library can't express itself."""
+MODEL = "0_RejoinderModule"
+"""Its subfolder, a model folder."""
+
+
+def _write_sentence_transformers(model: ModelContents, folder: Path, _dtype: str) -> str:
+    """Writes a model as modules of sentence-transformers; see `Target.write`.
+
+    A table of word vectors needs only sentence-transformers. Any other model is copied, and
+    run by this package, which has to be installed. sentence-transformers imports classes of other
+    packages only with `trust_remote_code=True`, from version 6 on also for a folder on this
+    machine.
+    """
+    trusted = ""
+    if obstacle(model) is None:
+        write_word_vectors(folder, model, "embedding.weight")
+        write_modules(folder, {"": STATIC, "1_Normalize": NORMALIZE})
+    else:
+        trusted = ", trust_remote_code=True"
+        write_model(folder / MODEL, model)
+        write_modules(folder, {MODEL: MODULE})
+    config = {
+        "model_type": "SentenceTransformer",
+        "prompts": {"query": "", "document": ""},
+        "default_prompt_name": None,
+        "similarity_fn_name": "cosine",
+    }
+    write_json(folder / "config_sentence_transformers.json", config)
+    note = ["# the code that is trusted is that of the package rejoinder, which must be installed"]
+    python = [
+        "from sentence_transformers import SentenceTransformer",
+        "",
+        *(note if trusted else []),
+        f'model = SentenceTransformer("path of this folder"{trusted})',
+        'model.similarity(model.encode("How old are you?"), model.encode("What is your age?"))',
+    ]
+    write_card(folder, model, "sentence-transformers", python)
+    return f'SentenceTransformer("{FOLDER}"{trusted})'
+
+
+SENTENCE_TRANSFORMERS = Target(name="sentence-transformers", write=_write_sentence_transformers)
+
+
+def _write_model2vec(model: ModelContents, folder: Path, _dtype: str) -> str:
+    """Writes a model as a static model of model2vec; see `Target.write`.
+
+    Raises:
+        InputError: the model is more than a table of word vectors.
+    """
+    reason = obstacle(model)
+    if reason is not None:
+        raise InputError(f"model2vec can't express {model.name}: it {reason}.")
+    write_word_vectors(folder, model, "embeddings")
+    config = {
+        "model_type": "model2vec",
+        "architectures": ["StaticModel"],
+        "hidden_dim": model.dim,
+        "normalize": True,
+        "max_length": None,
+        "embedding_dtype": "float32",
+    }
+    write_json(folder / "config.json", config)
+    # sentence-transformers loads folders of model2vec, by these modules
+    write_modules(folder, {".": STATIC, "1_Normalize": NORMALIZE})
+    python = [
+        "from model2vec import StaticModel",
+        "",
+        'model = StaticModel.from_pretrained("path of this folder")',
+        'first, second = model.encode(["How old are you?", "What is your age?"])',
+        "first @ second",
+    ]
+    write_card(folder, model, "model2vec", python)
+    return f'StaticModel.from_pretrained("{FOLDER}")'
+
+
+MODEL2VEC = Target(name="model2vec", write=_write_model2vec)
+
+
+def write_json(path: Path, tree: object) -> None:
+    """Writes JSON values."""
+    write_text(path, json.dumps(tree, ensure_ascii=False, indent=2) + "\n")
+
+
+def obstacle(model: ModelContents) -> str | None:
+    """Returns why a model is more than a table of word vectors, None if it is one.
+
+    It is the rest of a sentence that begins with the model, such as "has 8 buckets of …".
+    """
+    features = model.features
+    if model.kind.name != "dan" or not isinstance(features, WordFeatures):
+        return f"is a {model.kind.name}, whose embedding is not a mean of word vectors"
+    if model.encoder["layers"]:
+        return f"has {len(model.encoder['layers'])} dense layers after the sum of word vectors"
+    if features.fold_marks:
+        return "reads letters without their marks, by a rule that other libraries lack"
+    if features.letter_buckets:
+        return (
+            f"has {features.letter_buckets:,} rows of letters of unknown words; "
+            "`letter_buckets=0` leaves them out"
+        )
+    if features.buckets:
+        return f"has {features.buckets:,} rows of pairs of neighbouring words"
+    if features.unknown_buckets:
+        return (
+            f"has {features.unknown_buckets:,} buckets for unknown words, which a hash chooses; "
+            "`unknown_buckets=0` leaves them out"
+        )
+    if features.spelling != "as written":
+        return "reads misspelt words as known ones; `spelling=False` leaves that out"
+    return None
+
+
+def word_vectors(model: ModelContents) -> tuple[Sequence[str], NDArray[np.float32]]:
+    """Returns W words and their vectors, (W + 1, D): the last one, of unknown words, is zero.
+
+    Their mean, scaled to length 1, is the embedding of a sentence, as the model has no `obstacle`:
+    a linear bag of words adds up a row for each word, and whatever its combiner divides the sum by,
+    the direction stays. An adaptation u* = W u is linear too, so it is applied to the rows.
+    """
+    features = model.features
+    assert isinstance(features, WordFeatures)  # noqa: S101 -- `obstacle` says so
+    rows = dequantized(model.tensors)[f"encoder.{model.kind.table}"].astype(np.float32)
+    if model.adaptation is not None:
+        rows = model.adaptation.project(rows)
+    unknown = np.zeros((1, rows.shape[1]), np.float32)
+    return features.vocabulary.words, np.concatenate([rows, unknown])
+
+
+def write_word_vectors(folder: Path, model: ModelContents, tensor: str) -> None:
+    """Writes `model.safetensors`, in which the rows are called `tensor`, and `tokenizer.json`."""
+    words, rows = word_vectors(model)
+    save_file({tensor: rows}, folder / "model.safetensors")
+    write_text(folder / "tokenizer.json", tokenizer_json(words))
+
+
+def write_modules(folder: Path, modules: Mapping[str, str]) -> None:
+    """Writes `modules.json` of sentence-transformers: classes by the subfolder of each, in order.
+
+    Every folder but that of the first has no settings, so that it is written here.
+    """
+    rows = [
+        {"idx": number, "name": str(number), "path": path, "type": kind}
+        for number, (path, kind) in enumerate(modules.items())
+    ]
+    write_json(folder / "modules.json", rows)
+    for path in list(modules)[1:]:
+        (folder / path).mkdir()
+        write_json(folder / path / "config.json", {})
+
+
+def write_card(folder: Path, model: ModelContents, library: str, python: Sequence[str]) -> None:
+    """Writes `README.md`, the card of the model, with lines of `python` that use the folder."""
+    use = Use(library, "\n".join(python))
+    write_text(folder / use.file, model_card(config_of(model), use=use))
+
+
+UNKNOWN = "[UNK]"
+"""The token that stands for every unknown word. Its id follows those of all words. No word is
+called so, because the text rules make three tokens of it."""
+
+_CASED = r"[\p{Cased}&&[^\p{Case_Ignorable}]]"
+_FINAL_SIGMA = rf"(?<={_CASED}\p{{Case_Ignorable}}{{0,30}})Σ(?!\p{{Case_Ignorable}}*{_CASED})"
+"""A capital sigma at the end of a word, whose lower case is another letter than elsewhere."""
+_NEWER = tuple(
+    chr(code)
+    for codes in (
+        (0x32FF, 0xAB69, 0x1F16C),
+        range(0xA7F2, 0xA7F5),
+        range(0x10781, 0x107BB),
+        range(0x1FBF0, 0x1FBFA),
+    )
+    for code in codes
+    if normalize("NFKC", chr(code)) != chr(code)
+)
+"""Characters that NFKC changes by Unicode 14, but not by Unicode 9, which the library follows."""
+
+
+def tokenizer_json(words: Sequence[str]) -> str:
+    """Returns `tokenizer.json` for a vocabulary: the tokens of text rules 1, and the ids of words.
+
+    Of two kinds of text the tokens differ from ours: half a surrogate pair is refused by the
+    library, and marks that Unicode got after version 9 may be ordered differently after a letter.
+
+    Raises:
+        InputError: a word has the name of the token for unknown words.
+    """
+    if UNKNOWN in words:
+        raise InputError(f"the vocabulary lists {UNKNOWN!r}, which no sentence can contain.")
+    vocabulary = {word: number for number, word in enumerate((*words, UNKNOWN))}
+    tree: dict[str, object] = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": {"type": "Sequence", "normalizers": _normalizers(words)},
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"Regex": PATTERN},
+            "behavior": "Removed",
+            "invert": True,
+        },
+        "post_processor": None,
+        "decoder": None,
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": UNKNOWN},
+    }
+    return json.dumps(tree, ensure_ascii=False, indent=1) + "\n"
+
+
+def _normalizers(words: Sequence[str]) -> list[dict[str, object]]:
+    """Returns the steps of normalisation, in order."""
+    return [
+        *(_replace({"String": old}, normalize("NFKC", old)) for old in _relevant(words)),
+        {"type": "NFKC"},
+        *(_replace({"String": old}, new) for old, new in QUOTES.items()),
+        _replace({"Regex": _FINAL_SIGMA}, "ς"),
+        {"type": "Lowercase"},
+    ]
+
+
+def _relevant(words: Sequence[str]) -> list[str]:
+    """Returns the newer characters that can be part of a word that is known.
+
+    Each step takes time for every sentence. Most are letters, and become letters of which no word
+    is made: a word with one of them is unknown in both forms.
+    """
+    letters = set(normalize("NFKD", "".join(words)))
+    return [
+        character
+        for character in _NEWER
+        if not character.isalpha() or letters.issuperset(normalize("NFKD", character).lower())
+    ]
+
+
+def _replace(pattern: dict[str, str], content: str) -> dict[str, object]:
+    return {"type": "Replace", "pattern": pattern, "content": content}
