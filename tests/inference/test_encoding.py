@@ -217,7 +217,7 @@ def test_a_line_at_fault_is_named_and_what_was_done_is_kept(encoder, tmp_path):
         encode_file(encoder, path, out)
     assert [each.name for each in tmp_path.iterdir()] == ["lines.txt"]  # all in the first block
     items = [*LINES, 7]
-    with pytest.raises(InputError, match=r"sentence 100 .*int.*strings"):
+    with pytest.raises(InputError, match=r"text 100 is 7; .*string"):
         encode_file(encoder, items, out)
     assert interrupted_sentences(out) == 96
 

@@ -30,7 +30,7 @@ from rejoinder.exports.files import Files
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
-from rejoinder.inference.sentence_stream import EncodingProgress, Source, given_texts
+from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.hashed import (
     Record,
@@ -165,7 +165,7 @@ def explore(
             "(`out`)."
         )
     if finetune and model is None:
-        chosen = Source(work.source, columns, given_texts).model()
+        chosen = Source(work.source, columns).model()
         work = dataclasses.replace(work, model=chosen)
     inputs = [work.source, *([] if model is None else [model])]
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
