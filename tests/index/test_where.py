@@ -49,6 +49,8 @@ MESSAGES = st.lists(
             "thread": st.sampled_from(["1", "2"]),
             "time": st.sampled_from([0.0, DAY - 0.5, DAY, 2.0 * DAY]),
             "link": st.just("https://example.org/1"),
+            "product": st.sampled_from(["Router", "Screen"]),  # a field of the user's own
+            "severity": st.sampled_from(["high", "low"]),
         },
     ),
     max_size=20,
@@ -73,6 +75,10 @@ def test_a_filter_leaves_out_what_does_not_meet_it(tmp_path_factory, first, seco
             {"source": "help", "since": "1970-01-02"},
             lambda one: one.get("source") == "Help" and one.get("time", -1) >= DAY,
         ),
+        (
+            {"product": "router", "severity": ["low", "high"]},
+            lambda one: one.get("product") == "Router" and "severity" in one,
+        ),
         ({"until": datetime.date(1970, 1, 2)}, lambda one: 0 <= one.get("time", -1) < DAY),
     ):
         expected = {name for name, one in known.items() if meets(one) and name not in gone}
@@ -84,7 +90,7 @@ def test_a_filter_leaves_out_what_does_not_meet_it(tmp_path_factory, first, seco
             wanted = {
                 str(value).casefold()
                 for key in where
-                if key in ("author", "source")
+                if key in ("author", "source", "product", "severity")
                 for value in ([where[key]] if isinstance(where[key], str) else where[key])
             }
             assert wanted - named or not timed
@@ -122,12 +128,13 @@ def test_approximate_search_loses_no_hit_by_a_filter(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("where", "said"),
     [
+        ({"colour": "red"}, "a colour .known: author, source, time"),
         ({"autor": "ann"}, "'autor'.*did you mean 'author'"),
         ({"author": "anna"}, "'anna' .did you mean 'ann'"),
         ({"author": []}, "author=anna"),
         ({"author": 7}, "got 7"),
         ({"author": ["ann", None]}, "got None"),
-        ({"thread": "1"}, "thread; known are author, source, time"),
+        ({"thread": "1"}, "a thread .known: author, source, time"),
         ({"since": "yesterday"}, "'yesterday' is not a date"),
         ({"since": 7}, "got 7"),
         ({"since": ["2024-01-01", "2024-01-02"]}, "one date"),
@@ -145,7 +152,7 @@ def test_a_condition_that_no_text_can_meet_is_one_sentence(tmp_path, where, said
 def test_texts_that_are_not_messages_have_no_filters(tmp_path, key):
     index = create_index(tmp_path / "index", ABOUT, [part(["a"], ())])
     assert not list((tmp_path / "index").rglob("fields"))
-    with pytest.raises(InputError, match="only the messages of an export"):
+    with pytest.raises(InputError, match="messages of an export"):
         index.matching("one", where={key: "2024-01-01"})
 
 

@@ -167,6 +167,7 @@ def print_messages(
         for query, hits in zip(queries, found, strict=True):
             _print_blocks(query, hits, answered, copies, marked=marked, context=context)
         return
+    own = dict.fromkeys(name for hits in found for hit in hits for name in _own(hit))
     rows = [
         {
             names[0]: query,
@@ -175,6 +176,7 @@ def print_messages(
             "id": hit.id,
             names[1]: hit.text,
             **_about(hit),
+            **{name: hit.about.get(name) for name in own},
             "answered": next(answered),
             **({"matches": matches_of(query, hit.text)} if marked else {}),
             **({"before": _around(hit.before), "after": _around(hit.after)} if context else {}),
@@ -185,7 +187,7 @@ def print_messages(
     if output.asked_for("json"):
         output.print_json(rows)
         return
-    columns = (names[0], "rank", score, "id", names[1], *KEYS, "answered")
+    columns = (names[0], "rank", score, "id", names[1], *KEYS, *own, "answered")
     cells = [["" if row[name] is None else row[name] for name in columns] for row in rows]
     output.print_rows(columns, cells)
 
@@ -193,6 +195,12 @@ def print_messages(
 def _about(message: "IndexHit | IndexedText") -> dict[str, Any]:
     known = {name: message.about.get(name) for name in KEYS}
     return known | {"time": _minute(message.about.get("time"))}
+
+
+def _own(message: "IndexHit") -> dict[str, Any]:
+    """Returns what is known about a message in the user's own fields."""
+    known = {*KEYS, "confidence"}
+    return {name: value for name, value in message.about.items() if name not in known}
 
 
 def _around(messages: "Sequence[IndexedText]") -> list[dict[str, Any]]:
@@ -231,6 +239,7 @@ def _print_blocks(
         of, place = next(answered), " in " + hit.about["source"] if "source" in hit.about else ""
         if title := hit.about.get("title"):
             place += f": {title}"
+        place += "".join(f", {name} {value}" for name, value in _own(hit).items())
         line(f"{rank}", Text(f"{hit.score:.4f}{place}"))
         for message in hit.before:
             line("", _said(message), "dim")

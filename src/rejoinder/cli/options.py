@@ -58,8 +58,8 @@ ColumnsOption = Annotated[
         "--columns",
         metavar="text=…[,id=…]",
         help="Columns of a table (.csv, .tsv, .parquet), or fields of JSON lines, with the texts "
-        "and their ids; also author, time, source, thread, title, answers, link, reply. Default: "
-        "text and id; or question and answer.",
+        "and their ids; also author, time, source, thread, title, answers, link, reply, and your "
+        "own fields. Default: text and id; or question and answer.",
     ),
 ]
 """`--columns` of the commands that read files of texts."""
@@ -74,8 +74,9 @@ WhereOption = Annotated[
     typer.Option(
         "--where",
         metavar="KEY=VALUE[,KEY=VALUE…]",
-        help="Only messages of this source (channel), author or thread, or from since on and "
-        "before until, both dates in UTC. A key given again allows one more value.",
+        help="Only messages of this source (channel), author or thread, with this value of one "
+        "of your fields, or from since on and before until, both dates in UTC. A key given again "
+        "allows one more value.",
     ),
 ]
 """`--where`, which `cli.lines.where_conditions` reads."""

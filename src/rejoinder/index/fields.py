@@ -4,20 +4,22 @@
 source, thread and title in the string table `values`, and whether it asks something; number 0 is
 the empty string, where none is known. Older indexes lack titles and questions. The string table
 `links` has for each text what it answers, then its own link. A segment whose texts have none of
-these has no such files.
+these has no such files. `others` has numbers for each field of the user's own, whose names are the
+string table of that name.
 """
 
+from array import array
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import ConditionError, InputError
+from rejoinder.errors import ConditionError, InputError, nearest
 from rejoinder.index.manifest import REMEDY
 from rejoinder.index.mapped_files import OFFSET, StringTable, StringWriter, mapped
 from rejoinder.index.where import NAMED, Conditions
@@ -25,7 +27,8 @@ from rejoinder.io.files.hashed import check_file
 from rejoinder.io.formats.texts import KEYS
 
 FILES = ("fields", "links.bin", "links.offsets", "values.bin", "values.offsets")
-_FILTERED = ("fields", "values.bin", "values.offsets")
+_OTHERS = ("others", "others.bin", "others.offsets")
+_FILTERED = ("fields", "others", "values.bin", "values.offsets")
 _OLD_ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in NAMED)])
 _ROW = np.dtype([*_OLD_ROW.descr, ("title", "<u4"), ("asks", "<u4")])
 ASKS, ENDS = 1, 2
@@ -36,15 +39,24 @@ _MARKS = ("?", "？", "؟")
 _STRINGS = (*NAMED, "title")
 _LINKS = ("answers", "link")
 _CONVERSATIONS = ("thread", "source")
+_KNOWN = {*KEYS, "confidence"}
 
 About = Mapping[str, Any]
 """What is known about a message, by `KEYS`."""
 
 
+def files_among(names: Collection[str]) -> tuple[str, ...]:
+    """Returns the files of fields that a segment has."""
+    if "fields" not in names:
+        return ()
+    return (*FILES, *_OTHERS) if "others" in names else FILES
+
+
 class FieldsWriter:
     """Writes what is known about texts that come in parts.
 
-    Memory holds the different authors, sources and threads.
+    Memory holds the different authors, sources and threads; and four bytes for each of the user's
+    own fields of each text.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,17 +64,19 @@ class FieldsWriter:
         self._file: IO[bytes] | None = None
         self._links: StringWriter | None = None
         self._values: dict[str, int] = {"": 0}
+        self._others: dict[str, array[int]] = {}
 
     def add(self, about: Sequence[About], texts: Sequence[str]) -> None:
         """Adds what is known about texts; `about` may be empty."""
         if self._file is None and any(about):
             self._file = (self._folder / "fields").open("xb")
             self._links = StringWriter(self._folder, "links")
-            self._append([{}] * self._rows, [""] * self._rows)
+            rows, self._rows = self._rows, 0
+            self._append([{}] * rows, [""] * rows)
         self._append(about or [{}] * len(texts), texts)
-        self._rows += len(texts)
 
     def _append(self, about: Sequence[About], texts: Sequence[str]) -> None:
+        first, self._rows = self._rows, self._rows + len(about)
         if self._file is None or self._links is None:
             return
         rows, values = np.empty(len(about), _ROW), self._values
@@ -75,6 +89,11 @@ class FieldsWriter:
             rows[name] = [values.setdefault(one.get(name) or "", len(values)) for one in about]
         self._file.write(rows.tobytes())
         self._links.add(one.get(name) or "" for one in about for name in _LINKS)
+        for row, one in enumerate(about, first):
+            for name in one.keys() - _KNOWN:
+                column = self._others.setdefault(name, array("I"))
+                column.extend(repeat(0, row - len(column)))
+                column.append(values.setdefault(str(one[name]), len(values)))
 
     def close(self) -> tuple[str, ...]:
         """Writes the columns, and returns the names of the files: none if nothing is known."""
@@ -84,7 +103,16 @@ class FieldsWriter:
         values.add(self._values)
         for file in (self._file, self._links, values):
             file.close()
-        return FILES
+        if not self._others:
+            return FILES
+        names = StringWriter(self._folder, "others")
+        names.add(sorted(self._others))
+        names.close()
+        with (self._folder / "others").open("xb") as file:
+            for _, column in sorted(self._others.items()):
+                column.extend(repeat(0, self._rows - len(column)))
+                file.write(np.array(column, "<u4").tobytes())
+        return (*FILES, *_OTHERS)
 
 
 def _asks(text: str) -> int:
@@ -114,6 +142,13 @@ class Fields:
         count = facts["values.offsets"]["bytes"] // OFFSET.itemsize - 1
         self._strings = StringTable(folder, "values", count)
         self._links = StringTable(folder, "links", len(_LINKS) * rows)
+        self._others: dict[str, NDArray[np.uint32]] = {}
+        if "others" in facts:
+            count = facts["others.offsets"]["bytes"] // OFFSET.itemsize - 1
+            numbers = mapped(folder / "others", np.dtype("<u4"), (count, rows))
+            self._others = dict(zip(StringTable(folder, "others", count), numbers, strict=True))
+        self.names = (*NAMED, *self._others)
+        """Fields that are compared with given values."""
 
     def __getitem__(self, row: int) -> dict[str, Any]:
         """Returns what is known about a text.
@@ -124,6 +159,8 @@ class Fields:
         time, *numbers = self._rows[row].item()
         sure = numbers[-1] >> _SURE if len(numbers) > len(_STRINGS) else 0
         strings = dict(zip(_STRINGS, numbers, strict=False))
+        own = {name: int(column[row]) for name, column in self._others.items()}
+        strings |= {name: number for name, number in own.items() if number}
         if max(strings.values()) >= len(self._strings):
             raise self._damaged()
         known = {
@@ -131,7 +168,8 @@ class Fields:
             **{name: self._strings[number] for name, number in strings.items()},
             **{name: self._links[len(_LINKS) * row + at] for at, name in enumerate(_LINKS)},
         }
-        found = {key: known[key] for key in KEYS if known.get(key) not in (None, "")}
+        keys = (*KEYS, *self._others)
+        found = {key: known[key] for key in keys if known.get(key) not in (None, "")}
         return {**found, "confidence": sure / 100} if sure else found
 
     def release(self) -> None:
@@ -142,9 +180,10 @@ class Fields:
     @cached_property
     def _columns(self) -> NDArray[Any]:
         # a changed byte would show other texts
-        for name in _FILTERED:
+        for name in self._facts.keys() & {*_FILTERED}:
             check_file(self._folder / name, self._facts[name], InputError, REMEDY)
-        if any(self._rows[name].max(initial=0) >= len(self._strings) for name in NAMED):
+        columns = (*(self._rows[name] for name in NAMED), *self._others.values())
+        if any(column.max(initial=0) >= len(self._strings) for column in columns):
             raise self._damaged()
         return self._rows
 
@@ -154,33 +193,32 @@ class Fields:
         return np.array([text.casefold() for text in self._strings], np.object_)
 
     def values(self, name: str) -> set[str]:
-        """Returns the case-folded values that a field of `NAMED` has.
+        """Returns the case-folded values that one of the fields `names` has.
 
         Raises:
             InputError: a file was changed.
         """
         used = np.zeros(len(self._strings), np.bool_)
-        used[self._columns[name]] = True
+        used[self.numbers(name)] = True
         return {*self._values[used].tolist()} - {""}
 
     def counts(self, name: str, kept: NDArray[np.bool_]) -> dict[str, int]:
-        """Returns the values of a field of `NAMED`, and how many of the `kept` rows have each.
+        """Returns the values of one of the fields `names`, and how many `kept` rows have each.
 
         Raises:
             InputError: a file was changed.
         """
-        counts = np.bincount(self._columns[name][kept], minlength=len(self._strings))
+        counts = np.bincount(self.numbers(name)[kept], minlength=len(self._strings))
         used = np.flatnonzero(counts[1:]) + 1  # number 0: none is known
         return {self._strings[number]: int(counts[number]) for number in used.tolist()}
 
     def has(self, key: str) -> bool:
-        """Returns whether a field of `NAMED`, or the `time`, of any text is known.
+        """Returns whether one of the fields `names`, or the `time`, of any text is known.
 
         Raises:
             InputError: a file was changed.
         """
-        column = self._columns[key]
-        return bool((np.isfinite(column) if key == "time" else column).any())
+        return bool(np.isfinite(self.times).any() if key == "time" else self.numbers(key).any())
 
     def passing(self, conditions: Conditions) -> NDArray[np.bool_]:
         """Returns (rows,) bool: which texts meet all conditions.
@@ -191,21 +229,24 @@ class Fields:
         passing = np.ones(len(self._rows), np.bool_)
         for name, wanted in conditions.values.items():
             meeting = np.fromiter((value in wanted for value in self._values), np.bool_)
-            passing &= meeting[self._columns[name]]
+            passing &= meeting[self.numbers(name)]
         if conditions.is_timed:
             times = self._columns["time"]
             passing &= (times >= conditions.since) & (times < conditions.until)
         return passing
 
     def numbers(self, name: str) -> NDArray[np.uint32]:
-        """Returns (rows,) uint32: numbers of authors, sources, threads or titles; 0: none.
+        """Returns (rows,) uint32: numbers of values of a field; 0: none.
 
         Raises:
             InputError: a file was changed.
         """
-        if name not in (self._columns.dtype.names or ()):  # an older index
+        columns = self._columns
+        if name in self._others:
+            return self._others[name]
+        if name not in (columns.dtype.names or ()):  # an older index, or a field of others
             return np.zeros(len(self._rows), np.uint32)
-        return np.ascontiguousarray(self._columns[name])
+        return np.ascontiguousarray(columns[name])
 
     def value(self, number: int) -> str:
         """Returns the author, source or thread with a number."""
@@ -262,10 +303,11 @@ def refuse_unmet(conditions: Conditions, fields: Sequence[Fields]) -> None:
     """
     for name in conditions.fields:
         if not any(one.has(name) for one in fields):
-            known = [key for key in (*NAMED, "time") if any(one.has(key) for one in fields)]
+            names = dict.fromkeys(chain(*(one.names for one in fields), ["time"]))
+            known = [key for key in names if any(one.has(key) for one in fields)]
             raise ConditionError(
-                f"where: no text of the index has {'an' if name == 'author' else 'a'} {name}; "
-                + (f"known are {', '.join(known)}." if known else _NOT_MESSAGES)
+                f"where: no text of the index has {'an' if name == 'author' else 'a'} {name} "
+                + (f"({nearest(name, known)})." if known else f"; {_NOT_MESSAGES}")
             )
     for name, wanted in conditions.values.items():
         found = {*chain.from_iterable(one.values(name) for one in fields)}
@@ -276,7 +318,7 @@ def refuse_unmet(conditions: Conditions, fields: Sequence[Fields]) -> None:
 
 
 _NOT_MESSAGES = (
-    "only the messages of an export (rejoinder index EXPORT) have a channel, an author and a time."
+    "messages of an export have a source, an author and a time, and other texts what `columns` say."
 )
 _MOST_COMPARED = 10_000
 """Values that are compared with one that is unknown, which takes .1 s."""

@@ -88,7 +88,8 @@ class Index(TextIndex):
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
                 Default: `text`, and `id` if there is one. Also what is known about texts, which
                 `where` and a hybrid search read: `author`, `time` (a date, or seconds since 1970),
-                `source`, `thread`, `title`, `answers` and `link`.
+                `source`, `thread`, `title`, `answers` and `link`, and your own fields, such as
+                `product=COLUMN`.
             response: Encode the texts by `encode_response`: search then finds texts that answer a
                 query, not texts that resemble it.
             recall: Share of the ten nearest texts that approximate search should find. With FAISS
@@ -177,10 +178,10 @@ class Index(TextIndex):
                 `finetune` found for the model, else 0.25.
             exact: Compare queries with all embeddings of a large index, which is otherwise searched
                 approximately (`create`). Search by words is always exact.
-            where: Find only messages of an export that meet all conditions, of which each key has
-                one: `source` (the channel), `author`, `thread` with a string or several, of which a
-                message has one, without regard to case; `since` and `until` with a date, such as
-                `"2024-01-31"`, in UTC. `until` is the first day that is left out. The search is
+            where: Find only texts that meet all conditions, of which each key has one: `source`
+                (the channel), `author`, `thread` or one of your fields with a string or several, of
+                which a text has one, without regard to case; `since` and `until` with a date, such
+                as `"2024-01-31"`, in UTC. `until` is the first day that is left out. The search is
                 then exact.
             context: Number of messages to give before and after each hit: those of its thread or,
                 if it has none, of its channel, without answers in threads.

@@ -89,7 +89,7 @@ class Segment:
             InputError: a file is missing or of another size, or the deletions are damaged.
         """
         self.entry, self._folder = entry, index / entry.name
-        known = fields.FILES if "fields" in entry.files else ()
+        known = fields.files_among(entry.files)
         spellings = words.SPELLINGS if about.language is not None else ()
         for name in (
             *FILES,
@@ -140,7 +140,7 @@ class Segment:
         Raises:
             InputError: a file is cut.
         """
-        known = () if self.fields is None else fields.FILES
+        known = fields.files_among(self.entry.files)
         for path, node, size in map(self._sizes.__getitem__, (*names, *known)):
             try:
                 found = os.stat(path)  # noqa: PTH116 -- a fifth of the time of Path's

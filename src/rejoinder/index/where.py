@@ -8,21 +8,25 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from rejoinder.corpus.options import parse_date
 from rejoinder.errors import ConditionError, InputError, nearest
 
+_ALIKE = 0.8
+"""Likeness of two words from which one is the other, misspelt."""
 NAMED = ("author", "source", "thread")
 """Fields that are compared with given values, without regard to case."""
 _TIMES = ("since", "until")
 _WORDS = ("phrase", "without", "has")
 KEYS = (*NAMED, *_TIMES, *_WORDS)
-"""What a search can be filtered by."""
+"""What a search can be filtered by, and fields of the user's own."""
 
 
 Where = Mapping[str, str | datetime.date | Iterable[str]]
-"""Values by `KEYS`, as in `{"source": ["general", "help"], "since": "2024-01-01"}`."""
+"""Values by `KEYS` or fields of the user's own, as in `{"source": ["general", "help"], "since":
+"2024-01-01"}`."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +80,20 @@ def conditions_of(where: Where) -> Conditions:
     (frozenset({'general'}), 86400)
 
     Raises:
-        ConditionError: a key is unknown, a value is missing, is not a string, or is not a date.
+        ConditionError: a key is misspelt, a value is missing, is not a string, or is not a date.
     """
     values: dict[str, frozenset[str]] = {}
     times: dict[str, int] = {}
     words: dict[str, tuple[str, ...]] = {}
     for key, given in where.items():
-        if key not in KEYS:
+        if get_close_matches(str(key), KEYS, n=1, cutoff=_ALIKE) not in ([], [key]):
             raise ConditionError(
                 f"where: {key!r} is not what messages are found by ({nearest(str(key), KEYS)})."
             )
         listed = _listed(given)
         if not listed or "" in listed:
-            raise ConditionError(f"where: {key} needs a value, such as {key}={_EXAMPLES[key]}.")
+            example = _EXAMPLES.get(key, "this")
+            raise ConditionError(f"where: {key} needs a value, such as {key}={example}.")
         if key in _TIMES:
             if len(listed) > 1:
                 raise ConditionError(f"where: {key} is given {len(listed)} times; give one date.")

@@ -77,7 +77,8 @@ def test_tables_without_a_name_are_known_by_their_header():
         ("a\nb\n", "", "text=body", "without a column 'body'; its columns are 'a'"),
         ("a\nb\n", "", "body", "text=COLUMN"),
         ("a\nb\n", "", "text=a,text=b", "text=COLUMN"),
-        ("a\nb\n", "", "text=a,when=b", "text=COLUMN"),
+        ("a\nb\n", "", "text=a,autor=b", "did you mean 'author'"),
+        ("a\nb\n", "", "text=a,since=b", "'since' is none"),
         ('{"messages": [\n{"id": 1}]}', "", None, "a JSON document"),
         ('[{"id": 1}, {"id": 2}]', "", None, "a JSON document"),
         ('[\n  {"text": "' + "x" * 40_000 + '"}\n]', "", None, "a JSON document"),
@@ -155,6 +156,7 @@ def test_faults_are_named(tmp_path):
 
 ABOUT = {"author": "Ann", "time": 1_709_280_000.0, "title": "A trip"}
 COLUMNS = "text=body,id=key,author=by,time=at,title=subject"
+OWN = {"kind": "Bus", "paid": "True"}
 
 
 @pytest.mark.parametrize(
@@ -195,6 +197,16 @@ def test_what_can_not_be_known_is_named(tmp_path, content, said):
     (tmp_path / "a.jsonl").write_text(content + "\n")
     with pytest.raises(InputError, match=said):
         list(read_texts(tmp_path / "a.jsonl", "text=body,author=by,time=at"))
+
+
+def test_fields_of_the_users_own_are_read(tmp_path):
+    (tmp_path / "a.csv").write_text("body,kind,paid\nHello,Bus,True\n")
+    (tmp_path / "a.jsonl").write_text('{"body": "Hello", "kind": "Bus", "paid": true}\n')
+    pl.DataFrame([{"body": "Hello", "kind": "Bus", "paid": True}]).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    for path in tmp_path.iterdir():
+        assert list(read_texts(path, "text=body,kind=kind,paid=paid")) == [(None, "Hello", OWN)]
 
 
 def test_columns_are_named_by_numbers_or_by_names(tmp_path):

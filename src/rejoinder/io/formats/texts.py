@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from rejoinder.errors import InputError, require
+from rejoinder.errors import InputError, nearest, require
 from rejoinder.io.files.storage import read_errors
 from rejoinder.io.formats.compression import MAGIC, compression, decompressed
 from rejoinder.io.formats.text_lines import file_lines, replace_surrogates, shortened, text_lines
@@ -31,6 +32,12 @@ KEYS = ("author", "time", "source", "thread", "answers", "link", "title")
 _FIELDS = ("text", "id", "reply", *KEYS)
 _PAIRS = ("question", "answer"), ("message", "reply"), ("input", "response"), ("prompt", "response")
 """Columns of a text and of a reply to it, in any case, where there is no column `text`."""
+_RESERVED = (
+    "since", "until", "phrase", "without", "has", "confidence", "score", "rank", "similarity",
+)  # fmt: skip
+"""What else conditions and hits have."""
+_ALIKE = 0.8
+"""Likeness of two words from which one is the other, misspelt."""
 _DELIMITERS = ",;\t|"
 
 
@@ -43,8 +50,8 @@ class TextColumns:
     id: str = ""
     """The same for the id. Empty: `id`, if there is one."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """The same for what is known about texts: `author`, `time`, `source` and others; and for a
-    `reply`, which becomes a separate text."""
+    """The same for what is known about texts: `author`, `time`, `source`, others and fields of the
+    user's own; and for a `reply`, which becomes a separate text."""
 
     def among(self, header: Iterable[str]) -> "TextColumns":
         """Returns these for a table; if none is named, those of a question and of an answer.
@@ -75,13 +82,20 @@ def text_columns(spec: str | None) -> TextColumns:
         return TextColumns()
     pairs = [item.partition("=") for item in spec.split(",")]
     named = {name.strip(): value.strip() for name, _, value in pairs}
-    if len(named) < len(pairs) or not named.keys() <= set(_FIELDS) or not all(named.values()):
+    own = [name for name in named if name not in _FIELDS]
+    wrong = [name for name in own if not name.isidentifier() or _is_misspelt(name)]
+    if len(named) < len(pairs) or wrong or not all(named.values()):
         raise InputError(
             f"`columns` {spec!r}: text=COLUMN or text=COLUMN,id=COLUMN is needed, with the names "
-            f"of your columns; also {', '.join(KEYS)}."
+            f"of your columns; also {', '.join(KEYS)}, and your own fields."
+            + (f" {wrong[0]!r} is none: {nearest(wrong[0], _FIELDS)}" if wrong else "")
         )
-    about = {name: named[name] for name in ("reply", *KEYS) if name in named}
+    about = {name: named[name] for name in ("reply", *KEYS, *own) if name in named}
     return TextColumns(named.get("text", ""), named.get("id", ""), about)
+
+
+def _is_misspelt(name: str) -> bool:
+    return bool(get_close_matches(name, (*_FIELDS, *_RESERVED), n=1, cutoff=_ALIKE))
 
 
 def read_texts(
@@ -231,7 +245,8 @@ def _known(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     for name, value in values.items():
         if value is None or value == "":
             continue
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
+        of_ours = isinstance(value, bool) and name in KEYS
+        if of_ours or not isinstance(value, str | int | float):
             kind = type(value).__name__
             raise InputError(f"{where}: {name} is a {kind}; a string or a number is needed.")
         known[name] = _seconds(value, where) if name == "time" else replace_surrogates(str(value))
