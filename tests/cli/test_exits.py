@@ -21,7 +21,7 @@ from tiny_models import bilstm_model, dan_model, transformer_model
 
 FULL = Path("/dev/full")
 EXTRAS = (
-    *("duckdb", "ibis", "zstandard", "torch", "tokenizers", "tensorboard", "gensim", "sklearn"),
+    *("duckdb", "ibis", "zstandard", "torch", "tokenizers", "gensim", "sklearn"),
     *("matplotlib", "sentence_transformers", "fastapi", "uvicorn", "pyspark", "pyarrow", "pandas"),
 )
 

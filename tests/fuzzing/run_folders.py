@@ -92,7 +92,7 @@ def _other(random: Random, name: str, content: bytes) -> bytes:
 def _with_other_folder(random: Random, files: dict[str, bytes | None]) -> Files:
     """A folder of a checkpoint renamed, copied or removed."""
     if random.random() < 0.2:
-        stray = random.choice(("events", "model", "checkpoints", "vocabulary", ".sweep"))
+        stray = random.choice(("model", "checkpoints", "vocabulary", ".sweep"))
         kept = {name: content for name, content in files.items() if name.split("/")[0] != stray}
         return {**kept, stray: random.choice((b"a file", None))}
     folders = sorted({name.rpartition("/")[0] for name in files if "/step-" in name})
@@ -137,11 +137,11 @@ def _mended(files: dict[str, bytes | None], name: str) -> Files:
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
-    """The files below a folder by path, events of TensorBoard left out."""
+    """The files below a folder by path."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and "events" not in path.parts
+        if path.is_file()
     }
 
 

@@ -93,13 +93,9 @@ def test_a_log_of_deep_brackets_stops_no_run(run):
     assert run.resumed(files) == run.model
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [("metrics.jsonl", None, "is not a file"), ("events", b"a file", "is not a folder")],
-)
-def test_what_stands_in_place_of_the_log_is_refused(run, name, content, said):
-    with pytest.raises(TrainingError, match=f"{name} {said}; remove it to resume"):
-        run.resumed({**run.files, name: content})
+def test_what_stands_in_place_of_the_log_is_refused(run):
+    with pytest.raises(TrainingError, match=r"metrics.jsonl is not a file; remove it to resume"):
+        run.resumed({**run.files, "metrics.jsonl": None})
 
 
 def test_a_checkpoint_under_the_name_of_another_step_is_refused(run):

@@ -7,5 +7,5 @@ Raises:
 from rejoinder.errors import require
 from rejoinder.io.files.storage import spin_briefly
 
-require("train", "torch", "pydantic", "tensorboard", "tomli_w")  # asked for before any work begins
+require("train", "torch", "pydantic", "tomli_w")  # asked for before any work begins
 spin_briefly()

@@ -67,7 +67,7 @@ def model(tmp_path_factory) -> Path:
 
 def test_it_is_the_wheel_that_is_tested_and_no_extra_is_here():
     assert Path(sys.prefix) in Path(rejoinder.__file__).parents
-    absent = "torch duckdb pydantic ibis tokenizers tensorboard httpx gensim polars scipy sklearn"
+    absent = "torch duckdb pydantic ibis tokenizers httpx gensim polars scipy sklearn"
     for package in absent.split():
         assert find_spec(package) is None, package
 

@@ -548,9 +548,7 @@ except MissingExtraError as error:
 """
 
 
-@pytest.mark.parametrize(
-    "blocked", [["pydantic"], ["torch"], ["tensorboard"], ["tomli_w"], ["torch", "pydantic"]]
-)
+@pytest.mark.parametrize("blocked", [["pydantic"], ["torch"], ["tomli_w"], ["torch", "pydantic"]])
 def test_training_without_its_extra_says_what_to_install(blocked, tmp_path):
     # the command's function, as Typer may import Pydantic
     code = _BLOCKED.format(blocked=blocked, out=str(tmp_path / "run"))

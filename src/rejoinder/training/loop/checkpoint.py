@@ -6,11 +6,8 @@ that continues from a checkpoint computes what it would have computed without th
 
 import datetime
 import json
-import os
 import re
 import shutil
-import socket
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -341,41 +338,17 @@ class SilentReporter:
 
 
 class RunLog:
-    """A reporter that writes `metrics.jsonl` and TensorBoard events, and calls another reporter.
-
-    Events are written synchronously: TensorBoard's own writer is a thread, which would report a
-    full disk too late or not at all.
-    """
+    """A reporter that writes `metrics.jsonl`, and calls another reporter."""
 
     def __init__(self, run: Path, state: TrainingState, listener: Reporter) -> None:
         """Opens the log of a run that continues from `state`; what was logged beyond is dropped.
 
         Raises:
-            TrainingError: `metrics.jsonl` is not a file, or `events` not a folder.
+            TrainingError: `metrics.jsonl` is not a file.
         """
-        from tensorboard.compat.proto.event_pb2 import SessionLog
-        from tensorboard.summary.writer.record_writer import RecordWriter
-
         self.listener = listener
         self.path = run / "metrics.jsonl"
-        step = state.step
         _cut(self.path, state)
-        folder = run / "events"
-        if folder.exists() and not folder.is_dir():
-            raise TrainingError(f"{folder} is not a folder; remove it to resume the run.")
-        name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}"
-        self.events_path = folder / name
-        with storage_errors(self.events_path):
-            folder.mkdir(exist_ok=True)
-            self._events: Any = RecordWriter(self.events_path.open("ab"))
-        self._add_event(file_version="brain.Event:2")
-        # TensorBoard drops the values from that step on which earlier files of the run hold
-        self._add_event(step=step + 1, session_log=SessionLog(status=SessionLog.START))
-
-    def close(self) -> None:
-        """Closes the file of events."""
-        with storage_errors(self.events_path):
-            self._events.close()
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Logs the means of a stretch of steps."""
@@ -396,23 +369,9 @@ class RunLog:
         self._write("workers", step, {"before": before, "now": now})
 
     def _write(self, group: str, step: int, values: Mapping[str, float]) -> None:
-        from tensorboard.compat.proto.summary_pb2 import Summary
-
         line = json.dumps({"step": step, "group": group, **values})
         with storage_errors(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
-        scalars = [
-            Summary.Value(tag=f"{group}/{name.replace(' ', '_')}", simple_value=value)
-            for name, value in values.items()
-        ]
-        self._add_event(step=step, summary=Summary(value=scalars))
-
-    def _add_event(self, **fields: Any) -> None:
-        from tensorboard.compat.proto.event_pb2 import Event
-
-        with storage_errors(self.events_path):
-            self._events.write(Event(wall_time=time.time(), **fields).SerializeToString())
-            self._events.flush()
 
 
 def _cut(path: Path, state: TrainingState) -> None:

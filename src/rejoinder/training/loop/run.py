@@ -3,7 +3,7 @@
 import shutil
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -247,12 +247,10 @@ def _logged(trainer: Trainer, limits: Limits) -> bool:
     """Trains with a log in the folder of the run, which worker 0 writes."""
     if not trainer.workers.leads:
         return trainer.train(limits)
-    with closing(checkpoint.RunLog(trainer.run, trainer.state, trainer.reporter)) as log:
-        trainer.reporter = log
-        if trainer.workers_before != trainer.workers.count:
-            step, now = trainer.state.step, trainer.workers.count
-            log.workers_changed(step, trainer.workers_before, now)
-        return trainer.train(limits)
+    trainer.reporter = log = checkpoint.RunLog(trainer.run, trainer.state, trainer.reporter)
+    if trainer.workers_before != trainer.workers.count:
+        log.workers_changed(trainer.state.step, trainer.workers_before, trainer.workers.count)
+    return trainer.train(limits)
 
 
 def _drawn_model(
