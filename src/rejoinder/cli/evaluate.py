@@ -341,7 +341,7 @@ def report(
     out: options.OutOption,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Write tables (Markdown, LaTeX, CSV), plots (SVG) and a page that shows all of them.
+    """Write tables (Markdown), plots (SVG) and a page that shows all of them.
 
     The tables include published rows of Conneau and Kiela 2018 and Cer et al. 2017.
     """

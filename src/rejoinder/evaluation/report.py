@@ -5,7 +5,6 @@ bars with intervals, and predictions against gold. A comparison tests, task by t
 encoders differ by more than chance.
 """
 
-import csv
 import io
 import math
 import tomllib
@@ -35,7 +34,6 @@ from rejoinder.io.formats.shown import text_table
 from rejoinder.measures import Floats
 
 _NO_SCORE = "–"
-_LATEX = str.maketrans({"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "–": "--"})
 
 
 @dataclass(frozen=True)
@@ -56,21 +54,6 @@ class Table:
                   for row in self.rows]  # fmt: skip
         note = f"\n{self.note}\n" if self.note else ""
         return f"### {self.title}\n\n" + "\n".join(lines) + f"\n{note}"
-
-    def latex(self) -> str:
-        """Returns the table as a LaTeX tabular, with its title as a comment."""
-        lines = [rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}", r"\hline"]
-        cells = [self.columns, *self.rows]
-        lines += [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in cells]
-        lines.insert(3, r"\hline")
-        return "\n".join([f"% {self.title}", *lines, r"\hline", r"\end{tabular}"]) + "\n"
-
-    def csv(self) -> str:
-        """Returns the table as comma-separated values, with its title as the first line."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerows([[self.title], self.columns, *self.rows])
-        return out.getvalue()
 
 
 def overview(runs: Sequence[Sequence[Result]]) -> Table:
@@ -142,7 +125,7 @@ def _cell(value: float | None, digits: int) -> str:
 
 
 def write_report(paths: Sequence[Path], out: Path, *, overwrite: bool = False) -> list[Path]:
-    """Writes `index.html`, `tables.md`, `tables.tex`, `tables.csv` and the plots as SVG.
+    """Writes `index.html`, `tables.md` and the plots as SVG.
 
     `paths` are results files, one per encoder. `overwrite` replaces a folder that is not empty.
     Returns the files written, sorted by name.
@@ -187,8 +170,6 @@ def _contents(paths: Sequence[Path]) -> dict[str, str]:
     return {
         "index.html": render_page("results.html.j2", tables, list(plots.values()), runs=about),
         "tables.md": "\n".join(table.markdown() for table in tables),
-        "tables.tex": "\n".join(table.latex() for table in tables),
-        "tables.csv": "\n".join(table.csv() for table in tables),
         **plots,
     }
 
