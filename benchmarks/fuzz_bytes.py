@@ -22,7 +22,7 @@ import atheris
 with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.corpus.reading.readers import keys_of, parse_block
     from rejoinder.corpus.texts import entries_of
-    from rejoinder.datasets.acquire.archives import read_coco_pickle
+    from rejoinder.datasets.acquire.files import read_coco_pickle
     from rejoinder.datasets.semeval import parse_stsb
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results import read_results

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from rejoinder.encoders import ENCODERS, SubwordSizes, WordSizes, checked
-from rejoinder.encoders.nn.dense import shapes_of
+from rejoinder.encoders.nn.layers import shapes_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged

@@ -6,8 +6,7 @@ import torch
 from pydantic import Field
 
 from rejoinder.encoders import EncoderKind
-from rejoinder.encoders.nn.dense import unit_rows
-from rejoinder.encoders.nn.sparse import SparseTable, index_bags
+from rejoinder.encoders.nn.layers import SparseTable, index_bags, unit_rows
 from rejoinder.encoders.settings import EncoderSettings
 from rejoinder.io.schema import Units
 

@@ -16,7 +16,7 @@ from random import Random
 
 import zstandard
 
-from rejoinder.datasets.acquire.archives import unpack
+from rejoinder.datasets.acquire.files import unpack
 from rejoinder.datasets.catalogue import read_bytes
 from rejoinder.datasets.leaks import read_rows
 from rejoinder.errors import RejoinderError

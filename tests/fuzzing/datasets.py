@@ -23,8 +23,7 @@ import numpy as np
 import zstandard
 from safetensors.numpy import save
 
-from rejoinder.datasets.acquire.archives import read_coco_pickle, sick_splits, unpack
-from rejoinder.datasets.acquire.forms import examine
+from rejoinder.datasets.acquire.files import examine, read_coco_pickle, sick_splits, unpack
 from rejoinder.datasets.acquire.layout import add, presence
 from rejoinder.datasets.catalogue import DataSet, catalogue, content_of, read_bytes
 from rejoinder.datasets.groups import read_groups, read_inference, read_snli_split

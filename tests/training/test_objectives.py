@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rejoinder.encoders.nn.dense import FeedForward
+from rejoinder.encoders.nn.layers import FeedForward
 from rejoinder.training.losses.in_batch import StepInputs, in_batch_softmax
 from rejoinder.training.objectives import ENTAILMENT_KIND, pair_features
 

@@ -136,7 +136,7 @@ class DataFile:
     path: str
     """Path below a folder of data sets."""
     kind: str
-    """One of the kinds in `rejoinder.datasets.acquire.forms`."""
+    """One of the kinds in `rejoinder.datasets.acquire.files`."""
     rows: int
     """Published number of rows without the header. 0 if only the set's total is known."""
     letters: str = ""

@@ -147,7 +147,7 @@ class EncoderKind:
         """
         sizes = self.text_sizes(text, where)
         if self.shapes is None:
-            of_module = resolve("rejoinder.encoders.nn.dense:shapes_of")
+            of_module = resolve("rejoinder.encoders.nn.layers:shapes_of")
             shapes: Shapes = of_module(self, encoder, sizes, where)
             return shapes
         return self.shapes(checked(self.sizes, encoder, where, "encoder"), sizes)
@@ -168,7 +168,7 @@ class EncoderKind:
 
 
 def dense_shapes(name: str, width: int, layers: Sequence[int], *, residual: bool) -> Shapes:
-    """Shapes of dense layers (`encoders.nn.dense.FeedForward`) called `name` on inputs of `width`.
+    """Shapes of dense layers (`encoders.nn.layers.FeedForward`) called `name` on inputs of `width`.
 
     >>> dense_shapes("dnn", 3, [2], residual=True)["dnn.skip.weight"]
     (2, 3)

@@ -26,8 +26,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rejoinder.encoders import COMBINERS
-from rejoinder.encoders.nn import dense
-from rejoinder.encoders.nn.sparse import BagIndex, OnDevice, SparseTable, index_bags
+from rejoinder.encoders.nn import layers
+from rejoinder.encoders.nn.layers import BagIndex, OnDevice, SparseTable, index_bags
 from rejoinder.encoders.settings import BilstmConfig, DanConfig, TransformerConfig
 from rejoinder.text.ragged import Padded, Ragged, offsets_of, padded_groups
 
@@ -81,7 +81,7 @@ class Pack(OnDevice):
         return torch.split(rows, [len(group.slots) for group in self.groups])
 
 
-def pack_sentences(batch: Ragged) -> dense.SortedBatch:
+def pack_sentences(batch: Ragged) -> layers.SortedBatch:
     """Returns a batch whose parts are packs. NumPy only, so that another thread can run it."""
     groups = padded_groups(batch, _GROUP_TOKENS, _GROUP_OVERHEAD)
     packs, pack, size = [], list[Padded](), 0
@@ -94,7 +94,7 @@ def pack_sentences(batch: Ragged) -> dense.SortedBatch:
         size += tokens
     if pack:
         packs.append(_packed(pack))
-    return dense.sorted_batch(len(batch), groups, packs)
+    return layers.sorted_batch(len(batch), groups, packs)
 
 
 def _packed(groups: list[Padded]) -> Pack:
@@ -164,13 +164,13 @@ class TransformerEncoder(nn.Module):
         """Returns an empty list: subword tables are small, and their gradients are dense."""
         return []
 
-    def collate(self, batch: Ragged) -> dense.SortedBatch:
+    def collate(self, batch: Ragged) -> layers.SortedBatch:
         """Returns what `forward` reads; NumPy only, so that another thread can run it."""
         return pack_sentences(batch)
 
-    def forward(self, batch: dense.SortedBatch, *, normalize: bool = True) -> Tensor:
+    def forward(self, batch: layers.SortedBatch, *, normalize: bool = True) -> Tensor:
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
-        return dense.encode_parts(batch, self._encode, self.dim, normalize=normalize)
+        return layers.encode_parts(batch, self._encode, self.dim, normalize=normalize)
 
     def _encode(self, pack: Pack) -> Tensor:
         """Returns the (G, D) embeddings of the sentences of a pack, not normalised."""
@@ -183,7 +183,7 @@ class TransformerEncoder(nn.Module):
         ]
         return self.projection(torch.cat(means))  # type: ignore[no-any-return]
 
-    def encode_group(self, group: dense.PaddedGroup) -> Tensor:
+    def encode_group(self, group: layers.PaddedGroup) -> Tensor:
         """Returns the embeddings of a padded group, (G, D), not normalised; for export as a graph.
 
         It is `forward` without packs.
@@ -316,7 +316,7 @@ class DanEncoder(nn.Module):
         self.dim = config.dim
         # a sum of n such rows over sqrt(n) has entries of variance 1 / W: a vector of length 1
         self.table = SparseTable(rows, config.width, config.width**-0.5, generator)
-        self.dnn = dense.FeedForward(
+        self.dnn = layers.FeedForward(
             config.width,
             config.layers,
             config.activation,
@@ -341,7 +341,7 @@ class DanEncoder(nn.Module):
         pooled = sums * counts.clamp(min=1).to(sums.dtype).pow(-power).unsqueeze(1)
         out = self.dnn(pooled)
         present = counts > 0
-        return dense.unit_rows(out, present) if normalize else out.float() * present.unsqueeze(1)
+        return layers.unit_rows(out, present) if normalize else out.float() * present.unsqueeze(1)
 
 
 _GROUP_WORDS = 4_096
@@ -357,7 +357,7 @@ class WordBatch(OnDevice):
 
     rows: Tensor
     """(U,) int64, the touched rows of the table, in ascending order."""
-    padded: dense.SortedBatch
+    padded: layers.SortedBatch
     """Its parts are of type `PaddedGroup`, with indices into `rows` as ids."""
 
 
@@ -388,7 +388,7 @@ class BilstmEncoder(nn.Module):
         """Returns what `forward` reads; NumPy only, so that another thread can run it."""
         batch = batch.first(self.config.max_tokens)
         rows, local = np.unique(batch.ids, return_inverse=True)
-        padded = dense.pad_groups(
+        padded = layers.pad_groups(
             Ragged(local.astype(np.int32), batch.offsets), _GROUP_WORDS, _PASS_OVERHEAD
         )
         return WordBatch(torch.from_numpy(rows.astype(np.int64)), padded)
@@ -397,13 +397,13 @@ class BilstmEncoder(nn.Module):
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         values = self.table.gather(batch.rows)  # (U, W)
         encode = partial(self._encode, values)
-        return dense.encode_parts(batch.padded, encode, self.dim, normalize=normalize)
+        return layers.encode_parts(batch.padded, encode, self.dim, normalize=normalize)
 
-    def encode_group(self, group: dense.PaddedGroup) -> Tensor:
+    def encode_group(self, group: layers.PaddedGroup) -> Tensor:
         """Returns the embeddings of a group whose ids are rows of the table, (G, D)."""
         return self._encode(self.table.weight, group)
 
-    def _encode(self, values: Tensor, group: dense.PaddedGroup) -> Tensor:
+    def _encode(self, values: Tensor, group: layers.PaddedGroup) -> Tensor:
         """(G, D), not normalised."""
         # positions come first: an LSTM steps through them
         forth = _states(self.forwards, F.embedding(group.ids.T, values))  # (T, G, H)
@@ -440,7 +440,7 @@ def _low_lstms() -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def _reversed(group: dense.PaddedGroup) -> Tensor:
+def _reversed(group: layers.PaddedGroup) -> Tensor:
     """Returns (G, T) int64, the ids of each sentence in reverse order, followed by padding."""
     lengths = group.present.sum(dim=1, keepdim=True)
     positions = lengths - 1 - torch.arange(group.ids.shape[1], device=group.ids.device)

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from rejoinder.io.schema import Layers, Probability, Settings, Units
 
 Activation = Literal["gelu", "none", "relu", "tanh"]
-"""Implemented by `encoders.nn.dense` and `encoders.layers`; a test keeps the lists equal."""
+"""Implemented by `encoders.nn.layers` and `encoders.layers`; a test keeps the lists equal."""
 Combiner = Literal["sqrtn", "mean", "sum"]
 
 

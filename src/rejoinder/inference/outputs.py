@@ -119,7 +119,7 @@ class TorchRuntime:
             ModelError: the sizes in the model's `config.json` are not valid for its kind.
         """
         require("train", "torch", "pydantic")
-        from rejoinder.encoders.nn.dense import encoder_config
+        from rejoinder.encoders.nn.layers import encoder_config
 
         config = encoder_config(model.kind, model.encoder, f"the encoder of {model.name}")
         import torch  # after `encoders.nn`, which says how its threads wait

@@ -217,7 +217,7 @@ def _wait_and_fetch(address: str, folder: Path, progress: Progress | None) -> No
 
 
 def _fetch(address: str, folder: Path, progress: Progress | None) -> None:
-    from rejoinder.datasets.acquire.archives import unpack
+    from rejoinder.datasets.acquire.files import unpack
     from rejoinder.datasets.acquire.layout import download
 
     archive = folder.with_name(f"{folder.name}.archive")

@@ -217,7 +217,7 @@ def respond(head: "Callable[[Tensor], Tensor]", embeddings: "Tensor") -> "Tensor
     """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
     import torch
 
-    from rejoinder.encoders.nn.dense import unit_rows
+    from rejoinder.encoders.nn.layers import unit_rows
 
     lengths = torch.linalg.vector_norm(embeddings.detach(), dim=1)
     return unit_rows(head(embeddings), lengths > 0)

@@ -28,7 +28,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
-from rejoinder.encoders.nn.sparse import RowGradient, gradient_of_rows, merged, short_spins
+from rejoinder.encoders.nn.layers import RowGradient, gradient_of_rows, merged, short_spins
 from rejoinder.errors import InputError, OtherWorkerError, RejoinderError, TrainingError
 from rejoinder.io.files.storage import processor_name, usable_cores
 from rejoinder.training.config.settings import RunConfig

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.datasets.acquire.forms import examine, restore_escapes
+from rejoinder.datasets.acquire.files import examine, restore_escapes
 from rejoinder.datasets.acquire.layout import LOCK, add, presence
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, official_rows, select
 from rejoinder.datasets.labelled import (

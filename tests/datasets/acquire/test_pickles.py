@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from rejoinder.datasets.acquire.archives import read_coco_pickle
+from rejoinder.datasets.acquire.files import read_coco_pickle
 from rejoinder.datasets.acquire.layout import add
 from rejoinder.datasets.catalogue import catalogue
 from rejoinder.errors import InputError

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.encoders.modules import DanEncoder
-from rejoinder.encoders.nn.sparse import index_bags
+from rejoinder.encoders.nn.layers import index_bags
 from rejoinder.encoders.settings import DanConfig
 from rejoinder.errors import ConfigError
 from rejoinder.io.schema import check

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from rejoinder.encoders.modules import TransformerEncoder, attention, sinusoids
-from rejoinder.encoders.nn.dense import encode_parts, pad_groups
+from rejoinder.encoders.nn.layers import encode_parts, pad_groups
 from rejoinder.encoders.settings import TransformerConfig
 from rejoinder.errors import ConfigError
 from rejoinder.io.schema import check

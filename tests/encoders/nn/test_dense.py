@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from rejoinder.encoders.nn.dense import unit_rows
+from rejoinder.encoders.nn.layers import unit_rows
 
 
 def test_unit_rows_have_the_gradient_of_torch():

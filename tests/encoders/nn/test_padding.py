@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.encoders.nn.dense import pad_groups
+from rejoinder.encoders.nn.layers import pad_groups
 from rejoinder.text.ragged import Ragged, offsets_of
 
 lengths_of_a_batch = st.lists(st.integers(0, 12), max_size=25)

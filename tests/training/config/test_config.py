@@ -16,7 +16,7 @@ from config_reference import page
 from rejoinder.cli.main import app
 from rejoinder.encoders import COMBINERS
 from rejoinder.encoders.layers import _ACTIVATIONS
-from rejoinder.encoders.nn.dense import ACTIVATIONS
+from rejoinder.encoders.nn.layers import ACTIVATIONS
 from rejoinder.encoders.settings import Activation, Combiner, TransformerConfig
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.training.config.loading import (

@@ -16,7 +16,7 @@ import torch
 
 from rejoinder.corpus.extract import extract
 from rejoinder.datasets.labelled import NLI_CLASSES
-from rejoinder.encoders.nn.sparse import SparseTable
+from rejoinder.encoders.nn.layers import SparseTable
 from rejoinder.errors import BusyError, ConfigError, InputError, RejoinderError, TrainingError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import read_model

@@ -17,8 +17,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
-from rejoinder.datasets.acquire.archives import CONVERTED_NAMES, converted, is_archive, unpack
-from rejoinder.datasets.acquire.forms import Examined, examine
+from rejoinder.datasets.acquire.files import (
+    CONVERTED_NAMES,
+    Examined,
+    converted,
+    examine,
+    is_archive,
+    unpack,
+)
 from rejoinder.datasets.catalogue import (
     DataFile,
     DataSet,

@@ -1,4 +1,4 @@
-/* Sums over rows of a table in training, and updates of its rows: rejoinder.encoders.nn.sparse calls
+/* Sums over rows of a table in training, and updates of its rows: rejoinder.encoders.nn.layers calls
    this, and says what it computes.
 
    All matrices are float32 with rows of `width`. Sums are worked out in shares, by several threads and

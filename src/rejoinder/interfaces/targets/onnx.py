@@ -58,7 +58,7 @@ def _graph(encoder: Any) -> bytes:
     """Returns the encoder as a graph, with any number of sentences and positions."""
     import torch
 
-    from rejoinder.encoders.nn.dense import PaddedGroup
+    from rejoinder.encoders.nn.layers import PaddedGroup
 
     class Group(torch.nn.Module):
         """The encoder as a function of tensors."""

@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.nn.dense import FeedForward, TrainableEncoder
-from rejoinder.encoders.nn.sparse import OnDevice, RowGradient, SparseTable
+from rejoinder.encoders.nn.layers import (
+    FeedForward,
+    OnDevice,
+    RowGradient,
+    SparseTable,
+    TrainableEncoder,
+)
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import OptimizerConfig, Phase, RunConfig

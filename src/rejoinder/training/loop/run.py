@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rejoinder.encoders import BIGRAM_ROWS, ENCODERS, EncoderKind
 from rejoinder.encoders.layers import dequantized
-from rejoinder.encoders.nn.dense import BOOKKEEPING
+from rejoinder.encoders.nn.layers import BOOKKEEPING
 from rejoinder.errors import ConfigError, RejoinderError, TrainingError
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, claim_output, sweep

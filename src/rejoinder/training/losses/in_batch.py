@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rejoinder.encoders.nn.dense import FeedForward
-from rejoinder.encoders.nn.sparse import threads_for
+from rejoinder.encoders.nn.layers import FeedForward, threads_for
 from rejoinder.kernels import kernel
 
 _STRIP_SCORES = 1 << 20

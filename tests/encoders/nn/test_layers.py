@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import both_ways
-from rejoinder.encoders.nn import sparse
-from rejoinder.encoders.nn.sparse import RowGradient, index_bags, sum_rows
+from rejoinder.encoders.nn import layers
+from rejoinder.encoders.nn.layers import RowGradient, index_bags, sum_rows
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged, offsets_of
 
 needs_kernel = pytest.mark.skipif(
     kernel("encoders.nn._rows") is None, reason="the kernel was not built"
 )
-both = partial(both_ways, sparse)
+both = partial(both_ways, layers)
 """With the kernel, and without it."""
 
 
@@ -61,7 +61,7 @@ def test_kernel_and_torch_agree(seed, sums, rows, width):
 
 @needs_kernel
 def test_the_number_of_threads_changes_no_bit(monkeypatch):
-    monkeypatch.setattr(sparse, "_LEAST_WORK", 1)
+    monkeypatch.setattr(layers, "_LEAST_WORK", 1)
     gradient = example(1, 300, 50, 37)
     found = []
     before = torch.get_num_threads()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from rejoinder.datasets.acquire.archives import unpack
+from rejoinder.datasets.acquire.files import unpack
 from rejoinder.datasets.catalogue import read_bytes
 from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import Limits, read_packed
@@ -248,7 +248,7 @@ def test_an_encrypted_zip(tmp_path, into):
 def test_a_full_disk_is_said(tmp_path):
     script = (
         "import resource, sys; from pathlib import Path\n"
-        "from rejoinder.datasets.acquire.archives import unpack\n"
+        "from rejoinder.datasets.acquire.files import unpack\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "unpack(Path(sys.argv[1]), Path(sys.argv[2]))"
     )
