@@ -26,25 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
+from rejoinder.datasets import labelled, semeval
 from rejoinder.datasets.catalogue import content_of
-from rejoinder.datasets.labelled import (
-    NLI_CLASSES,
-    SICK_COLUMNS,
-    parse_captions,
-    parse_labels,
-    parse_mrpc,
-    parse_probing,
-    parse_sick,
-    parse_sst,
-    parse_trec,
-)
-from rejoinder.datasets.semeval import (
-    parse_cqa,
-    parse_inputs,
-    parse_relevancy,
-    parse_scores,
-    parse_stsb,
-)
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.files.storage import read_errors, storage_errors
@@ -353,8 +336,8 @@ def converted(
 
 def sick_splits(content: bytes, path: Path) -> dict[str, bytes]:
     """Splits SICK.txt, which holds all splits, into SemEval's three files."""
-    wanted = (*SICK_COLUMNS[:4], "entailment_label", "SemEval_set")
-    lines = {name: ["\t".join(SICK_COLUMNS)] for name in _SICK_SETS.values()}
+    wanted = (*labelled.SICK_COLUMNS[:4], "entailment_label", "SemEval_set")
+    lines = {name: ["\t".join(labelled.SICK_COLUMNS)] for name in _SICK_SETS.values()}
     for row in below_header(content, path, wanted):
         lines[_SICK_SETS[row.one_of(5, _SICK_SETS)]].append("\t".join(row.fields[:5]))
     return {name: "".join(f"{line}\n" for line in rows).encode() for name, rows in lines.items()}
@@ -524,7 +507,9 @@ def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
             label, *texts = (tree[name] for name in ("gold_label", "sentence1", "sentence2"))
         except (ValueError, KeyError, TypeError, RecursionError):
             label, texts = None, []
-        if label not in (*NLI_CLASSES, "-") or not all(isinstance(text, str) for text in texts):
+        if label not in (*labelled.NLI_CLASSES, "-") or not all(
+            isinstance(text, str) for text in texts
+        ):
             raise InputError(
                 f"{path} line {number}: expected JSON with gold_label, sentence1 and sentence2."
             )
@@ -535,7 +520,7 @@ def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
 
 def _questions(content: bytes, path: Path) -> int:
     """Counts related questions, those with the label `?` too."""
-    return sum(len(query.related) for query in parse_cqa(content, path, None))
+    return sum(len(query.related) for query in semeval.parse_cqa(content, path, None))
 
 
 def _rows_of_features(content: bytes, path: Path) -> int:
@@ -557,20 +542,20 @@ class _Form(NamedTuple):
 
 _FORMS = {
     "sentences": _Form(sentences, _lines),
-    "sst2": _Form(sentences, partial(parse_sst, classes=2)),
-    "sst5": _Form(sentences, partial(parse_sst, classes=5)),
-    "trec": _Form(latin, parse_trec),
-    "mrpc": _Form(plain, parse_mrpc),
-    "sick": _Form(plain, parse_sick),
-    "sts_input": _Form(plain, parse_inputs),
-    "sts_gs": _Form(plain, parse_scores),
-    "stsb": _Form(plain, parse_stsb, _letters_of_stsb),
+    "sst2": _Form(sentences, partial(labelled.parse_sst, classes=2)),
+    "sst5": _Form(sentences, partial(labelled.parse_sst, classes=5)),
+    "trec": _Form(latin, labelled.parse_trec),
+    "mrpc": _Form(plain, labelled.parse_mrpc),
+    "sick": _Form(plain, labelled.parse_sick),
+    "sts_input": _Form(plain, semeval.parse_inputs),
+    "sts_gs": _Form(plain, semeval.parse_scores),
+    "stsb": _Form(plain, semeval.parse_stsb, _letters_of_stsb),
     "lines": _Form(plain, _lines, _no_letters),
-    "nli_labels": _Form(plain, parse_labels, _no_letters),
+    "nli_labels": _Form(plain, labelled.parse_labels, _no_letters),
     "nli": _Form(plain, judged_rows, _no_letters),
     "cqa_xml": _Form(unchanged, _questions),
-    "cqa_gold": _Form(plain, parse_relevancy),
-    "probing": _Form(plain, parse_probing, _no_letters),
+    "cqa_gold": _Form(plain, semeval.parse_relevancy),
+    "probing": _Form(plain, labelled.parse_probing, _no_letters),
     "coco_features": _Form(unchanged, _rows_of_features, _no_letters),
-    "coco_captions": _Form(unchanged, parse_captions, _no_letters),
+    "coco_captions": _Form(unchanged, labelled.parse_captions, _no_letters),
 }
