@@ -9,7 +9,6 @@ import os
 import sqlite3
 import traceback
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -181,15 +180,6 @@ def first_unusable(rows: NDArray[np.floating[Any]]) -> int | None:
         if not usable.all():
             return start + int(np.argmin(usable))
     return None
-
-
-def first_repeated(names: Iterable[str]) -> str | None:
-    """Returns the first name that occurs more than once, or None.
-
-    >>> first_repeated(["a", "b", "a"])
-    'a'
-    """
-    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def quoted(texts: Sequence[str], row: int) -> str:
@@ -458,7 +448,6 @@ class VectorCache:
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._opened() as database:
             database.execute("PRAGMA page_size = 65536")
-            database.execute("DROP TABLE IF EXISTS embeddings")  # of earlier versions
             database.execute(
                 "CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, encoder TEXT, "
                 "keys BLOB, vectors BLOB, crc32 INTEGER)"

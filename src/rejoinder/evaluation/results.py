@@ -3,6 +3,7 @@
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -12,7 +13,6 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.encoding import first_repeated
 from rejoinder.evaluation.metrics import Items, Metric, metric_of
 from rejoinder.io.files.atomic import write_bytes, write_text
 from rejoinder.io.files.claims import claim, refuse_inputs
@@ -118,12 +118,12 @@ class Result(Shown):
         for name, value in self.scores.items():
             if not math.isfinite(value):
                 raise InputError(f"{where}: {name} is {value}.")
-        repeated = None if self.items is None else first_repeated(self.items.ids)
-        if repeated is not None:
-            raise InputError(
-                f"{where}: the id {repeated!r} is in the data more than once; items are compared "
-                "by their ids: each needs its own."
-            )
+        for name, count in Counter(() if self.items is None else self.items.ids).most_common(1):
+            if count > 1:
+                raise InputError(
+                    f"{where}: the id {name!r} is in the data more than once; items are compared "
+                    "by their ids: each needs its own."
+                )
         if self.main not in self.scores:
             raise InputError(f"{where}: the main score {self.main} is not among the scores.")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from msgspec import to_builtins
@@ -291,21 +291,8 @@ _BLOCK = 128
 """Pairs whose features are computed at a time."""
 
 
-class Hit(Protocol):
-    """What a search returns: a dataclass with a text and a score."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def text(self) -> str:
-        """The text that was found."""
-
-    @property
-    def score(self) -> float:
-        """How well it fits the query."""
-
-
-Found = TypeVar("Found", bound=Hit)
+Found = TypeVar("Found")
+"""What a search returns: a dataclass with a `text` and a `score`."""
 
 
 @dataclass(frozen=True)
@@ -446,9 +433,10 @@ class PairScorer:
             raise InputError(
                 f"{len(texts)} queries and hits of {len(hits)}; as many of each are needed."
             )
-        asked = [text for text, found in zip(texts, hits, strict=True) for _ in found]
-        scores = iter(self.score(asked, [hit.text for found in hits for hit in found]).tolist())
-        scored = [[replace(hit, score=next(scores)) for hit in found] for found in hits]
+        lists: Sequence[Sequence[Any]] = hits
+        asked = [text for text, found in zip(texts, lists, strict=True) for _ in found]
+        scores = iter(self.score(asked, [hit.text for found in lists for hit in found]).tolist())
+        scored = [[replace(hit, score=next(scores)) for hit in found] for found in lists]
         return [sorted(found, key=lambda hit: -hit.score)[:top_k] for found in scored]
 
     # what `rejoinder evaluate` judges
