@@ -18,7 +18,7 @@ TESTS = (
     "tests/test_kernels.py",
     "tests/corpus/test_kernel.py",
     "tests/encoders/dan",
-    "tests/encoders/nn/test_sparse.py",
+    "tests/encoders/nn/test_layers.py",
     "tests/index/test_matcher.py",
     "tests/text/test_words.py",
     "tests/text/test_readings.py",
