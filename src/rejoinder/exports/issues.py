@@ -323,17 +323,14 @@ def _page(bug: ElementTree.Element) -> Iterator[Part]:
     return _comments((bug.findtext("bug_id") or "").strip(), known, comments)
 
 
-def _zone(name: re.Match[str]) -> str:
-    return _ZONES.get(name[0], name[0])
-
-
 def _as_json(comment: ElementTree.Element) -> dict[str, Any]:
     who = comment.find("who")
+    day, _, zone = (comment.findtext("bug_when") or "").strip().rpartition(" ")
     named = None if who is None else who.get("name") or who.text
     return {
         "id": comment.findtext("commentid"),
         "creator": named or "",
-        "time": re.sub(r"[A-Z]{3,4}\Z", _zone, (comment.findtext("bug_when") or "").strip()),
+        "time": f"{day} {_ZONES.get(zone, zone)}".strip(),
         "text": comment.findtext("thetext") or "",
         "is_private": comment.get("isprivate") == "1",
     }
@@ -468,17 +465,12 @@ def _github_message(row: dict[str, Any], thread: str | None, parent: str | None)
         author=login,
         time=seconds(created),
         source=thread.partition("#")[0] or "github",
-        link=_link(row),
+        link=row.get("html_url") or row.get("url"),
         is_bot="Bot" in (user.get("type"), user.get("__typename"))
         or bool(user.get("is_bot"))
         or login.endswith("[bot]"),
         edited=bool(changed) and changed != created,
     )
-
-
-def _link(row: dict[str, Any]) -> str | None:
-    link = row.get("html_url") or row.get("url")
-    return None if link is None else str(link)
 
 
 def _kind(row: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import IO, Any, Concatenate, ParamSpec
+from typing import IO, Any, TypeVarTuple
 from xml.etree import ElementTree
 
 from rejoinder.errors import InputError, require
@@ -109,7 +109,7 @@ def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
         yield shape(files, name)
 
 
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 Part = Message | Callable[[], Message]
 """A message, or what makes it."""
 
@@ -153,16 +153,11 @@ class Layout:
                 yield name, number, row
 
     def items(
-        self,
-        files: Files,
-        of: str,
-        parts: Callable[Concatenate[Any, P], Iterable[Part]],
-        *args: P.args,
-        **options: P.kwargs,
+        self, files: Files, of: str, parts: Callable[[Any, *Ts], Iterable[Part]], *args: *Ts
     ) -> Iterator[Item]:
         """Yields the messages of all rows, whose `parts` are as for `items_of`."""
         for name, number, row in self.rows(files):
-            yield from items_of(name, number, of, parts(row, *args, **options))
+            yield from items_of(name, number, of, parts(row, *args))
 
 
 def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
@@ -282,17 +277,10 @@ def from_milliseconds(value: Any) -> float | None:
     return None if value is None else value / 1000
 
 
-def item_of(
-    name: str,
-    number: int,
-    of: str,
-    read: Callable[P, Message],
-    *args: P.args,
-    **options: P.kwargs,
-) -> Item:
+def item_of(name: str, number: int, of: str, read: Callable[[*Ts], Message], *args: *Ts) -> Item:
     """Returns the message that `read` makes of a row, or what to yield where it is none."""
     try:
-        return read(*args, **options)
+        return read(*args)
     except FAULTS as error:
         return no_message(name, number, of, error)
 
@@ -430,13 +418,11 @@ def table_rows_of(files: Files, name: str) -> Iterator[tuple[int, Row]]:
         pieces = iter(lambda: file.read(1 << 16), b"")
         for number, values in separated_rows(pieces, separator, files.where(name)):
             if number > 1:
-                yield (
-                    number,
-                    {
-                        column: [values[place] for place in places if values[place : place + 1]]
-                        for column, places in columns.items()
-                    },
-                )
+                row = {
+                    column: [values[place] for place in places if values[place : place + 1]]
+                    for column, places in columns.items()
+                }
+                yield number, row
 
 
 def _header(files: Files, name: str) -> tuple[str, dict[str, list[int]]]:

@@ -245,6 +245,8 @@ def _known(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     for name, value in values.items():
         if value is None or value == "":
             continue
+        if isinstance(value, date):
+            value = value.isoformat()
         of_ours = isinstance(value, bool) and name in KEYS
         if of_ours or not isinstance(value, str | int | float):
             kind = type(value).__name__
@@ -289,9 +291,9 @@ def _tsv(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[T
 
 
 def _of_rows(
-    rows: Iterator[tuple[int, list[str]]], name: str, columns: TextColumns
+    rows: Iterator[tuple[int, Sequence[Any]]], name: str, columns: TextColumns, unit: str = "line"
 ) -> Iterator[Text]:
-    number, header = next(rows, (0, []))
+    number, header = next(rows, (0, ()))
     columns = columns.among(header)
     if columns.text.isdigit() and columns.text not in header:
         text, key = int(columns.text) - 1, int(columns.id) - 1 if columns.id.isdigit() else None
@@ -314,12 +316,12 @@ def _of_rows(
         found = None if key is None else row[key]
         if about:
             values = {each: row[at] for each, at in about.items()}
-            yield found, row[text], _known(values, f"{name} line {number:,}")
+            yield found, row[text], _known(values, f"{name} {unit} {number:,}")
         else:
             yield found, row[text]
 
 
-def _indices(header: list[str], name: str, columns: TextColumns) -> tuple[int, int | None]:
+def _indices(header: Sequence[str], name: str, columns: TextColumns) -> tuple[int, int | None]:
     """Returns the indices of the text and of the id, None without one."""
     wanted, key = columns.text or "text", columns.id or "id"
     named = (wanted, columns.id, *columns.about.values())
@@ -349,18 +351,10 @@ def _parquet(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterat
     texts = frame.to_series(text)
     if texts.dtype not in (pl.String, pl.Categorical, pl.Enum) or texts.null_count():
         raise InputError(f"{name}: the column {texts.name!r} has other values than strings.")
-    names = [None] * len(frame) if key is None else frame.to_series(key).cast(pl.String).to_list()
-    rows = zip(names, texts.cast(pl.String).to_list(), strict=True)
-    if not columns.about:
-        yield from rows
-        return
-    known = frame.select(**{each: pl.col(column) for each, column in columns.about.items()})
-    for number, (row, values) in enumerate(zip(rows, known.iter_rows(named=True), strict=True), 1):
-        plain = {
-            each: value.isoformat() if isinstance(value, date) else value
-            for each, value in values.items()
-        }
-        yield *row, _known(plain, f"{name} row {number:,}")
+    named = [frame.columns[at] for at in (text, key) if at is not None]
+    frame = frame.with_columns(pl.col(dict.fromkeys(named)).cast(pl.String))
+    rows = enumerate(frame.iter_rows(), 1)
+    yield from _of_rows(chain([(0, frame.columns)], rows), name, columns, "row")
 
 
 KINDS: Mapping[str, Callable[[Iterable[bytes], str, TextColumns], Iterator[Text]]] = {
