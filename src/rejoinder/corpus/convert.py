@@ -10,6 +10,7 @@ The words that several authors used: a name or a password of one person is none 
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
@@ -361,26 +362,33 @@ def _comment(message: Message, text: str, position: Position | None) -> Comment:
     return row
 
 
+@contextmanager
+def _rewritten(file: Path) -> Iterator[tuple[Iterator[Comment], Callable[[Comment], object]]]:
+    """Yields the comments of a file, and what writes them into it again."""
+    encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
+    changed = file.with_suffix(".paired")
+    with file.open("rb") as lines, changed.open("wb") as out:
+        yield map(decoder.decode, lines), lambda comment: out.write(encoder.encode(comment) + b"\n")
+    changed.replace(file)
+
+
 def _pair_adjacent(file: Path, threads: Threads | None) -> int:
     """Writes what messages answer into the file of their comments. Returns for how many.
 
     `threads` names those of messages with links, if there are any.
     """
-    encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
-    changed = file.with_suffix(".paired")
     paired = 0
-    with file.open("rb") as lines, changed.open("wb") as out:
-        for line in lines:
-            comment = decoder.decode(line)
+    with _rewritten(file) as (comments, write):
+        for comment in comments:
             if comment.parent is None and comment.is_answer:
                 comment.parent = comment.before
                 paired += 1
-            if threads is None:
-                comment.thread = comment.conversation
-            else:
-                comment.thread = threads.name(comment.id, comment.before, comment.thread)
-            out.write(encoder.encode(comment) + b"\n")
-    changed.replace(file)
+            comment.thread = (
+                comment.conversation
+                if threads is None
+                else threads.name(comment.id, comment.before, comment.thread)
+            )
+            write(comment)
     return paired
 
 
@@ -392,18 +400,15 @@ def _pair_by(
     A message that goes on from one of its author answers none. What the export says is kept if
     it is `trusted`. Returns how many answer the one before, and how many another by the linker.
     """
-    encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
-    changed = file.with_suffix(".paired")
     paired = modelled = 0
 
-    def write(comment: Comment) -> None:
+    def named(comment: Comment) -> Comment:
         comment.thread = threads.name(comment.id, comment.parent, comment.thread)
-        out.write(encoder.encode(comment) + b"\n")
+        return comment
 
     def outside() -> Iterator[Comment]:
         nonlocal paired
-        for line in lines:
-            comment = decoder.decode(line)
+        for comment in comments:
             if not comment.in_thread:
                 comment.thread = None  # named as long as there might be links
                 yield comment
@@ -411,17 +416,16 @@ def _pair_by(
             if comment.parent is None and comment.is_answer:
                 comment.parent = comment.before
                 paired += 1
-            write(comment)
+            write(named(comment))
 
-    with file.open("rb") as lines, changed.open("wb") as out:
+    with _rewritten(file) as (comments, write):
         for comment, answered, sure in linker(outside()):
             if not trusted or comment.parent is None:
                 comment.parent = None
                 if answered is not None and sure >= least and answered.author != comment.author:
                     comment.parent = comment.before = answered.id
                     modelled += 1
-            write(comment)
-    changed.replace(file)
+            write(named(comment))
     return paired, modelled
 
 
