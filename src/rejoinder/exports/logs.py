@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
-from itertools import groupby, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 
 from rejoinder.exports.base import ExportFormat, Item, Malformed, Message
 from rejoinder.exports.files import Files
@@ -190,7 +190,8 @@ class _Clock:
         self._before = seconds
         if self._day is None:
             return None
-        midnight = f"{self._day}T00:00:00{_zone(stamp['zone'])}"
+        zone = stamp["zone"] if (stamp["zone"] or "")[:1] in ("+", "-") else "Z"
+        midnight = f"{self._day}T00:00:00{zone}"
         return datetime.fromisoformat(midnight).timestamp() + seconds
 
     def _set_long(self, words: str) -> None:
@@ -207,10 +208,6 @@ class _Clock:
         if before and name in _MONTHS:
             month = _MONTHS.index(name) + 1
             self._day = date(before.year + (month < before.month), month, day)
-
-
-def _zone(zone: str | None) -> str:
-    return zone if zone and zone[0] in "+-" else "Z"
 
 
 def _decoded(line: bytes) -> str:
@@ -331,11 +328,6 @@ def _chats(files: Files) -> list[str]:
     return [name for name, begin in begun if begin and not begin[10].startswith(_OF_LOGS)]
 
 
-def _read_whatsapp(files: Files) -> Iterator[Item]:
-    for name in _chats(files):
-        yield from _chat(files, name)
-
-
 def _chat(files: Files, name: str) -> Iterator[Item]:
     first = islice(_rows(files, name), _FIRST_MESSAGES)
     dates = ((*header[:4], header[8].strip()) for header, _ in first)
@@ -439,5 +431,5 @@ WHATSAPP = ExportFormat(
     "WhatsApp (a chat's text)",
     "https://faq.whatsapp.com/1180414079177245",
     lambda files: bool(_chats(files)),
-    _read_whatsapp,
+    lambda files: chain.from_iterable(_chat(files, name) for name in _chats(files)),
 )

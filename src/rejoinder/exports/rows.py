@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -62,31 +63,22 @@ def _shape(head: bytes) -> Shape:
         return {}
     keys: dict[str, set[str]] = {}
     if _is_in_lines(head):  # JSON lines, which may be texts to search, need no ijson
-        for tree in map(_tree, head.splitlines()):
-            _add_keys(keys, "", tree)
+        for line in head.splitlines():
+            with suppress(ValueError, RecursionError):  # such as where the head ends
+                _add_keys(keys, "", loads(line.decode("utf-8", "replace")))
         if keys:
             return keys
     require("extract", "ijson")
     import ijson
 
-    try:
+    with suppress(ijson.JSONError, UnicodeDecodeError):  # where the head ends within a value
         # without use_float, an integer of more than 4,300 digits crashes ijson
         for path, event, value in ijson.parse(
             io.BytesIO(head), multiple_values=True, use_float=True
         ):
             if event == "map_key":
                 keys.setdefault(path, set()).add(value)
-    except (ijson.JSONError, UnicodeDecodeError):
-        pass  # the head ends within a value
     return keys
-
-
-def _tree(line: bytes) -> Any:
-    """Returns the tree of a line; None for one that is not JSON, such as where the head ends."""
-    try:
-        return loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _add_keys(keys: dict[str, set[str]], path: str, tree: Any) -> None:
@@ -210,10 +202,9 @@ def id_of(row: Any, key: str = "id") -> str:
     Raises:
         KeyError, TypeError: there is none.
     """
-    value = id_text(row[key])
-    if not value:
-        raise TypeError(f"{key!r} is {row[key]!r:.40}")
-    return value
+    if value := id_text(row[key]):
+        return value
+    raise TypeError(f"{key!r} is {row[key]!r:.40}")
 
 
 def id_text(value: Any) -> str:
@@ -428,14 +419,9 @@ def table_rows_of(files: Files, name: str) -> Iterator[tuple[int, Row]]:
 def _header(files: Files, name: str) -> tuple[str, dict[str, list[int]]]:
     """Returns the separator of a table, and the places of its columns."""
     line = files.head(name).split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
-    choices = []
-    for separator in _SEPARATORS:
-        columns: dict[str, list[int]] = {}
-        try:
-            names = next(csv.reader([line], delimiter=separator), [])
-        except csv.Error:
-            names = []
-        for place, column in enumerate(names):
+    separator = max(_SEPARATORS, key=line.count)
+    columns: dict[str, list[int]] = {}
+    with suppress(csv.Error):  # it is not a table
+        for place, column in enumerate(next(csv.reader([line], delimiter=separator), [])):
             columns.setdefault(column.strip(), []).append(place)
-        choices.append((separator, columns))
-    return max(choices, key=lambda choice: len(choice[1]))
+    return separator, columns

@@ -61,7 +61,8 @@ def _messages(files: Files) -> Iterator[Item]:
             yield from _Bulk(name).read(files)
     for name in names:
         if _is_page(files.head(name)):
-            yield from _page(files, name)
+            for number, (id_, post) in enumerate(json_members(files, name, "posts"), 1):
+                yield item_of(name, number, "Mattermost", _posted, id_, post)
 
 
 class _Bulk:
@@ -114,11 +115,6 @@ class _Bulk:
                 is_private=is_private,
                 **_said(post),
             )
-
-
-def _page(files: Files, name: str) -> Iterator[Item]:
-    for number, (id_, post) in enumerate(json_members(files, name, "posts"), 1):
-        yield item_of(name, number, "Mattermost", _posted, id_, post)
 
 
 def _posted(id_: str, post: Mapping[str, Any]) -> Message:
@@ -177,11 +173,6 @@ _QUOTE = re.compile(r"\[\s*\]\((?>[^\s()\[\]]*?[?&]msg=)(\w++)[^\s()\[\]]*\)\s*"
 """Matches the link without words by which a message quotes another."""
 
 _Rows = Iterator[tuple[str, int, Any]]
-
-
-def _is_rocketchat(files: Files) -> bool:
-    dumped = any(_dumped(name) == "rocketchat_message" for name in files.names)
-    return dumped or _MESSAGES.recognises(files)
 
 
 def _dumped(name: str) -> str:
@@ -265,7 +256,7 @@ ROCKETCHAT = ExportFormat(
     "rocketchat",
     "Rocket.Chat (database dump, API, or a user's data)",
     "https://developer.rocket.chat/apidocs/get-channel-history",
-    _is_rocketchat,
+    lambda files: "rocketchat_message" in map(_dumped, files.names) or _MESSAGES.recognises(files),
     lambda files: by_time(_rocketchat_messages(files)),
 )
 

@@ -327,12 +327,6 @@ _MENTION = re.compile(r"([@#])_?\*{1,2}([^*|\n]+)(?:\|\d+)?\*{1,2}")
 _COMMAND = re.compile(r"\A/(?:me|poll|todo)\s")
 
 
-def _zulip_messages(files: Files) -> Iterator[Item]:
-    realm = _Realm(files)
-    for name, number, row in _ZULIP_MESSAGES.rows(files):
-        yield item_of(name, number, "Zulip", realm.message, row)
-
-
 class _Realm:
     """The people and channels of an organization."""
 
@@ -362,15 +356,15 @@ class _Realm:
             if path == _SYSTEM:
                 self._system.add(id_)
 
-    def message(self, row: Mapping[str, Any]) -> Message:
-        """Returns the message of a row."""
+    def messages(self, row: Mapping[str, Any]) -> Iterator[Message]:
+        """Yields the message of a row."""
         sender, content = row["sender"], row["content"]
         kind, place = self._recipients.get(row["recipient"], (None, None))
         channel = self._channels.get(place, {}) if kind == _CHANNEL else {}
         source = self._source(row, kind, place)
         answers = _ANSWERS.match(content)
         is_direct = kind is not None and kind != _CHANNEL
-        return Message(
+        yield Message(
             id=id_of(row),
             parent=answers[1] if answers else None,
             thread=None if is_direct else f"{source}/{row.get('subject') or ''}",
@@ -423,5 +417,5 @@ ZULIP = ExportFormat(
     "Zulip (export of an organization)",
     "https://zulip.com/help/export-your-organization",
     _ZULIP_MESSAGES.recognises,
-    lambda files: by_time(_zulip_messages(files)),
+    lambda files: by_time(_ZULIP_MESSAGES.items(files, "Zulip", _Realm(files).messages)),
 )
