@@ -28,6 +28,7 @@ from rejoinder.exports import FORMATS, exports_of
 from rejoinder.exports.base import ExportFormat, KeyNumbers, Malformed, Message
 from rejoinder.exports.files import opened
 from rejoinder.io.files.addresses import AnyPath
+from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.text.columns import as_series, tokenize
 
@@ -329,11 +330,7 @@ def write_words(converted: Sequence[Converted], folder: AnyPath) -> WordsFile | 
         return None
     words = sorted(set().union(*lists))
     content = "".join(f"{word}\n" for word in words).encode()
-    path = folder / _WORDS
-    if isinstance(path, Path):
-        path.write_bytes(content)
-    else:
-        path.put(content)
+    write_bytes(folder / _WORDS, content)
     return WordsFile(_WORDS, len(words), sha256_of(content))
 
 
@@ -491,8 +488,6 @@ class SharedWords:
         self._shared = pl.concat([self._shared, enough])
         rest = pairs.join(enough, on="word", how="anti")
         if len(rest):
-            self._write(rest, self._folder / f"{self._files}.parquet")
-
-    def _write(self, pairs: pl.DataFrame, path: Path) -> None:
-        pairs.write_parquet(path, compression="zstd", compression_level=1)
-        self._files += 1
+            path = self._folder / f"{self._files}.parquet"
+            rest.write_parquet(path, compression="zstd", compression_level=1)
+            self._files += 1

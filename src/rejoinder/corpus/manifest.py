@@ -137,11 +137,7 @@ class Manifest(Record, frozen=True):
             if not tree[name]:
                 del tree[name]
         text = json.dumps(sealed(tree), indent=1, ensure_ascii=False) + "\n"
-        path = folder / FILE
-        if isinstance(path, Address):
-            path.put(text.encode())
-        else:
-            write_text(path, text)
+        write_text(folder / FILE, text)
 
 
 def read_manifest(folder: Path) -> Manifest:

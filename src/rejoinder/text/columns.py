@@ -98,14 +98,12 @@ def learn_vocabulary(
     kept = counts.filter(pl.col("count") >= min_count).sort(
         ["count", "word"], descending=[True, False]
     )
-    if not len(kept) and allowed is not None:
-        raise InputError(
-            f"of {total} tokens none is a word that enough authors used {min_count} times; extract "
-            "with a smaller `min_authors`, or give more pairs."
-        )
     if not len(kept):
+        shared, remedy = "", "lower text.min_count"
+        if allowed is not None:
+            shared, remedy = " that enough authors used", "extract with a smaller `min_authors`"
         raise InputError(
-            f"no word occurs {min_count} times in {total} tokens; lower text.min_count or give "
-            "more pairs."
+            f"no word{shared} occurs {min_count} times in {total} tokens; {remedy} or give more "
+            "pairs."
         )
     return Vocabulary(tuple(kept.head(max_words).get_column("word"))), total

@@ -18,12 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, ModelError, require
@@ -199,28 +198,9 @@ SUBWORDS = "subwords.json"
 _CHUNK = 10_000
 
 
-class _Splitter(Struct, frozen=True):
-    type: Literal["ByteLevel"]
-
-
-class _Model(Struct, frozen=True):
-    type: Literal["BPE"]
-    dropout: None = None
-    unk_token: None = None
-    continuing_subword_prefix: None = None
-    end_of_word_suffix: None = None
-
-
-class _Definition(Struct, frozen=True):
-    """A plain byte-level BPE, as `learn_subwords` writes it. The library would run others too."""
-
-    pre_tokenizer: _Splitter
-    model: _Model
-    added_tokens: Annotated[list[None], Meta(max_length=0)]
-    truncation: None = None
-    padding: None = None
-    normalizer: None = None
-    post_processor: None = None
+_ABSENT = ("added_tokens", "truncation", "padding", "normalizer", "post_processor")
+_ABSENT_IN_MODEL = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix")
+"""What a plain byte-level BPE lacks, as `learn_subwords` writes it. The library runs others too."""
 
 
 class SubwordFeatures:
@@ -248,7 +228,12 @@ class SubwordFeatures:
         """The tokenizer of the library, which does not cut texts."""
         tokenizers = _library()
         try:
-            msgspec.json.decode(self.definition, type=_Definition)
+            tree = msgspec.json.decode(self.definition)
+            model = tree["model"]
+            kinds = (tree["pre_tokenizer"]["type"], model["type"])
+            others = [*map(tree.get, _ABSENT), *map(model.get, _ABSENT_IN_MODEL)]
+            if kinds != ("ByteLevel", "BPE") or any(others):
+                raise ValueError("it is another tokenizer")
             tokenizer: Tokenizer = tokenizers.Tokenizer.from_str(self.definition)
         except Exception as error:  # the library raises plain Exception
             raise ModelError(

@@ -11,7 +11,7 @@ lines.
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -277,7 +277,9 @@ def parse_block(
     if found:
         numbers = np.concatenate([numbers, np.fromiter(found, np.int64)])
         order = np.argsort(numbers)
-        table = take_rows(pa.concat_tables([table, _table(found.values(), columns)]), order)
+        values = [[_text(row.get(name)) for name in columns] for row in found.values()]
+        frame = pl.DataFrame(values, dict.fromkeys(columns, pl.String), orient="row")
+        table = take_rows(pa.concat_tables([table, as_table(frame)]), order)
         numbers = numbers[order]
     return without_missing(table, numbers, needed, file, malformed)
 
@@ -310,11 +312,6 @@ def _one_by_one(
             problem = f"{shortened(text)} where one comment object is expected"
             malformed.append(Malformed(file, number, problem))
     return found, malformed
-
-
-def _table(rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> pa.Table:
-    values = [[_text(row.get(name)) for name in columns] for row in rows]
-    return as_table(pl.DataFrame(values, dict.fromkeys(columns, pl.String), orient="row"))
 
 
 def _text(value: Any) -> str | None:

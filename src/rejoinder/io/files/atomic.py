@@ -25,6 +25,7 @@ from typing import IO, Any
 from msgspec import to_builtins
 
 from rejoinder.errors import InputError, StorageError
+from rejoinder.io.files.addresses import Address, AnyPath
 from rejoinder.io.files.claims import claim_output, companion, part_of, swap_in
 from rejoinder.io.files.hashed import Count, FileName, Record, read_sealed, sealed
 from rejoinder.io.files.storage import (
@@ -88,13 +89,16 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
             part.replace(path)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: AnyPath, content: bytes) -> None:
     """Writes `content` to `path`, whole or not at all."""
+    if isinstance(path, Address):
+        path.put(content)
+        return
     with new_file(path) as file:
         file.write(content)
 
 
-def write_text(path: Path, content: str) -> None:
+def write_text(path: AnyPath, content: str) -> None:
     """Writes `content` to `path` as UTF-8, whole or not at all."""
     write_bytes(path, content.encode("utf-8"))
 
