@@ -194,7 +194,7 @@ class ObjectiveKind:
     read: "Callable[[Any, Path, EvaluationHashes | None], LabelledText] | None" = None
     """Reads a labelled file without its leaks; None means that the objective reads pairs."""
     examples: "Callable[[Any, Any], Examples] | None" = None
-    """Makes the examples of a task from what `read` returned."""
+    """Makes the examples of a task from what `read` returned; None means that this is them."""
     head: "Callable[[Any], Head] | None" = None
     """The head that the objective trains, by the `RunConfig`; None means that it has none."""
     ranks: bool = True
@@ -297,9 +297,6 @@ ENTAILMENT_KIND = ObjectiveKind(
     task=EntailmentTask,
     loss=_entailment_loss,
     read=examples.read_inference_text,
-    examples=lambda _task, text: examples.ClassifiedExamples(
-        text.premises, text.hypotheses, text.labels
-    ),
     head=_classifier,
     ranks=False,
 )
@@ -359,7 +356,6 @@ PARAPHRASE = ObjectiveKind(
     task=ParaphraseTask,
     loss=mutual_loss,
     read=examples.read_group_text,
-    examples=lambda _task, text: examples.GroupedExamples(text.starts, text.members),
 )
 
 

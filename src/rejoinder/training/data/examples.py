@@ -125,21 +125,13 @@ class LabelledText:
 
 
 @dataclass(frozen=True)
-class InferenceText(LabelledText):
-    """Labelled pairs of premise and hypothesis."""
-
-    premises: Indices
-    hypotheses: Indices
-    labels: NDArray[np.int64]
+class InferenceText(ClassifiedExamples, LabelledText):
+    """Labelled pairs of premise and hypothesis: examples of a classifier."""
 
 
 @dataclass(frozen=True)
-class GroupText(LabelledText):
+class GroupText(GroupedExamples, LabelledText):
     """Groups of sentences with the same meaning."""
-
-    starts: Indices
-    """(groups + 1,) offsets in `members` of each group."""
-    members: Indices
 
 
 @dataclass(frozen=True)
