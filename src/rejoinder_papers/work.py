@@ -20,8 +20,7 @@ from rejoinder.evaluation.tasks import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import decoded
-from rejoinder.models.adaptation import Adapted, read_adaptation
-from rejoinder.models.fitting import fit_adaptation
+from rejoinder.models.adaptation import Adapted, fit_adaptation, read_adaptation
 from rejoinder.protocols import Encodes
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.loop.checkpoint import Reporter

@@ -6,8 +6,7 @@ import pytest
 from rejoinder.api.export import adapt
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.models.adaptation import read_adaptation
-from rejoinder.models.fitting import FitSettings
+from rejoinder.models.adaptation import FitSettings, read_adaptation
 from rejoinder.models.folder import write_model
 from sts_files import write_benchmark
 from tiny_models import WORDS, dan_model

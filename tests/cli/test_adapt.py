@@ -13,8 +13,7 @@ import commands
 from commands import call
 from rejoinder.errors import RejoinderError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.models.adaptation import Adaptation, read_adaptation
-from rejoinder.models.fitting import FitSettings
+from rejoinder.models.adaptation import Adaptation, FitSettings, read_adaptation
 from rejoinder.models.folder import write_model
 from sts_files import write_benchmark
 from tiny_models import WORDS, dan_model

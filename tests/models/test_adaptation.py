@@ -12,8 +12,14 @@ from rejoinder.datasets.semeval import GradedPairs, pair_keys
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.measures import cosines
-from rejoinder.models.adaptation import FILE, Adaptation, Adapted, read_adaptation
-from rejoinder.models.fitting import FitSettings, fit_adaptation
+from rejoinder.models.adaptation import (
+    FILE,
+    Adaptation,
+    Adapted,
+    FitSettings,
+    fit_adaptation,
+    read_adaptation,
+)
 from rejoinder.protocols import (
     Describes,
     Encodes,

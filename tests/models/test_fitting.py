@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import ConfigError, InputError
-from rejoinder.models.fitting import FitSettings, Graded, fit, loss_and_gradients, scores
+from rejoinder.models.adaptation import FitSettings, Graded, fit, loss_and_gradients, scores
 
 
 def drawn(count, dim, seed, dtype=np.float64):

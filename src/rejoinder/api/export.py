@@ -13,10 +13,9 @@ from rejoinder.datasets.semeval import read_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
-from rejoinder.models.adaptation import FILE, Adapted
+from rejoinder.models.adaptation import FILE, Adapted, FitSettings, fit_adaptation
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.find import find_model
-from rejoinder.models.fitting import FitSettings, fit_adaptation
 from rejoinder.models.folder import ModelContents, folder_bytes, read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.protocols import Encodes

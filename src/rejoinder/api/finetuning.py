@@ -28,9 +28,9 @@ from rejoinder.index.state import Mode
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.storage import scratch_folder
+from rejoinder.models.adaptation import FitSettings, fit_adaptation
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.find import find_model
-from rejoinder.models.fitting import FitSettings, fit_adaptation
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.text.columns import learn_vocabulary

@@ -313,7 +313,7 @@ def adapt(
 ) -> None:
     """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W."""
     from rejoinder.api import export
-    from rejoinder.models.fitting import FitSettings
+    from rejoinder.models.adaptation import FitSettings
 
     settings = FitSettings(learning_rate=learning_rate, penalty=penalty, seed=seed)
     start = time.perf_counter()

@@ -23,8 +23,8 @@ from rejoinder.errors import ModelError
 from rejoinder.io.files.hashed import Count, check_seal, refuse_constant
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.models.adaptation import FILE as ADAPTATION
-from rejoinder.text.vocabulary import FILE as SUBWORDS
 from rejoinder.text.vocabulary import FILE as VOCABULARY
+from rejoinder.text.vocabulary import SUBWORDS
 
 FILE = "config.json"
 FORMATS = (1, 2, 3, 4)
