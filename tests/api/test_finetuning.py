@@ -167,7 +167,7 @@ def test_a_chat_of_two_adds_no_words(tmp_path):
 
 def test_pairs_need_held_out_threads(tmp_path):
     pairs = write_pairs(tmp_path, 100, (95, 2.5, 2.5))
-    with pytest.raises(InputError, match=r"are dev.*split=\(50"):
+    with pytest.raises(InputError, match=r"are dev.*split=\(60"):
         finetune(pairs, out=tmp_path / "mine", model="rejoinder-small")
     assert not (tmp_path / "mine").exists()
 
