@@ -240,13 +240,7 @@ def dedupe(
     if out is not None:
         refuse_occupied(out, overwrite=overwrite)
     if (Path(source) / FILE).is_file():
-        given = {
-            "--examples": examples, "--false-positives": false_positives,
-            "--model": model, "--model-sha256": model_sha256, "--columns": columns,
-            "--where": where, "--questions": questions, "--min-words": min_words,
-            "--threads": threads, "--scorer": scorer, "--scorer-from": scorer_from,
-        }  # fmt: skip
-        found = _changed(Path(source), threshold, [name for name, value in given.items() if value])
+        found = _changed(Path(source), threshold)
     else:
         from rejoinder.conversations.dedupe import dedupe as find
         from rejoinder.scoring.opened import Scorer
@@ -269,10 +263,13 @@ def dedupe(
         output.status_line(f"wrote {out}: {len(found) - len(found.filtered):,} kept")
 
 
-def _changed(folder: Path, threshold: float | None, wrong: list[str]) -> "Duplicates":
+def _changed(folder: Path, threshold: float | None) -> "Duplicates":
     """Returns what `--out` wrote, with another threshold."""
     from rejoinder.conversations.duplicates import Duplicates
 
+    wrong = options.given_besides(
+        *("source", "threshold", "out", "overwrite", "top", "json", "tsv", "quiet")
+    )
     if wrong:
         raise InputError(
             f"{', '.join(wrong)}: {folder} has the duplicates of texts already; they take "

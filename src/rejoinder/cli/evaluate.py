@@ -48,7 +48,6 @@ _WITH_REPEAT = ("repeat", "cache", "skip_missing", "json", "quiet")
 
 @options.prints("json")
 def evaluate(
-    command: typer.Context,
     encoder: Annotated[
         str | None,
         typer.Argument(
@@ -103,7 +102,11 @@ def evaluate(
     from rejoinder.cli.progress import task_bar
 
     if repeat is not None:
-        _refuse_beside_repeat(command)
+        if wrong := options.given_besides(*_WITH_REPEAT):
+            raise InputError(
+                "--repeat takes the encoder and all settings from the file; leave out "
+                f"{', '.join(wrong)}."
+            )
         missing, differ = _repeat(repeat, cache)
         _report_missing(missing, skip_missing=skip_missing)
         if differ:
@@ -139,17 +142,6 @@ def evaluate(
             "and settings; --overwrite scores them again."
         )
     _report_missing(results.missing, skip_missing=skip_missing)
-
-
-def _refuse_beside_repeat(command: typer.Context) -> None:
-    """Refuses options that --repeat would ignore."""
-    for parameter in command.command.params:
-        source = command.get_parameter_source(parameter.name or "")
-        if parameter.name not in _WITH_REPEAT and source and source.name == "COMMANDLINE":
-            option = parameter.opts[-1] if parameter.opts[-1].startswith("-") else "a model"
-            raise InputError(
-                f"--repeat takes the encoder and all settings from the file; leave out {option}."
-            )
 
 
 def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None:
@@ -212,9 +204,6 @@ def _show_results(results: "Sequence[Result]", *, worst: int = 0) -> None:
     else:
         _show_table(results)
     _show_notes(results, to_stderr=form == "tsv")
-    if form == "table":
-        _show_worst(results, items)
-        return
     listed = [
         (result.task, result.split, *row)
         for result, rows in zip(results, items, strict=False)
@@ -223,6 +212,10 @@ def _show_results(results: "Sequence[Result]", *, worst: int = 0) -> None:
     if listed:
         typer.echo("")
         output.print_rows(_WORST, listed)
+        if form == "table" and not all(row[-1] for row in listed):
+            output.print_wrapped(
+                "Texts are not kept with results: --overwrite scores again and shows them."
+            )
 
 
 def _show_table(results: "Sequence[Result]") -> None:
@@ -314,17 +307,6 @@ def _worst_of(result: "Result", count: int) -> Worst:
         for row in (-error).argsort(kind="stable")[:count].tolist()
         if error[row] > 0
     ]
-
-
-def _show_worst(results: "Sequence[Result]", worst: Sequence[Worst]) -> None:
-    if not any(worst):
-        return
-    for result, rows in zip(results, worst, strict=True):
-        output.print_table(f"{result.task} on {result.split}", _WORST[2:], rows)
-    if not all(text for rows in worst for *_, text in rows):
-        output.print_wrapped(
-            "Texts are not kept with results: --overwrite scores again and shows them."
-        )
 
 
 REPORT_EXAMPLES = options.epilog(

@@ -99,6 +99,16 @@ def epilog(*examples: str) -> str:
     return "\n\n".join(("Examples:", *examples))
 
 
+_given = dict[str, Any]()
+"""Parameters of the command that have other values than by default."""
+
+
+def given_besides(*names: str) -> list[str]:
+    """Returns what the command was given besides parameters of these names: `--seed`, `a model`."""
+    others = (name for name in _given if name not in names)
+    return ["a model" if one == "encoder" else f"--{one.replace('_', '-')}" for one in others]
+
+
 _PRINTING = {
     "json": Annotated[bool, "Print JSON."],
     "tsv": Annotated[bool, "Print tab-separated lines."],
@@ -137,12 +147,13 @@ def prints(
 
         @wraps(command)
         def run(*args: Any, **given: Any) -> None:
-            changed = {
-                name: value for name, value in given.items() if value not in (usual[name], [])
-            }
+            _given.clear()
+            _given.update(
+                (name, value) for name, value in given.items() if value not in (usual[name], [])
+            )
             set_output(**{name: given.pop(name, False) for name in names})
             note_missing_kernels()
-            _refuse(changed, needs, excludes)
+            _refuse(_given, needs, excludes)
             command(*args, **given)
 
         run.__signature__ = plain.replace(  # type: ignore[attr-defined]

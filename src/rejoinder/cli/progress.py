@@ -7,15 +7,8 @@ from itertools import count
 from pathlib import Path
 from typing import Self
 
+from rich import progress
 from rich.filesize import decimal
-from rich.progress import (
-    BarColumn,
-    Progress,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from rejoinder.cli.output import stderr
@@ -23,10 +16,10 @@ from rejoinder.cli.output import stderr
 _LINE_SECONDS = 10.0
 
 
-class _TimeRemaining(TimeRemainingColumn):
+class _TimeRemaining(progress.TimeRemainingColumn):
     """The remaining time of a stage; nothing if its total is unknown or it is done."""
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: progress.Task) -> Text:
         return super().render(task) if task.total is not None and not task.finished else Text("")
 
 
@@ -51,12 +44,12 @@ class Bar:
     def __init__(self, unit: str, total: int | None = None) -> None:
         """Prepares for amounts of a `unit`, a plural noun, and `total` of them if it is known."""
         self.console = stderr()
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[amount]}"),
-            TextColumn("{task.fields[facts]}"),
-            TimeElapsedColumn(),
+        self.progress = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(bar_width=24),
+            progress.TextColumn("{task.fields[amount]}"),
+            progress.TextColumn("{task.fields[facts]}"),
+            progress.TimeElapsedColumn(),
             _TimeRemaining(),
             console=self.console,
             disable=not self.console.is_terminal,

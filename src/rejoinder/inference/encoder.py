@@ -80,6 +80,8 @@ class SentenceEncoder(Comparisons):
         self._on_too_long = checked_way(on_too_long)
         self.dim = model.dim
         self._outputs = ModelOutputs(model, threads, self._on_too_long)
+        self.encoded = self._outputs.embed
+        """Computes embeddings of either side, and how many texts are too long."""
 
     @classmethod
     def load(
@@ -227,19 +229,12 @@ class SentenceEncoder(Comparisons):
             ModelError: the weights are so large that an embedding is not finite.
             MissingExtraError: tensors are asked for, and torch is not installed.
         """
-        texts, single = as_texts(sentences)
-        show = show_progress_bar is not None and flag("show_progress_bar", show_progress_bar)
         form = None
         if arguments:
             normalize, form = output_form(arguments, normalize, self.dim)
-        rows, _ = self.encoded(
-            texts,
-            whole_number("batch_size", batch_size),
-            on_too_long,
-            normalize=normalize is None or flag("normalize", normalize),
-            show=show,
+        found = self._side(
+            sentences, batch_size, show_progress_bar, normalize is None or normalize, on_too_long
         )
-        found = rows[0] if single else rows
         return found if form is None else form(found)
 
     def encode_query(self, sentences: Sentences, **arguments: Any) -> Any:
@@ -265,15 +260,29 @@ class SentenceEncoder(Comparisons):
         Arguments, result and errors are those of `encode`. Rows of an adapted model do not have
         length 1 (see `Adaptation.apply_responses`), so that responses rank as before.
         """
+        return self._side(
+            sentences, batch_size, show_progress_bar, normalize, on_too_long, response=True
+        )
+
+    def _side(
+        self,
+        sentences: Sentences,
+        batch_size: int,
+        show: bool | None,
+        normalize: bool,
+        on_too_long: OnTooLong | None,
+        *,
+        response: bool = False,
+    ) -> Embeddings:
+        """Checks arguments of `encode` and `encode_response`, and computes the embeddings."""
         texts, single = as_texts(sentences)
-        show = show_progress_bar is not None and flag("show_progress_bar", show_progress_bar)
         rows, _ = self.encoded(
             texts,
             whole_number("batch_size", batch_size),
-            on_too_long,
-            response=True,
+            show=show is not None and flag("show_progress_bar", show),
             normalize=flag("normalize", normalize),
-            show=show,
+            on_too_long=on_too_long,
+            response=response,
         )
         return rows[0] if single else rows
 
@@ -283,34 +292,6 @@ class SentenceEncoder(Comparisons):
         A model without a response side, or an adapted one, returns the embeddings.
         """
         return self._outputs.as_responses(embeddings)
-
-    def encoded(
-        self,
-        texts: list[str],
-        batch_size: int = BATCH_SIZE,
-        on_too_long: OnTooLong | None = None,
-        *,
-        response: bool = False,
-        normalize: bool = True,
-        show: bool = False,
-        place: Callable[[int], str] = "sentence {}".format,
-    ) -> tuple[Embeddings, int]:
-        """Computes (N, D) embeddings of either side, and how many texts are too long.
-
-        `place` names a text in messages, by its index. Errors are those of `encode`.
-        """
-        rows, long = self._outputs.embed(
-            texts,
-            batch_size,
-            response=response,
-            normalize=normalize,
-            show=show,
-            on_too_long=None if on_too_long is None else checked_way(on_too_long),
-            place=place,
-        )
-        if response and self._model.adaptation is not None:
-            rows = self._model.adaptation.apply_responses(rows)
-        return rows, long
 
     def too_long(self, sentences: Sentences) -> NDArray[np.bool_]:
         """Returns which sentences have more tokens than the model reads, (N,) bool.

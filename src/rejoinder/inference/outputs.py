@@ -236,9 +236,10 @@ class ModelOutputs:
     ) -> tuple[Embeddings, int]:
         """Computes (N, D) float32 embeddings u of texts, or v' with `response`.
 
-        The adaptation is applied to u if `adapted`, and never to v'. Rows have length 1 if
-        `normalize`. `show` draws a progress bar on standard error. `on_too_long` is by default that
-        of the constructor. `place` names a text in messages, by its index.
+        The adaptation is applied to either if `adapted`; to v' (`Adaptation.apply_responses`) so
+        that responses rank as before. Rows have length 1 if `normalize`, except adapted v'. `show`
+        draws a progress bar on standard error. `on_too_long` is by default that of the constructor.
+        `place` names a text in messages, by its index.
 
         Returns:
             The embeddings, and how many texts have more tokens than the encoder reads.
@@ -252,12 +253,13 @@ class ModelOutputs:
                 f"{self._model.name} has no response side: {self._left_out()} Rank responses with "
                 "the model that it was exported from."
             )
-        adaptation = self._model.adaptation if adapted and not response else None
+        adaptation = self._model.adaptation if adapted else None
         self._calls += 1
         if self._calls & (self._calls - 1) == 0:  # calls 1, 2, 4, 8 ...: a loop costs nothing
             warn_if_foreign(self._model, texts)
         out = np.empty((len(texts), self._dim), np.float32)
-        way, counts = on_too_long or self._on_too_long, list[int]()
+        way = self._on_too_long if on_too_long is None else checked_way(on_too_long)
+        counts = list[int]()
 
         def work(part: slice) -> None:
             batch = self._model.features.whole(texts[part])
@@ -271,12 +273,14 @@ class ModelOutputs:
                 )
                 if response and self._head is not None:
                     rows = self._head(unit_rows(rows)) * (batch.lengths > 0)[:, None]
-                if adaptation is not None:
+                if adaptation is not None and not response:
                     rows = adaptation.project(rows)
                 rows = unit_rows(rows) if normalize else finite(rows)
             out[part] = rows
 
         each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)
+        if adaptation is not None and response:
+            out = adaptation.apply_responses(out)
         return out, sum(counts)
 
     def as_responses(self, embeddings: Embeddings) -> Embeddings:

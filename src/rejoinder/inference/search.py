@@ -151,7 +151,7 @@ class Comparisons:
             top_k = whole_number("top_k", top_k)
         texts, _ = as_texts(responses)
         # the adaptation cancels out of u·v' except for rounding, so it is left out
-        vectors = self._outputs.embed(texts, response=True)[0][first_indices(texts)]
+        vectors = self._outputs.embed(texts, response=True, adapted=False)[0][first_indices(texts)]
         given, _ = as_texts(context)
         turns = given[-TURNS:]
         first = len(given) - len(turns)

@@ -68,7 +68,7 @@ def encoded_chunks(
         embeddings, long = encoder.encoded(
             [entry.encoded for entry in chunk],
             batch_size,
-            on_too_long,
+            on_too_long=on_too_long,
             response=response,
             place=partial(_line, source.name, before),
         )

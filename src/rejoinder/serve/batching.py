@@ -13,15 +13,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-    generate_latest,
-)
+import prometheus_client as prometheus
 
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import RequestError
@@ -163,30 +155,30 @@ class Metrics:
 
     def __init__(self, waiting: Callable[[], int]) -> None:
         """Starts at zero. `waiting` returns the number of texts in the queue."""
-        self._registry = registry = CollectorRegistry()
-        ProcessCollector(registry=registry)
-        PlatformCollector(registry=registry)
-        self._requests = Counter(
+        self._registry = registry = prometheus.CollectorRegistry()
+        prometheus.ProcessCollector(registry=registry)
+        prometheus.PlatformCollector(registry=registry)
+        self._requests = prometheus.Counter(
             "rejoinder_requests_total",
             "Requests answered, by route and status.",
             ("route", "status"),
             registry=registry,
         )
-        self._seconds = Histogram(
+        self._seconds = prometheus.Histogram(
             "rejoinder_request_seconds",
             "Seconds from a request's head to the end of its answer.",
             ("route",),
             buckets=_SECONDS,
             registry=registry,
         )
-        self.batches = Histogram(
+        self.batches = prometheus.Histogram(
             "rejoinder_batch_texts",
             "Texts that were encoded at a time.",
             buckets=_TEXTS,
             registry=registry,
         )
         queued = "Texts that wait for the encoder."
-        Gauge("rejoinder_queue_texts", queued, registry=registry).set_function(waiting)
+        prometheus.Gauge("rejoinder_queue_texts", queued, registry=registry).set_function(waiting)
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Counts a request."""
@@ -195,4 +187,4 @@ class Metrics:
 
     def text(self) -> bytes:
         """Returns all values in Prometheus' text format."""
-        return generate_latest(self._registry)
+        return prometheus.generate_latest(self._registry)

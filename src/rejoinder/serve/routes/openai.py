@@ -6,20 +6,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
-from rejoinder.serve.errors import (
-    STATED_TEXTS,
-    Dimensions,
-    OpenAIError,
-    RequestBody,
-    RequestError,
-    Text,
-    Texts,
-    failures,
-    json_response,
-)
+from rejoinder.serve import errors
 from rejoinder.serve.service import Service, service_of
 
-router = APIRouter(prefix="/v1", tags=["OpenAI"], responses=failures(OpenAIError))
+router = APIRouter(prefix="/v1", tags=["OpenAI"], responses=errors.failures(errors.OpenAIError))
 
 
 def _no_token_ids(value: Any) -> Any:
@@ -28,21 +18,21 @@ def _no_token_ids(value: Any) -> Any:
     return value
 
 
-class EmbeddingsRequest(RequestBody):
+class EmbeddingsRequest(errors.RequestBody):
     """Texts to encode."""
 
     # validators run from the last to the first
     input: Annotated[
-        Texts,
-        BeforeValidator(_no_token_ids, json_schema_input_type=STATED_TEXTS),
+        errors.Texts,
+        BeforeValidator(_no_token_ids, json_schema_input_type=errors.STATED_TEXTS),
         Field(examples=["How old are you?"]),
     ]
-    model: Annotated[Text | None, Field(examples=["rejoinder-base"])] = None
+    model: Annotated[errors.Text | None, Field(examples=["rejoinder-base"])] = None
     """The served model's name, as in `/v1/models`; may be left out."""
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Dimensions = None
+    dimensions: errors.Dimensions = None
     """Keep so many first entries, and scale embeddings to length 1 again."""
-    user: Text | None = None
+    user: errors.Text | None = None
     """Ignored."""
 
 
@@ -72,7 +62,7 @@ class EmbeddingsAnswer(BaseModel):
 
 
 @router.post(
-    "/embeddings", response_model=EmbeddingsAnswer, responses={404: {"model": OpenAIError}}
+    "/embeddings", response_model=EmbeddingsAnswer, responses={404: {"model": errors.OpenAIError}}
 )
 async def embeddings(request: Request, body: EmbeddingsRequest) -> Response:
     """Compute the embedding of each text."""
@@ -84,7 +74,7 @@ async def embeddings(request: Request, body: EmbeddingsRequest) -> Response:
     if body.encoding_format == "base64":
         little = rows.astype("<f4", copy=False)
         values = [base64.b64encode(row.tobytes()).decode() for row in little]
-    return json_response(
+    return errors.json_response(
         {
             "object": "list",
             "data": [
@@ -116,15 +106,15 @@ class Models(BaseModel):
 @router.get("/models", response_model=Models)
 async def models(request: Request) -> Response:
     """List the model that is served."""
-    return json_response({"object": "list", "data": [_model(service_of(request))]})
+    return errors.json_response({"object": "list", "data": [_model(service_of(request))]})
 
 
-@router.get("/models/{name}", response_model=Model, responses={404: {"model": OpenAIError}})
+@router.get("/models/{name}", response_model=Model, responses={404: {"model": errors.OpenAIError}})
 async def model(request: Request, name: str) -> Response:
     """Describe the model that is served."""
     service = service_of(request)
     _check_model(service, name)
-    return json_response(_model(service))
+    return errors.json_response(_model(service))
 
 
 def _model(service: Service) -> dict[str, Any]:
@@ -133,7 +123,7 @@ def _model(service: Service) -> dict[str, Any]:
 
 def _check_model(service: Service, name: str | None) -> None:
     if name is not None and name != service.name:
-        raise RequestError(
+        raise errors.RequestError(
             404,
             f"model: {name[:100]!r} is not served here; {service.name!r} is.",
             field="model",

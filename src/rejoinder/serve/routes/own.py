@@ -25,35 +25,25 @@ from rejoinder.index.state import Mode
 from rejoinder.index.where import read_query
 from rejoinder.inference.search import Hit
 from rejoinder.protocols import Embeddings
-from rejoinder.serve.errors import (
-    RequestBody,
-    RequestError,
-    TeiError,
-    Text,
-    Texts,
-    TopK,
-    failures,
-    json_response,
-    refused,
-)
+from rejoinder.serve import errors
 from rejoinder.serve.sent_files import SentTexts
 from rejoinder.serve.service import ExplainedHit, Explored, MessageHit, service_of, with_answered
 from rejoinder.text.tokens import Token
 
-router = APIRouter(tags=["rejoinder"], responses=failures(TeiError))
+router = APIRouter(tags=["rejoinder"], responses=errors.failures(errors.TeiError))
 
 _LONGEST = 500
 """Most characters of an explained sentence: the answer has a number per pair of tokens."""
 
 
-class Rank(RequestBody):
+class Rank(errors.RequestBody):
     """A message, and the responses to order."""
 
-    message: Annotated[Text, Field(examples=["How old are you?"])]
-    responses: Annotated[Texts, Field(examples=[["In Oslo.", "I am twenty."]])]
-    top_k: TopK | None = None
+    message: Annotated[errors.Text, Field(examples=["How old are you?"])]
+    responses: Annotated[errors.Texts, Field(examples=[["In Oslo.", "I am twenty."]])]
+    top_k: errors.TopK | None = None
     """How many responses to return; by default all."""
-    context: Texts | None = None
+    context: errors.Texts | None = None
     """The turns before the message, the oldest first; the last five are read."""
 
 
@@ -64,19 +54,19 @@ async def rank(request: Request, body: Rank) -> Response:
     responses = service.limited("responses", body.responses)
     turns = [] if body.context is None else service.limited("context", body.context)
     work = partial(service.encoder.rank, body.message, responses, body.top_k, context=turns)
-    return json_response(await service.batcher.call(work, len(responses) + 1))
+    return errors.json_response(await service.batcher.call(work, len(responses) + 1))
 
 
-class Search(RequestBody):
+class Search(errors.RequestBody):
     """Queries, and how to search. Besides `queries` and `top_k`, fields are for an index."""
 
-    queries: Annotated[Texts, Field(examples=[["How old are you?"]])]
-    top_k: TopK = 10
+    queries: Annotated[errors.Texts, Field(examples=[["How old are you?"]])]
+    top_k: errors.TopK = 10
     mode: Mode = "semantic"
     """By meaning (cosine), by `words` (BM25), or by both."""
     weight: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
     """Share of meaning in a hybrid search. By default as `finetune` found, else .25."""
-    where: dict[str, Text | list[Text]] | None = None
+    where: dict[str, errors.Text | list[errors.Text]] | None = None
     """Conditions on messages: `source`, `author`, `thread`; `since` and `until`, dates."""
     context: Annotated[int, Field(strict=True, ge=0)] = 0
     """Number of messages to return before and after each hit."""
@@ -90,37 +80,37 @@ class Search(RequestBody):
 @router.post(
     "/search",
     response_model=list[list[Hit]] | list[list[ExplainedHit]] | list[list[MessageHit]],
-    responses={404: {"model": TeiError}},
+    responses={404: {"model": errors.TeiError}},
 )
 async def search(request: Request, body: Search) -> Response:
     """Find the server's texts that are best for each query."""
     service = service_of(request)
     queries = service.limited("queries", body.queries)
     if not service.searched:
-        raise RequestError(
+        raise errors.RequestError(
             404, "this server has no texts to search; start it with --texts FILE or --index FOLDER."
         )
     if body.weight is not None and body.mode != "hybrid":
-        raise refused("weight", "it is for a hybrid search.")
+        raise errors.refused("weight", "it is for a hybrid search.")
     include = {"mode", "weight", "where", "context", "explain"}
     chosen = body.model_dump(include=include, exclude_defaults=True)
     if body.typed:
         try:
             read = [read_query(query) for query in queries]
         except ConditionError as error:
-            raise refused("queries", str(error)) from None
+            raise errors.refused("queries", str(error)) from None
         queries, named = [text for text, _ in read], [where for _, where in read if where]
         if named and len(queries) > 1:
-            raise refused("typed", "conditions in a query are for one query at a time.")
+            raise errors.refused("typed", "conditions in a query are for one query at a time.")
         for where in named:
             chosen["where"] = {**(body.where or {}), **where}
-    return json_response(await service.search(queries, body.top_k, chosen))
+    return errors.json_response(await service.search(queries, body.top_k, chosen))
 
 
-class Queries(RequestBody):
+class Queries(errors.RequestBody):
     """Queries, as a search takes them."""
 
-    queries: Annotated[Texts, Field(examples=[["How do I reset my pasword?"]])]
+    queries: Annotated[errors.Texts, Field(examples=[["How do I reset my pasword?"]])]
 
 
 @router.post("/read", response_model=list[dict[str, str]])
@@ -128,13 +118,13 @@ async def read(request: Request, body: Queries) -> Response:
     """Tell which words of a query a search reads as others, such as misspelt ones."""
     service = service_of(request)
     queries = service.limited("queries", body.queries)
-    return json_response(await service.read_as(queries))
+    return errors.json_response(await service.read_as(queries))
 
 
-class SentFile(RequestBody):
+class SentFile(errors.RequestBody):
     """A file: lines, a table, JSON lines, or an export of conversations."""
 
-    name: Annotated[Text, Field(examples=["chat.txt"])]
+    name: Annotated[errors.Text, Field(examples=["chat.txt"])]
     content: Annotated[Base64Bytes, Field(examples=["SG93IG9sZCBhcmUgeW91Pw=="])]
 
 
@@ -145,11 +135,11 @@ async def texts(request: Request, body: SentFile) -> Response:
     return Response(content, media_type="application/json")
 
 
-class Explain(RequestBody):
+class Explain(errors.RequestBody):
     """Two sentences."""
 
-    first: Annotated[Text, Field(max_length=_LONGEST, examples=["How old are you?"])]
-    second: Annotated[Text, Field(max_length=_LONGEST, examples=["What is your age?"])]
+    first: Annotated[errors.Text, Field(max_length=_LONGEST, examples=["How old are you?"])]
+    second: Annotated[errors.Text, Field(max_length=_LONGEST, examples=["What is your age?"])]
 
 
 class Explanation(BaseModel):
@@ -167,13 +157,15 @@ async def explain(request: Request, body: Explain) -> Response:
     """Tell exactly which words make two sentences similar."""
     service = service_of(request)
     work = partial(service.explain, body.first, body.second)
-    return json_response(await service.batcher.call(work, 2))
+    return errors.json_response(await service.batcher.call(work, 2))
 
 
-class Unknown(RequestBody):
+class Unknown(errors.RequestBody):
     """Texts to judge."""
 
-    inputs: Annotated[Texts, Field(examples=[["How old are you?", "Wie geht es deiner Mutter?"]])]
+    inputs: Annotated[
+        errors.Texts, Field(examples=[["How old are you?", "Wie geht es deiner Mutter?"]])
+    ]
 
 
 @router.post("/unknown", response_model=list[float])
@@ -182,13 +174,13 @@ async def unknown(request: Request, body: Unknown) -> Response:
     service = service_of(request)
     texts = service.limited("inputs", body.inputs)
     work = partial(service.encoder.unknown_share, texts)
-    return json_response(await service.batcher.call(work, len(texts)))
+    return errors.json_response(await service.batcher.call(work, len(texts)))
 
 
-class Map(RequestBody):
+class Map(errors.RequestBody):
     """Texts to draw."""
 
-    inputs: Annotated[Texts, Field(examples=[["I like cats.", "I like dogs.", "It rains."]])]
+    inputs: Annotated[errors.Texts, Field(examples=[["I like cats.", "I like dogs.", "It rains."]])]
 
 
 class MapAnswer(BaseModel):
@@ -207,7 +199,7 @@ async def map_(request: Request, body: Map) -> Response:
     texts = service.limited("inputs", body.inputs)
     rows = await service.embed(texts)
     points, shares = await service.batcher.call(partial(plane_of, rows), len(texts))
-    return json_response({"points": points, "shares": shares})
+    return errors.json_response({"points": points, "shares": shares})
 
 
 def plane_of(embeddings: Embeddings) -> tuple[Embeddings, list[float]]:
@@ -233,10 +225,11 @@ def plane_of(embeddings: Embeddings) -> tuple[Embeddings, list[float]]:
 
 
 index_router = APIRouter(
-    tags=["rejoinder"], responses={**failures(TeiError), 404: {"model": TeiError}}
+    tags=["rejoinder"],
+    responses={**errors.failures(errors.TeiError), 404: {"model": errors.TeiError}},
 )
 
-_Id = Annotated[Text, Field(examples=["1"])]
+_Id = Annotated[errors.Text, Field(examples=["1"])]
 """Id of a text of the index."""
 
 
@@ -260,7 +253,7 @@ async def corpus(request: Request) -> Response:
     service = service_of(request)
     summary = await service.read_index(TextIndex.summary)
     found = service.explored or Explored(None, "index/")
-    return json_response(
+    return errors.json_response(
         Corpus(
             **vars(summary),
             name=found.name,
@@ -271,12 +264,12 @@ async def corpus(request: Request) -> Response:
     )
 
 
-class Similar(RequestBody):
+class Similar(errors.RequestBody):
     """A text of the index, and how many like it to find."""
 
     id: _Id
-    top_k: Annotated[TopK, Field(le=1_000)] = 10
-    where: dict[str, Text | list[Text]] | None = None
+    top_k: Annotated[errors.TopK, Field(le=1_000)] = 10
+    where: dict[str, errors.Text | list[errors.Text]] | None = None
     """As in `/search`."""
 
 
@@ -291,10 +284,10 @@ async def similar(request: Request, body: Similar) -> Response:
         others = [hit for hit in hits if hit.id != body.id][: body.top_k]
         return with_answered([others], index.find)[0]
 
-    return json_response(await service_of(request).read_index(find, body.top_k))
+    return errors.json_response(await service_of(request).read_index(find, body.top_k))
 
 
-class Around(RequestBody):
+class Around(errors.RequestBody):
     """A message of the index."""
 
     id: _Id
@@ -327,7 +320,7 @@ async def around(request: Request, body: Around) -> Response:
         [[hit]] = with_answered([[replace(far, before=before, after=after)]], index.find)
         return MessageAround(**vars(hit), exchange=_exchange(index, far))
 
-    return json_response(await service_of(request).read_index(find, body.context))
+    return errors.json_response(await service_of(request).read_index(find, body.context))
 
 
 def _exchange(index: TextIndex, hit: IndexHit) -> list[IndexedText]:
@@ -348,7 +341,9 @@ def _known(index: TextIndex, name: str) -> None:
         RequestError: it has not.
     """
     if name not in index:  # opens its latest state
-        raise RequestError(404, f"the index has no text with the id {name[:100]!r}.", field="id")
+        raise errors.RequestError(
+            404, f"the index has no text with the id {name[:100]!r}.", field="id"
+        )
 
 
 @index_router.get("/asked", response_model=list[Asked])
@@ -373,7 +368,7 @@ async def points(request: Request) -> Response:
     return Response(_explored(request).points, media_type="application/octet-stream")
 
 
-class Rows(RequestBody):
+class Rows(errors.RequestBody):
     """Messages by their indices among the points."""
 
     rows: Annotated[
@@ -386,18 +381,18 @@ async def messages(request: Request, body: Rows) -> Response:
     """Return messages of the map. Those that were deleted from the index are left out."""
     ids = _explored(request).ids
     if any(row >= len(ids) for row in body.rows):
-        raise refused("rows", f"there are {len(ids):,} points.")
+        raise errors.refused("rows", f"there are {len(ids):,} points.")
     names = [ids[row] for row in body.rows]
     found = await service_of(request).read_index(lambda index: index.known(names), len(names))
-    return json_response(found)
+    return errors.json_response(found)
 
 
-class Suggest(RequestBody):
+class Suggest(errors.RequestBody):
     """A message, and how many replies to suggest."""
 
-    message: Annotated[Text, Field(examples=["How old are you?"])]
-    top_k: Annotated[TopK, Field(le=100)] = 5
-    author: Text | None = None
+    message: Annotated[errors.Text, Field(examples=["How old are you?"])]
+    top_k: Annotated[errors.TopK, Field(le=100)] = 5
+    author: errors.Text | None = None
     """Suggest only replies that this author gave."""
 
 
@@ -409,14 +404,16 @@ async def suggest(request: Request, body: Suggest) -> Response:
     """
     find = _explored(request).suggest
     if find is None:
-        raise RequestError(404, "no message of this server is known to answer another.")
-    return json_response(await run_in_threadpool(find, body.message, body.top_k, body.author))
+        raise errors.RequestError(404, "no message of this server is known to answer another.")
+    return errors.json_response(
+        await run_in_threadpool(find, body.message, body.top_k, body.author)
+    )
 
 
 def _explored(request: Request) -> Explored:
     found = service_of(request).explored
     if found is None:
-        raise RequestError(
+        raise errors.RequestError(
             404, "nothing was looked for in the texts of this server; start rejoinder explore."
         )
     return found
@@ -424,5 +421,5 @@ def _explored(request: Request) -> Explored:
 
 def _answer(content: bytes | None) -> Response:
     if content is None:
-        raise RequestError(404, "this was not looked for in the texts of this server.")
+        raise errors.RequestError(404, "this was not looked for in the texts of this server.")
     return Response(content, media_type="application/json")

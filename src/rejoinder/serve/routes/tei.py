@@ -5,37 +5,26 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from rejoinder.serve.errors import (
-    CutRight,
-    Dimensions,
-    NoPrompt,
-    RequestBody,
-    TeiError,
-    Text,
-    Texts,
-    Truncate,
-    failures,
-    json_response,
-)
+from rejoinder.serve import errors
 from rejoinder.serve.service import service_of
 from rejoinder.version import VERSION
 
-router = APIRouter(tags=["text-embeddings-inference"], responses=failures(TeiError))
+router = APIRouter(tags=["text-embeddings-inference"], responses=errors.failures(errors.TeiError))
 
 _AGES = ["How old are you?", "What is your age?"]
 
 
-class Embed(RequestBody):
+class Embed(errors.RequestBody):
     """Texts to encode."""
 
-    inputs: Annotated[Texts, Field(examples=[_AGES])]
+    inputs: Annotated[errors.Texts, Field(examples=[_AGES])]
     normalize: bool = True
     """Scale embeddings to length 1. If false, they are the output of the last layer."""
-    dimensions: Dimensions = None
+    dimensions: errors.Dimensions = None
     """Keep so many first entries, and scale embeddings to length 1 again."""
-    truncate: Truncate = None
-    truncation_direction: CutRight = None
-    prompt_name: NoPrompt = None
+    truncate: errors.Truncate = None
+    truncation_direction: errors.CutRight = None
+    prompt_name: errors.NoPrompt = None
 
 
 @router.post("/embed", response_model=list[list[float]])
@@ -47,25 +36,25 @@ async def embed(request: Request, body: Embed) -> Response:
     dim = service.dimensions(body.dimensions)
     await service.check_lengths("inputs", texts, body.truncate)
     rows = await service.embed(texts, normalize=body.normalize, dim=dim)
-    return json_response(rows)
+    return errors.json_response(rows)
 
 
-class Comparison(RequestBody):
+class Comparison(errors.RequestBody):
     """A sentence, and sentences to compare it with."""
 
-    source_sentence: Annotated[Text, Field(examples=[_AGES[0]])]
-    sentences: Annotated[Texts, Field(examples=[[_AGES[1], "Where do you live?"]])]
+    source_sentence: Annotated[errors.Text, Field(examples=[_AGES[0]])]
+    sentences: Annotated[errors.Texts, Field(examples=[[_AGES[1], "Where do you live?"]])]
 
 
-class SimilarityParameters(RequestBody):
+class SimilarityParameters(errors.RequestBody):
     """Settings of a comparison."""
 
-    truncate: Truncate = None
-    truncation_direction: CutRight = None
-    prompt_name: NoPrompt = None
+    truncate: errors.Truncate = None
+    truncation_direction: errors.CutRight = None
+    prompt_name: errors.NoPrompt = None
 
 
-class Similarity(RequestBody):
+class Similarity(errors.RequestBody):
     """What `/similarity` compares."""
 
     inputs: Comparison
@@ -81,20 +70,20 @@ async def similarity(request: Request, body: Similarity) -> Response:
     truncate = None if body.parameters is None else body.parameters.truncate
     await service.check_lengths("inputs.source_sentence", [source], truncate)
     await service.check_lengths("inputs.sentences", sentences, truncate)
-    return json_response(await service.cosines(source, sentences))
+    return errors.json_response(await service.cosines(source, sentences))
 
 
-class Rerank(RequestBody):
+class Rerank(errors.RequestBody):
     """A query, and texts to order."""
 
-    query: Annotated[Text, Field(examples=[_AGES[0]])]
-    texts: Annotated[Texts, Field(examples=[["Where do you live?", _AGES[1]]])]
+    query: Annotated[errors.Text, Field(examples=[_AGES[0]])]
+    texts: Annotated[errors.Texts, Field(examples=[["Where do you live?", _AGES[1]]])]
     raw_scores: bool = False
     """Return cosines, from -1 to 1, or with `--scorer` scores from 0 to 5. Otherwise from 0 to 1:
     (1 + cosine) / 2, or a fifth of the score."""
     return_text: bool = False
-    truncate: Truncate = None
-    truncation_direction: CutRight = None
+    truncate: errors.Truncate = None
+    truncation_direction: errors.CutRight = None
 
 
 class Reranked(BaseModel):
@@ -117,16 +106,16 @@ async def rerank(request: Request, body: Rerank) -> Response:
     answer: list[dict[str, Any]] = [{"index": index, "score": scores[index]} for index in order]
     if body.return_text:
         answer = [hit | {"text": texts[hit["index"]]} for hit in answer]
-    return json_response(answer)
+    return errors.json_response(answer)
 
 
-class Tokenize(RequestBody):
+class Tokenize(errors.RequestBody):
     """Texts to split."""
 
-    inputs: Annotated[Texts, Field(examples=[_AGES])]
+    inputs: Annotated[errors.Texts, Field(examples=[_AGES])]
     add_special_tokens: bool = True
     """No effect: rejoinder's models have no special tokens."""
-    prompt_name: NoPrompt = None
+    prompt_name: errors.NoPrompt = None
 
 
 class TokenAnswer(BaseModel):
@@ -146,7 +135,7 @@ async def tokenize(request: Request, body: Tokenize) -> Response:
     service = service_of(request)
     found = await service.tokens(service.limited("inputs", body.inputs))
     names = ("id", "text", "start", "stop")
-    return json_response(
+    return errors.json_response(
         [
             [{**{name: getattr(token, name) for name in names}, "special": False} for token in row]
             for row in found
@@ -219,13 +208,13 @@ async def info(request: Request) -> Response:
             max_body_bytes=settings.max_body_bytes,
         ),
     )
-    return json_response(answer.model_dump())
+    return errors.json_response(answer.model_dump())
 
 
 @router.get("/health", response_model=dict[str, str])
 async def health() -> Response:
     """Answer if the server is up."""
-    return json_response({"status": "ok"})
+    return errors.json_response({"status": "ok"})
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
