@@ -46,7 +46,6 @@ from rejoinder.training.loop.checkpoint import Reporter
 WEIGHTS = (0.25, 0.2, 0.3, 0.15, 0.4, 0.1, 0.5, 0.05, 0.7, 0.0, 1.0)
 """The shares of meaning that are tried, up to either alone. Of equally good ones the first wins."""
 _QUERIES = 1_000
-_Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -74,31 +73,22 @@ def search_weight(encoder: SentenceEncoder, pairs: Pairs, folder: Path) -> Searc
     replies = rows["response"].unique(maintain_order=True)
     numbers = {reply: number for number, reply in enumerate(replies)}
     asked = rows.gather_every(-(-len(rows) // _QUERIES))
-    right = [numbers[reply] for reply in asked["response"]]
+    right = [str(numbers[reply]) for reply in asked["response"]]
     index = Index.create(folder, [(str(n), reply) for reply, n in numbers.items()], encoder,
                          response=True, recall=1)  # fmt: skip
     queries = asked["input"].to_list()
 
     def mrr(mode: Mode, weight: float | None = None) -> float:
         hits = index.search(queries, DEPTH, mode=mode, weight=weight)
-        return _mrr([np.array([int(hit.id) for hit in of_query]) for of_query in hits], right)
+        found = ([hit.id for hit in of_query] for of_query in hits)
+        return float(np.mean([
+            1 / (1 + ids.index(one)) if one in ids else 0.0
+            for ids, one in zip(found, right, strict=True)
+        ]))  # fmt: skip
 
     found = {weight: mrr("hybrid", weight) for weight in WEIGHTS}
     best = max(WEIGHTS, key=lambda weight: found[weight])
     return SearchWeight(best, mrr("semantic"), mrr("words"), found[best], len(queries))
-
-
-def _mrr(found: Sequence[_Places], right: Sequence[int]) -> float:
-    """Returns the mean of 1 / place of what is right.
-
-    >>> _mrr([np.array([4, 7]), np.array([5])], [7, 6])
-    0.25
-    """
-    ranks = [
-        sum(1 / (1 + place) for place in np.flatnonzero(places == one).tolist())
-        for places, one in zip(found, right, strict=True)
-    ]
-    return float(np.mean(ranks))
 
 
 _PROBED = 40

@@ -6,8 +6,8 @@ A run that replaces another is trained in `.NAME.unfinished` and takes its place
 model. Until then the old run stays as it was, and `--resume` continues the new one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -251,9 +251,10 @@ class _Session:
         with ExitStack() as stack:
             with self._workers.agreed():  # the others wait until the run has begun
                 if leads:
-                    inputs = self._inputs(plan)
-                    claimed = claimed_place(work, plan.folder, inputs, resume=plan.resume)
-                    stack.enter_context(claimed)
+                    inputs = () if work == plan.folder else self._inputs(plan)
+                    stack.enter_context(claim(plan.folder, inputs=inputs))
+                    if work == plan.folder and not plan.resume:
+                        discard_unfinished(plan.folder)
                 if leads and not plan.resume:
                     self._prepared = begin(
                         plan.config,
@@ -271,7 +272,8 @@ class _Session:
                 return run
             with self._workers.agreed():
                 if leads:
-                    put_in_place(work, plan.folder)
+                    with creation_errors(plan.folder):
+                        swap_in(work, resolved(plan.folder))
             return replace(run, folder=plan.folder, model=plan.folder / run.model.name)
 
     def _inputs(self, plan: _Plan) -> list[object]:
@@ -333,28 +335,6 @@ def place_to_begin(out: Path, *, overwrite: bool) -> Path:
         )
     is_full = out.is_dir() and any(out.iterdir())
     return unfinished_folder(out) if overwrite and is_full else out
-
-
-@contextmanager
-def claimed_place(
-    work: Path, out: Path, inputs: Iterable[object], *, resume: bool
-) -> Iterator[None]:
-    """Claims the output of a run that is trained in `work`.
-
-    Raises:
-        InputError: an input would be replaced.
-        BusyError, StorageError: see `claim`.
-    """
-    with claim(out, inputs=() if work == out else inputs):
-        if work == out and not resume:
-            discard_unfinished(out)
-        yield
-
-
-def put_in_place(work: Path, out: Path) -> None:
-    """Replaces the run at a claimed output by the one in `work`."""
-    with creation_errors(out):
-        swap_in(work, resolved(out))
 
 
 def nothing_to_resume(out: Path) -> InputError:

@@ -91,7 +91,7 @@ class FileReader:
         if worker is None or worker.poll() is not None:
             worker = self._worker = _started()
         assert worker.stdin and worker.stdout  # noqa: S101, PT018 -- both are pipes
-        asked = Asked(str(path), self._most_texts, MOST_CHARACTERS, self._most_bytes, self.seconds)
+        asked = Asked(str(path), self._most_texts, self._most_bytes, self.seconds)
         worker.stdin.write(msgspec.json.encode(asked) + b"\n")
         worker.stdin.flush()
         if answer := worker.stdout.readline():
@@ -125,8 +125,6 @@ class Asked(msgspec.Struct):
     path: str
     texts: int
     """Most texts to return."""
-    characters: int
-    """Most characters of all texts."""
     bytes: int
     """Most bytes of an export's content."""
     seconds: int
@@ -190,9 +188,9 @@ def _texts(asked: Asked) -> SentTexts:
     for entry in entries_of(path, on_left_out=left_out.append, most=asked.bytes):
         read.append(entry)
         size += len(entry.text)
-        if size > asked.characters:
+        if size > MOST_CHARACTERS:
             raise InputError(
-                f"the texts have more than {asked.characters:,} characters; cut {path.name}."
+                f"the texts have more than {MOST_CHARACTERS:,} characters; cut {path.name}."
             )
         if len(read) > asked.texts:
             break

@@ -26,7 +26,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.inference.search import Hit
-from rejoinder.inference.why import Explanation, explain, word_shares
+from rejoinder.inference.why import word_shares
 from rejoinder.models.card import training_rows
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents
@@ -74,7 +74,7 @@ class Service:
             ModelError: the encoder kind is unknown, or the scorer is damaged or for another model.
             MissingExtraError: the encoder needs a package that is not installed.
         """
-        self.settings, self._model = settings, model
+        self.settings, self.model = settings, model
         self.encoder = SentenceEncoder(model, threads=threads)
         self.scorer = None if scorer is None else Scorer(scorer, self.encoder, threads=threads)
         """What `/rerank` scores with, unless it is by the cosine."""
@@ -88,7 +88,7 @@ class Service:
         self.language = "en" if any(row.licence.known for row in rows) else None
         self.explains = model.is_sum_of_rows
         """Whether `/explain` works."""
-        self._index, self._texts = index, TextList(texts, self.encoder)
+        self.index, self._texts = index, TextList(texts, self.encoder)
         self.explored: Explored | None = None
         """What was found in the index."""
         self._features = model.features
@@ -100,14 +100,6 @@ class Service:
         )
         self.files = FileReader(settings)
         self._plain = partial(self.encoder.encode, normalize=False)
-
-    def explain(self, first: str, second: str) -> Explanation:
-        """Explains the similarity of two sentences.
-
-        Raises:
-            ModelError: the embeddings of the model are not sums of rows.
-        """
-        return explain(self._model, first, second)
 
     def limited(self, field: str, texts: list[str]) -> list[str]:
         """Returns the texts of a request's field after counting them.
@@ -176,7 +168,7 @@ class Service:
 
     def _encode_and_count(self, texts: list[str]) -> Embeddings:
         """Returns (N, D + 1): embeddings, and in the last column the number of tokens."""
-        counts = self._model.features(texts).lengths
+        counts = self.model.features(texts).lengths
         return np.column_stack((self.encoder.encode(texts), counts.astype(np.float32)))
 
     async def cosines(self, text: str, others: Sequence[str]) -> NDArray[np.float32]:
@@ -200,15 +192,10 @@ class Service:
     @property
     def searched(self) -> int:
         """Number of texts that `search` searches."""
-        if self._index is None:
+        if self.index is None:
             return len(self._texts)
         with _index_errors():
-            return len(self._index)
-
-    @property
-    def has_index(self) -> bool:
-        """Whether the texts are those of an index."""
-        return self._index is not None
+            return len(self.index)
 
     async def search(self, queries: Sequence[str], top_k: int, chosen: Mapping[str, Any]) -> Hits:
         """Returns for each query the best of the server's texts, best first.
@@ -220,7 +207,7 @@ class Service:
                 index is damaged.
         """
         find: _Find
-        if self._index is None:
+        if self.index is None:
             if chosen:
                 raise refused(
                     next(iter(chosen)),
@@ -231,7 +218,7 @@ class Service:
             queries, _ = await self._in_own_words(queries)
             mode = chosen.get("mode", "semantic")
             rows = None if mode == "words" else await self.embed(queries)
-            find = partial(self._best, self._index, queries, rows, {**chosen, "mode": mode})
+            find = partial(self._best, self.index, queries, rows, {**chosen, "mode": mode})
         around = (1 + 2 * chosen.get("context", 0)) * (_EXPLAINED if "explain" in chosen else 1)
         work = partial(self._search, find, len(queries), top_k, around)
         found: Hits = await self.batcher.call(work, len(queries))
@@ -244,7 +231,7 @@ class Service:
             RequestError: the index is damaged.
         """
         own = [dict[str, str]() for _ in queries]
-        if self._index is not None:
+        if self.index is not None:
             queries, own = await self._in_own_words(queries)
         work = partial(self.encoder.read_as, list(queries))
         read: list[dict[str, str]] = await self.batcher.call(work, len(queries))
@@ -260,7 +247,7 @@ class Service:
         Raises:
             RequestError: there is no index, it is damaged, or a condition of a search is not valid.
         """
-        if (index := self._index) is None:
+        if (index := self.index) is None:
             raise RequestError(
                 404, "this server has no index of messages; start it with --index FOLDER."
             )
@@ -283,13 +270,13 @@ class Service:
         best = {key: value for key, value in chosen.items() if key != "explain"}
         hits = index.best(queries, rows, top_k, features=self._features, **best)
         found = with_answered(hits, index.find)
-        return with_why(queries, found, self._model) if chosen.get("explain") else found
+        return with_why(queries, found, self.model) if chosen.get("explain") else found
 
     def _search(self, find: _Find, queries: int, top_k: int, around: int) -> Hits:
         """Returns what `find` does; `around` is the number of texts of a hit with its context."""
         with _index_errors():
-            if self._index is not None:
-                self._index.reload()
+            if self.index is not None:
+                self.index.reload()
             top_k = min(top_k, max(self.searched, 1))
             if top_k * queries * around > _MOST_HITS:
                 raise refused(
@@ -319,7 +306,7 @@ class Service:
         """
 
         def read() -> list[list[Token]]:
-            count = int(self._model.features.whole(texts).lengths.sum())
+            count = int(self.model.features.whole(texts).lengths.sum())
             if count > _MOST_TOKENS:
                 raise refused(
                     "inputs",

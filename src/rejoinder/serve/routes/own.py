@@ -24,6 +24,7 @@ from rejoinder.index.reader import Summary
 from rejoinder.index.state import Mode
 from rejoinder.index.where import read_query
 from rejoinder.inference.search import Hit
+from rejoinder.inference.why import explain as explained
 from rejoinder.protocols import Embeddings
 from rejoinder.serve import errors
 from rejoinder.serve.sent_files import SentTexts
@@ -156,7 +157,7 @@ class Explanation(BaseModel):
 async def explain(request: Request, body: Explain) -> Response:
     """Tell exactly which words make two sentences similar."""
     service = service_of(request)
-    work = partial(service.explain, body.first, body.second)
+    work = partial(explained, service.model, body.first, body.second)
     return errors.json_response(await service.batcher.call(work, 2))
 
 

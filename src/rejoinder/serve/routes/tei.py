@@ -204,7 +204,7 @@ async def info(request: Request) -> Response:
             explains=service.explains,
             language=service.language,
             texts=service.searched,
-            corpus=service.has_index,
+            corpus=service.index is not None,
             max_body_bytes=settings.max_body_bytes,
         ),
     )
