@@ -100,7 +100,14 @@ def test_exploring_and_extracting_agree_who_answers_whom(name, tmp_path):
     ids = past.collection.ids
     explored = {(ids[a], ids[b]) for a, b in zip(past.asked, past.replied, strict=True)}
     with suppress(InputError):  # none is sure
-        extract(export, tmp_path / "pairs", rules="none", min_authors=1, linker=Linker().stream)
+        extract(
+            export,
+            tmp_path / "pairs",
+            rules="none",
+            min_authors=1,
+            linker=Linker().stream,
+            min_confidence=LEAST,
+        )
         frames = open_pairs(tmp_path / "pairs").iter_frames("train", ("input_id", "response_id"))
         extracted = {row for frame in frames for row in frame.iter_rows()}
         authors = dict(zip(ids, past.collection.column("author"), strict=True))

@@ -1,7 +1,10 @@
 """What texts say, and what is distinctive of topics."""
 
+from pathlib import Path
+
 import numpy as np
 
+from rejoinder import SentenceEncoder
 from rejoinder.conversations.topic_words import distinctive_words, words_of
 
 BREAD, ROUTER = "The bread dough is still rising", "My router lost the network"
@@ -55,3 +58,16 @@ def test_names_of_authors_do_not_tell_what_a_text_is_about():
     assert found.says.tolist() == [False, False, *[True] * 21]
     assert found.telling[found.words.index("linux")]
     assert words_of(texts).says.tolist() == [True] * 23
+
+
+def test_everyday_words_of_other_languages_say_nothing():
+    [model] = (Path(__file__).parents[2] / "models/rejoinder-multi").glob("src/*/rejoinder-multi")
+    texts = [
+        "Das Paket ist noch nicht da, und ich warte immer noch auf die Rechnung.",
+        "Wo ist mein Drucker? Ich habe schon wieder nichts gedruckt.",
+        "Guten Tag, das ist doch nicht wahr: immer noch kein Paket und keine Rechnung!",
+    ]
+    found = words_of(texts, encode=SentenceEncoder.load(model).encode)
+    told = {word for word, telling in zip(found.words, found.telling, strict=True) if telling}
+    assert {"paket", "rechnung", "drucker", "gedruckt"} <= told
+    assert not told & {"das", "ist", "noch", "nicht", "immer", "und", "ich", "wieder", "mein"}

@@ -246,8 +246,8 @@ def test_a_linker_says_what_messages_answer(tmp_path: Path):
 
     sure = {"Mine is called Smith": "Who knows a plumber?",
             "Sunday is fine": "Shall we meet on Sunday?"}  # fmt: skip
-    assert replies("usual") == sure
-    assert replies("model", pair="model", min_confidence=0.5) == {**sure, "Ten is good": "At ten?"}
+    assert replies("usual") == {**sure, "Ten is good": "At ten?"}
+    assert replies("model", pair="model", min_confidence=0.7) == sure
     assert replies("more", min_confidence=0.8) == {"Mine is called Smith": "Who knows a plumber?"}
     assert (
         replies("adjacent", pair="adjacent")["Mine is called Smith"] == "Shall we meet on Sunday?"

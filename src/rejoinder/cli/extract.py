@@ -106,7 +106,7 @@ def extract(
     ] = None,
     min_confidence: Annotated[
         float, typer.Option(min=0, max=1, help="Least probability of what the model finds.")
-    ] = 0.7,
+    ] = 0.3,
     within: Annotated[
         str, "Most time between adjacent messages that are in no thread: 90s, 10m, 2h."
     ] = "10m",

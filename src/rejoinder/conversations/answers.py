@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.conversations.collection import Collection
-from rejoinder.corpus.export_options import ExportOptions
 from rejoinder.corpus.texts import Entry
 from rejoinder.links.linker import Linker, Links
 from rejoinder.measures import Indices
 
-LEAST = ExportOptions.min_confidence
-"""Confidence from which a message counts as the answer to another, as in extraction."""
+LEAST = 0.7
+"""Confidence from which people are told that a message answers another: nine of ten do."""
 _FEW = 0.25
 """Share of messages that name what they answer, below which others answer one before, too: in
 trackers, comments name another one rarely, in forums two in five do."""

@@ -468,7 +468,8 @@ def _of_all(words: TextWords, distinct: Indices, found: Indices) -> Indices:
 
 def _words(collection: Collection, rows: Sequence[int]) -> TextWords:
     authors = [collection.about[row].get("author") or "" for row in rows]
-    return words_of([collection.cores[row] for row in rows], authors)
+    texts = [collection.cores[row] for row in rows]
+    return words_of(texts, authors, collection.encoder.encode)
 
 
 def _times(collection: Collection) -> Floats:

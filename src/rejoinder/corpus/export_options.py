@@ -34,8 +34,9 @@ class ExportOptions:
     """`links`: a message answers what the export says; `adjacent`: or else the message before it by
     another author; `model`: outside threads what a linker says. None: `model` for exports that say
     it of no message, or of few; `adjacent` without a linker."""
-    min_confidence: float = 0.7
-    """Least probability of a linker's link."""
+    min_confidence: float = 0.3
+    """Least probability of a linker's link. Replies that are likely in part train better encoders
+    than few that are sure (notebook/links.md)."""
     within: float = 600.0
     """Most seconds between a message outside threads and the one before it that it answers."""
     include_private: bool = False

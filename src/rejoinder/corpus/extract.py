@@ -83,7 +83,7 @@ def extract(
     strict: bool = False,
     format: str | None = None,  # noqa: A002 as the option is called
     pair: str | None = None,
-    min_confidence: float = 0.7,
+    min_confidence: float = 0.3,
     linker: Linking | None = None,
     within: str = "10m",
     context: int | None = None,

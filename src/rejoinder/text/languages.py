@@ -81,7 +81,7 @@ def _detector() -> Any:
     return LangDetector(LangDetectConfig(max_input_length=_MOST_CHARS, model="lite"))
 
 
-_TYPICAL = {
+TYPICAL = {
     "english": "the and you that is it of to what have",
     "german": "der die und ich nicht das ist ein zu mit",
     "french": "le les et je pas est une que des pour",
@@ -137,7 +137,7 @@ def language_to_stem(texts: Iterable[str]) -> str:
     """
     split = (normalize_text(text).split() for text in texts)
     words = Counter(word for word, _ in zip(chain.from_iterable(split), range(_READ), strict=False))
-    counts = {name: sum(words[one] for one in few.split()) for name, few in _TYPICAL.items()}
+    counts = {name: sum(words[one] for one in few.split()) for name, few in TYPICAL.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] > _LEAST * words.total() else ""
 
