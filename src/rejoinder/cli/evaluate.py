@@ -59,7 +59,7 @@ def evaluate(
     tasks: Annotated[
         str | None,
         "Tasks or groups of tasks, joined by commas: response, stsb, sts, senteval, "
-        "probing, cqa, memory, contrasts, bias, or a single task such as trec.",
+        "probing, cqa, memory, links, contrasts, bias, or a single task such as trec.",
     ] = None,
     data: options.DataOption = None,
     pairs: options.PairsOption = None,

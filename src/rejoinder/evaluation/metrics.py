@@ -413,6 +413,25 @@ NDCG = Metric(
 is a question in the subset of its kind, its prediction the NDCG of its list."""
 
 
+def _f_of_links(items: Items) -> Floats:
+    """Returns (N,) what each item adds to F, times N."""
+    scale = 200 * len(items.ids) / (len(items.ids) + float(items.gold.sum()))
+    return scale * items.predictions
+
+
+LINKS = Metric(
+    name="f_of_links",
+    recompute=lambda items: {"f_of_links": float(_f_of_links(items).mean())},
+    errors=lambda items: 1 - items.predictions,
+    test=lambda one, two, seed, draws: compare_means(
+        _f_of_links(one), _f_of_links(two), seed, draws
+    ),
+    percent=True,
+)
+"""F of links between messages, from 0 to 100. An item is a message, its gold the number of messages
+that it answers, or 1; its prediction is 1 if the one link that is predicted is right, else 0."""
+
+
 def _distances(items: Items) -> Floats:
     return np.abs(items.predictions - items.gold)
 
@@ -478,6 +497,7 @@ METRICS: Registry[Metric | MetricPattern] = Registry(
         "recall_1_t2i": RECALL,
         "map": MEAN_AVERAGE_PRECISION,
         "ndcg@10": NDCG,
+        "f_of_links": LINKS,
         "mean_absolute_error": MEAN_ABSOLUTE_ERROR,
         "absolute_effect_size": ABSOLUTE_EFFECT_SIZE,
         "pearson": PEARSON,

@@ -36,6 +36,13 @@ word, does not answer that either."""
 NONE = -1
 
 
+class EncodesBoth(Protocol):
+    """Makes unit rows of messages, and those of the replies that they would be."""
+
+    def encode(self, texts: list[str], /) -> Embeddings: ...  # noqa: D102
+    def as_responses(self, rows: Embeddings, /) -> Embeddings: ...  # noqa: D102
+
+
 class Said(Protocol):
     """A message of a channel."""
 
@@ -152,7 +159,7 @@ class Linker:
         self,
         path: str | Path | None = None,
         *,
-        encoder: SentenceEncoder | None = None,
+        encoder: EncodesBoth | None = None,
         names: bool = True,
     ) -> None:
         """Reads a file that `fit` wrote, by default that which comes with the package.
@@ -173,7 +180,7 @@ class Linker:
         self._given, self._names = encoder, names
 
     @cached_property
-    def encoder(self) -> SentenceEncoder:
+    def encoder(self) -> EncodesBoth:
         """What encodes messages."""
         return self._given or SentenceEncoder.load(self.settings["encoder"])
 

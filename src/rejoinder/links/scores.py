@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from rejoinder.errors import DataMissingError
+from rejoinder.exports.files import Files, opened
 
 _SAID = re.compile(r"\[(\d\d):(\d\d)\]  ?(?:<([^>]*)>|\* (\S+)) ?(.*)")
 _HALF_DAY = 720
@@ -56,34 +57,60 @@ class AnnotatedLog:
         return found
 
 
-def read_logs(folder: Path) -> Iterator[AnnotatedLog]:
+@dataclass(frozen=True)
+class AnnotatedLogs:
+    """The logs of one part of the data."""
+
+    logs: Sequence[AnnotatedLog]
+    sha256: str
+
+
+def read_logs(path: Path) -> Iterator[AnnotatedLog]:
     """Yields the logs of one part of the data, files `NAME.raw.txt` and `NAME.annotation.txt`.
+
+    `path` is a folder or an archive.
 
     Raises:
         DataMissingError: there are none.
     """
-    paths = sorted(folder.glob("*.annotation.txt"))
-    if not paths:
-        raise DataMissingError(f"{folder} has no annotated logs; unpack irc-disentanglement there.")
-    for path in paths:
-        answers: dict[int, list[int]] = {}
-        for line in path.read_text("utf-8").splitlines():
-            first, second = map(int, line.split()[:2])
-            answers.setdefault(max(first, second), []).append(min(first, second))
-        raw = path.with_name(path.name.replace(".annotation.", ".raw."))
-        lines, authors, times, texts = list[int](), list[str](), list[float](), list[str]()
-        now, before = 0, None
-        for number, text in enumerate(raw.read_text("utf-8", "replace").split("\n")):
-            if said := _SAID.match(text):
-                minute = int(said[1]) * 60 + int(said[2])
-                since = 0 if before is None else (minute - before) % _HALF_DAY
-                now += 0 if since > _BACK else since
-                before = minute
-                lines.append(number)
-                authors.append(said[3] or said[4])
-                times.append(60.0 * now)
-                texts.append(said[5])
-        yield AnnotatedLog(path.name.split(".")[0], lines, authors, times, texts, answers)
+    with opened(path) as files:
+        names = [name for name in files.names if name.endswith(_ANNOTATION)]
+        if not names:
+            raise DataMissingError(
+                f"{path} has no annotated logs; unpack irc-disentanglement there."
+            )
+        for name in names:
+            raw = name.removesuffix(_ANNOTATION) + ".raw.txt"
+            said, annotated = (_read(files, one) for one in (raw, name))
+            yield _log(name.rpartition("/")[2].split(".")[0], said, annotated)
+
+
+_ANNOTATION = ".annotation.txt"
+
+
+def _read(files: Files, name: str) -> str:
+    with files.open(name) as file:
+        return file.read().decode("utf-8", "replace")
+
+
+def _log(name: str, raw: str, annotation: str) -> AnnotatedLog:
+    answers: dict[int, list[int]] = {}
+    for line in annotation.splitlines():
+        first, second = map(int, line.split()[:2])
+        answers.setdefault(max(first, second), []).append(min(first, second))
+    lines, authors, times, texts = list[int](), list[str](), list[float](), list[str]()
+    now, before = 0, None
+    for number, text in enumerate(raw.split("\n")):
+        if said := _SAID.match(text):
+            minute = int(said[1]) * 60 + int(said[2])
+            since = 0 if before is None else (minute - before) % _HALF_DAY
+            now += 0 if since > _BACK else since
+            before = minute
+            lines.append(number)
+            authors.append(said[3] or said[4])
+            times.append(60.0 * now)
+            texts.append(said[5])
+    return AnnotatedLog(name, lines, authors, times, texts, answers)
 
 
 @dataclass(frozen=True)

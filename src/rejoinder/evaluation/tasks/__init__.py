@@ -120,6 +120,7 @@ FAMILIES: Registry[Sequence[Family]] = Registry(
         "similarity": f"{__name__}.similarity:FAMILIES",
         "ranking": f"{__name__}.ranking:FAMILIES",
         "bias": f"{__name__}.bias:FAMILIES",
+        "links": "rejoinder.links.task:FAMILIES",
     },
 )
 """A new module needs a line here, or a call of `register_family`. Tasks of a group run in this
