@@ -51,17 +51,10 @@ _COMMENTS = Layout(
     "issue",
 )
 _NAMES = ("displayName", "name", "key", "accountId")
+_COLUMNS = {"Issue key", "Summary"}
+"""Those of a table of issues."""
 _XML = b"<rss"
 _OF_ISSUE = re.compile(r"/issue/([^/]+)/comment/")
-
-
-def _recognises(files: Files) -> bool:
-    return (
-        bool(_exports(files))
-        or _ISSUES.recognises(files)
-        or _COMMENTS.recognises(files)
-        or bool(tables(files, _COLUMNS))
-    )
 
 
 def _exports(files: Files) -> list[str]:
@@ -165,7 +158,10 @@ JIRA = ExportFormat(
     "jira",
     "Jira (issues and comments: XML, CSV, JSON of its interface)",
     "https://developer.atlassian.com/cloud/jira/platform/rest/v2/api-group-issue-comments/",
-    _recognises,
+    lambda files: (
+        any(one.recognises(files) for one in (_ISSUES, _COMMENTS))
+        or bool(_exports(files) or tables(files, _COLUMNS))
+    ),
     _read,
 )
 
@@ -261,7 +257,6 @@ def atlassian_text(body: Any, html: Any = None) -> str:
     return wiki_text(body or "")
 
 
-_COLUMNS = {"Issue key", "Summary"}
 _PEOPLE = ("Reporter", "Assignee", "Creator", "Watchers")
 _TABLE_COMMENT = re.compile(r"\s*(\d[^;\n]{5,30});([^;\n]*);(.*)", re.DOTALL)
 _TIMES = ("%d/%b/%y %I:%M %p", "%d/%b/%y %H:%M", "%m/%d/%Y %H:%M", "%m/%d/%Y %I:%M %p")

@@ -82,12 +82,8 @@ class _System:
             (path for path in found if path is not None), None
         )
 
-    def read(self, files: Files) -> Iterator[Item]:
-        """Yields the messages file by file: of tickets, or else of comments in none."""
-        yield from self.messages(files, _Known())
-
     def messages(self, files: Files, known: _Known) -> Iterator[Item]:
-        """Yields what `read` does, with what is known before."""
+        """Yields the messages file by file: of tickets, or else of comments in none."""
         for name in documents(files):
             tickets, loose = self.paths(shape(files, name))
             if tickets is not None:
@@ -292,7 +288,7 @@ INTERCOM = ExportFormat(
     "Intercom (conversations and tickets, JSON)",
     "https://developers.intercom.com/docs/references/rest-api/api.intercom.io/conversations",
     _INTERCOM.recognises,
-    _INTERCOM.read,
+    lambda files: _INTERCOM.messages(files, _Known()),
 )
 
 

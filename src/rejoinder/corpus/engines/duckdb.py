@@ -6,6 +6,7 @@ Extraction by the one query, step by step, for engines that compute Ibis express
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import cached_property
 from typing import Any
 
@@ -62,45 +63,38 @@ class QueryEngine(ABC):
         self, extraction: Extraction, folder: AnyPath, progress: ExtractProgress
     ) -> Outcome:
         """Reads the comments, joins them, and writes the pairs to `folder`, see `Engine`."""
-        try:
-            return self._extract(extraction, folder, progress)
-        finally:
-            self.close()
-
-    def _extract(
-        self, extraction: Extraction, folder: AnyPath, progress: ExtractProgress
-    ) -> Outcome:
-        options = extraction.options
-        table, report = self.read(extraction, progress)
-        progress("joining", 0, None)
-        repeated = self.keep("repeated", query.repeated_ids(table))
-        duplicates, conflicts = self.rows(query.repeated_counts(repeated)).row(0)
-        if duplicates is not None:
-            table = self.keep("unique_comments", query.unique(table, repeated))
-        table = self._threaded(table)
-        fates = self._fates(table)
-        pairs = query.pairs(table)
-        if options.max_reply_count is not None:
-            pairs = query.capped(pairs, options.max_reply_count)
-        parts = self.keep("parts", query.splits(table, options.split))
-        written = self.write(pairs.join(parts, "thread_id"), options.limit, folder, progress)
-        not_found = dropped = 0
-        if fates["replies"] > written.rows:
-            lost = self.rows(query.lost_parents(table)).row(0)
-            not_found, dropped = (int(count or 0) for count in lost)
-        unmatched = None
-        if not_found and not written.rows:
-            unmatched = self.rows(query.without_parents(table).order_by("id").limit(1)).row(0)
-        return Outcome(
-            report=report,
-            duplicates=int(duplicates or 0),
-            conflicts=int(conflicts or 0),
-            fates=fates,
-            parent_not_found=not_found,
-            parent_dropped=dropped,
-            written=written,
-            unmatched=unmatched,
-        )
+        with closing(self):
+            options = extraction.options
+            table, report = self.read(extraction, progress)
+            progress("joining", 0, None)
+            repeated = self.keep("repeated", query.repeated_ids(table))
+            duplicates, conflicts = self.rows(query.repeated_counts(repeated)).row(0)
+            if duplicates is not None:
+                table = self.keep("unique_comments", query.unique(table, repeated))
+            table = self._threaded(table)
+            fates = self._fates(table)
+            pairs = query.pairs(table)
+            if options.max_reply_count is not None:
+                pairs = query.capped(pairs, options.max_reply_count)
+            parts = self.keep("parts", query.splits(table, options.split))
+            written = self.write(pairs.join(parts, "thread_id"), options.limit, folder, progress)
+            not_found = dropped = 0
+            if fates["replies"] > written.rows:
+                lost = self.rows(query.lost_parents(table)).row(0)
+                not_found, dropped = (int(count or 0) for count in lost)
+            unmatched = None
+            if not_found and not written.rows:
+                unmatched = self.rows(query.without_parents(table).order_by("id").limit(1)).row(0)
+            return Outcome(
+                report=report,
+                duplicates=int(duplicates or 0),
+                conflicts=int(conflicts or 0),
+                fates=fates,
+                parent_not_found=not_found,
+                parent_dropped=dropped,
+                written=written,
+                unmatched=unmatched,
+            )
 
     def _threaded(self, table: Any) -> Any:
         """Returns the table with a thread for every comment: that of its chain's root if missing.
@@ -131,10 +125,7 @@ class QueryEngine(ABC):
         )
         fates: dict[str, int] = {"kept": 0, "replies": 0}
         for rule, comments, replies in rows.iter_rows():
-            if rule is None:
-                fates |= {"kept": comments, "replies": replies}
-            else:
-                fates[rule] = comments
+            fates |= {rule: comments} if rule else {"kept": comments, "replies": replies}
         return fates
 
 

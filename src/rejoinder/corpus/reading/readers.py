@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -404,7 +403,26 @@ def parquet_pieces(
     """
     with local_copy(path) as file:
         try:
-            yield from _parquet_pieces(file, path, columns, on_read)
+            scan = pl.scan_parquet(file, glob=False)
+            schema = scan.collect_schema()
+            columns.check(schema.names(), str(path))
+            wanted = [name for name in columns.wanted if name in schema]
+            for name in wanted:
+                if schema[name].is_nested():
+                    raise InputError(
+                        f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
+                        "expected. Name another column with `columns`."
+                    )
+            rows = scan.select(pl.len()).collect().item()
+            size = file.stat().st_size
+            row = 1
+            for frame in scan.select(wanted).collect_batches(
+                chunk_size=_BLOCK_ROWS, maintain_order=True
+            ):
+                numbers = np.arange(row, row + len(frame))
+                yield partial(_parsed_frame, frame, numbers, columns.needed, path)
+                row += len(frame)
+                on_read(size * len(frame) // max(rows, 1))
         except _PARQUET_ERRORS as error:
             raise InputError(
                 f"{path} is damaged or not a Parquet file: {_first_line(error)}."
@@ -418,29 +436,6 @@ def parquet_columns(path: AnyPath) -> list[str]:
             return list(pl.read_parquet_schema(file))
         except _PARQUET_ERRORS:
             return []
-
-
-def _parquet_pieces(
-    file: Path, path: AnyPath, columns: Columns, on_read: Callable[[int], None]
-) -> Iterator[Callable[[], Parsed]]:
-    scan = pl.scan_parquet(file, glob=False)
-    schema = scan.collect_schema()
-    columns.check(schema.names(), str(path))
-    wanted = [name for name in columns.wanted if name in schema]
-    for name in wanted:
-        if schema[name].is_nested():
-            raise InputError(
-                f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
-                "expected. Name another column with `columns`."
-            )
-    rows = scan.select(pl.len()).collect().item()
-    size = file.stat().st_size
-    row = 1
-    for frame in scan.select(wanted).collect_batches(chunk_size=_BLOCK_ROWS, maintain_order=True):
-        numbers = np.arange(row, row + len(frame))
-        yield partial(_parsed_frame, frame, numbers, columns.needed, path)
-        row += len(frame)
-        on_read(size * len(frame) // max(rows, 1))
 
 
 def _parsed_frame(
