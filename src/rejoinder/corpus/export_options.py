@@ -142,19 +142,13 @@ def mask_pii(text: str) -> str:
     return text
 
 
-def _is_card(digits: str) -> bool:
-    """Returns whether digits pass the check of payment cards (Luhn, ISO/IEC 7812-1)."""
-    doubled = [int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits))]
-    return len(digits) in _CARD_DIGITS and sum(map(_digit_sum, doubled)) % 10 == 0
-
-
-def _digit_sum(number: int) -> int:
-    return number // 10 + number % 10
-
-
 def _card(match: re.Match[str]) -> str:
-    digits = "".join(_DIGITS.findall(match[0]))
-    return "[card]" if _is_card(digits) and len(set(digits)) > 1 else match[0]
+    """Masks a number that passes the check of payment cards (Luhn, ISO/IEC 7812-1)."""
+    digits = _DIGITS.findall(match[0])
+    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
+    passes = sum(number // 10 + number % 10 for number in doubled) % 10 == 0
+    is_card = passes and len(digits) in _CARD_DIGITS and len({*digits}) > 1
+    return "[card]" if is_card else match[0]
 
 
 def _iban(match: re.Match[str]) -> str:
