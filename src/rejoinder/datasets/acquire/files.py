@@ -9,6 +9,7 @@ Each kind of file has its own way to be cleaned (byte order marks, line ends, en
 and is checked by the parser of its reader.
 """
 
+import codecs
 import io
 import json
 import pickle
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,17 +204,11 @@ class _Array:
         self.value = values.reshape(shape, order="F" if by_columns else "C")
 
 
-def _encode(text: str, encoding: str) -> bytes:
-    if encoding not in ("latin1", "latin-1"):
-        raise ValueError(f"bytes in {encoding!r}; expected latin1")
-    return text.encode("latin-1")
-
-
 _ALLOWED: Mapping[tuple[str, str], Any] = {
     **{(f"numpy.{core}.multiarray", "_reconstruct"): _Array for core in ("core", "_core")},
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
-    ("_codecs", "encode"): _encode,
+    ("_codecs", "encode"): codecs.encode,
 }
 """All functions that a pickle may call. dict, list, str, int and bytes need none."""
 
@@ -223,7 +218,7 @@ _PythonUnpickler: Any = pickle._Unpickler
 
 
 class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
-    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(_PythonUnpickler.dispatch)
+    """Sets the state of arrays and their types alone: nothing else that may be called has one."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Returns an allowed function or class."""
@@ -233,14 +228,6 @@ class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
                 "allowed"
             )
         return _ALLOWED[module, name]
-
-    def load_build(self) -> None:
-        """Sets the state of an array or its type, and of nothing else."""
-        if not isinstance(self.stack[-2], _Array | _Dtype):
-            raise pickle.UnpicklingError(f"it changes a {type(self.stack[-2]).__name__}")
-        super().load_build()
-
-    dispatch[pickle.BUILD[0]] = load_build
 
 
 _REFUSED = (
