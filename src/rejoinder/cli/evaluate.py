@@ -387,26 +387,10 @@ def _tsv_row(row: "Comparison") -> tuple[object, ...]:
 
 def _show(title: str, compared: "Sequence[Comparison]") -> None:
     """Prints a table for a terminal, then the notes."""
-    from rejoinder.evaluation.results import score_text, with_label
+    from rejoinder.evaluation.report import COMPARED
 
-    columns = ("task", "score", "n", "first", "second", "difference", "95 % interval", "p (Holm)",
-               "test", "separable")  # fmt: skip
-    rows = []
-    for row in compared:
-        percent = row.in_percent
-        low, high = (score_text(end, percent=percent, sign=True) for end in row.interval)
-        rows.append(
-            (
-                with_label(row.task, row.split, row.settings),
-                *(row.score, row.n),
-                *(score_text(value, percent=percent) for value in (row.first, row.second)),
-                score_text(row.difference, percent=percent, sign=True),
-                f"{low} to {high}",
-                *(f"{row.corrected:.4f}" if row.corrected >= 1e-4 else "<0.0001", row.test),
-                "yes" if row.separable else "no",
-            )
-        )
-    output.print_table(title, columns, rows, ("n", "test", "95 % interval", "score", "separable"))
+    rows = [row.cells for row in compared]
+    output.print_table(title, COMPARED, rows, ("n", "test", "95 % interval", "score", "separable"))
     for row in compared:
         if row.note:
             output.print_wrapped(f"{row.task} on {row.split}: {row.note}")

@@ -10,6 +10,7 @@ import math
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,9 @@ _MOST_DRAWS = 100_000
 _FEW = 200
 """Items below which a bootstrap does not keep its level."""
 
+COMPARED = ("task", "score", "n", "first", "second", "difference", "95 % interval", "p (Holm)",
+            "test", "separable")  # fmt: skip
+"""The columns of a comparison that is shown."""
 Source = Path | str | Sequence[Result]
 """A results file, or results from `evaluate`."""
 
@@ -323,6 +327,19 @@ class Comparison:
         return metric_of(self.score).percent
 
     @property
+    def cells(self) -> tuple[str, ...]:
+        """The columns of `COMPARED`, as people read them."""
+        text = partial(score_text, percent=self.in_percent)
+        low, high = (text(end, sign=True) for end in self.interval)
+        return (
+            *(with_label(self.task, self.split, self.settings), self.score, f"{self.n:,}"),
+            *(text(self.first), text(self.second), text(self.difference, sign=True)),
+            f"{low} to {high}",
+            f"{self.corrected:.4f}" if self.corrected >= 1e-4 else "<0.0001",
+            *(self.test, "yes" if self.separable else "no"),
+        )
+
+    @property
     def separable(self) -> bool:
         """Whether the corrected p is below 0.05."""
         return self.corrected < LEVEL
@@ -345,17 +362,7 @@ class Compared:
     """A sentence for each task of both sets whose results could not be matched."""
 
     def __str__(self) -> str:
-        columns = ("task", "score", "n", "first", "second", "difference", "p (Holm)", "separable")
-        rows = [
-            (
-                *(with_label(row.task, row.split, row.settings), row.score, str(row.n)),
-                *(score_text(value, percent=row.in_percent) for value in (row.first, row.second)),
-                score_text(row.difference, percent=row.in_percent, sign=True),
-                *(f"{row.corrected:.4f}", "yes" if row.separable else "no"),
-            )
-            for row in self.tasks
-        ]
-        return "\n".join((text_table(columns, rows), *self.left_out))
+        return "\n".join((text_table(COMPARED, [row.cells for row in self.tasks]), *self.left_out))
 
 
 def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
