@@ -99,6 +99,11 @@ def spearman_correlation(x: Floats, y: Floats) -> float:
     return pearson_correlation(ranks(checked(x)), ranks(checked(y)))
 
 
+def unit_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Returns (N, D) rows scaled to length 1; zero rows stay zero."""
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
+
+
 def cosines(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[Floats, int]:
     """Returns (N,) float64 cosines of rows of two (N, D) arrays, within [-1, 1].
 

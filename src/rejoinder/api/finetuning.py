@@ -28,6 +28,7 @@ from rejoinder.index.state import Mode
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.storage import scratch_folder
+from rejoinder.measures import unit_rows
 from rejoinder.models.adaptation import FitSettings, fit_adaptation
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.find import find_model
@@ -339,14 +340,14 @@ def widened(
     table = np.asarray(tensors[name], np.float32)
     known = len(features.vocabulary)
     wider = replace(features, vocabulary=Vocabulary((*features.vocabulary.words, *words)))
-    unit = _unit(table[:known])
+    unit = unit_rows(table[:known])
     length = np.median(np.linalg.norm(table[known - known // 4 : known], axis=1))
     meant = Spelling(features.vocabulary.words)(words)
     spelt = np.where(meant[:, None] >= 0, _SPELT * unit[meant], 0)
-    rows = _unit(_by_context(wider, known, len(words), unit, texts) + spelt)
+    rows = unit_rows(_by_context(wider, known, len(words), unit, texts) + spelt)
     bare = np.flatnonzero(~rows.any(axis=1))
     if len(bare):  # as the model has read such a word so far
-        rows[bare] = _unit(BagSums(table)(features([words[row] for row in bare.tolist()])))
+        rows[bare] = unit_rows(BagSums(table)(features([words[row] for row in bare.tolist()])))
     tensors[name] = np.concatenate([table[:known], rows * length, table[known:]])
     return replace(model, features=wider, tensors=tensors, sha256="")
 
@@ -367,12 +368,7 @@ def _by_context(
             context = sp.csr_matrix((one[near], (rows[near], ids.ids[near])), shape) @ unit
             places = (ids.ids[added] - known, rows[added])
             sums += sp.csr_matrix((one[added], places), (new, len(ids.lengths))) @ context
-    return _unit(sums)
-
-
-def _unit(rows: Rows) -> Rows:
-    unit: Rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return unit
+    return unit_rows(sums)
 
 
 def _without_defaults(encoder: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rejoinder.encoders import ENCODERS
+from rejoinder.measures import unit_rows
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.config.loading import to_tree
@@ -174,7 +175,7 @@ def retrofitted(rows: Rows, links: sp.csr_matrix) -> Rows:
     shares = (sp.diags(1 / degrees[linked]) @ links[linked]).astype(np.float32)
     moved = rows.copy()
     for _ in range(_ITERATIONS):
-        moved[linked] = _unit(rows[linked] + shares @ moved)
+        moved[linked] = unit_rows(rows[linked] + shares @ moved)
     return moved
 
 
@@ -210,11 +211,6 @@ def links_of(
     return sp.csr_matrix(
         (np.concatenate(weights)[known], (rows[known], columns[known])), shape=(words, words)
     )
-
-
-def _unit(rows: Rows) -> Rows:
-    unit: Rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return unit
 
 
 _VOWELS = "aeiou"

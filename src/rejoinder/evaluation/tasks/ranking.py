@@ -23,7 +23,7 @@ from rejoinder.evaluation.metrics import NDCG, Items, joined, metric_of, precisi
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks import Context, Data, Family, Part
-from rejoinder.measures import Floats, Indices
+from rejoinder.measures import Floats, Indices, unit_rows
 from rejoinder.protocols import Embeddings
 
 TEXTS = ("both", "subject", "body")
@@ -178,7 +178,7 @@ def _run_talks(embedder: Embedder, context: Context, part: Part, data: Conversat
     for talk, said, texts in zip(data.all, turns, asked, strict=True):
         if texts:
             rows, queries = embedder.embed(said, part[0]), embedder.embed(texts, part[0])
-            values += _scores(talk, _unit(queries) @ _unit(rows).T)
+            values += _scores(talk, unit_rows(queries) @ unit_rows(rows).T)
     questions = [question for talk in data.all for question in talk.questions]
     items = Items(
         [f"{question.kind}:{row}" for row, question in enumerate(questions)],
@@ -206,11 +206,6 @@ def _run_talks(embedder: Embedder, context: Context, part: Part, data: Conversat
     )
 
 
-def _unit(rows: Embeddings) -> Embeddings:
-    unit: Embeddings = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return unit
-
-
 def _scores(talk: Conversation, cosines: Embeddings) -> Iterator[float]:
     for question, scores in zip(talk.questions, cosines, strict=True):
         relevant = np.array([turn.id in question.answers for turn in talk.turns])
@@ -233,7 +228,7 @@ def translation_ranks(sentences: Embeddings, translations: Embeddings) -> Indice
     Both are (N, D); candidates are ranked by cosine. Ties count against the encoder, so a zero
     vector finds nothing.
     """
-    scores = _unit(sentences) @ _unit(translations).T
+    scores = unit_rows(sentences) @ unit_rows(translations).T
     ranks: Indices = (scores >= scores.diagonal()[:, None]).sum(axis=1)
     return ranks
 
