@@ -94,7 +94,7 @@ def train(
         settings.append(f"training.exclude_leaks={str(exclude_leaks).lower()}")
     if len(seeds) == 1:
         settings.append(f"training.seed={seeds[0]}")
-    with TrainingProgress(_steps(config, out, settings, seeds)) as shown:
+    with TrainingProgress(_steps(config, out, settings)) as shown:
         session: SessionOptions = {
             "pairs": pairs,
             "data": data,
@@ -138,20 +138,13 @@ def _numbers(seed: "Sequence[str]") -> list[int]:
         ) from None
 
 
-def _steps(
-    config: str | None, out: Path, settings: "Sequence[str]", seeds: "Sequence[int]"
-) -> int | None:
+def _steps(config: str | None, out: Path, settings: "Sequence[str]") -> int | None:
     """Returns the number of steps of a run, for the bar; None if there is no config to read."""
-    from rejoinder.api.training import place_of_run
+    from rejoinder.api.training import CONFIG, place_of_run
     from rejoinder.training.config.loading import load_config
 
-    runs = map(place_of_run, (out, *(out / f"seed-{seed}" for seed in seeds)))
-    begun = (run / "config.toml" for run in runs)
-    source = config or next((path for path in begun if path.is_file()), None)
-    if source is None:
-        return None
     with suppress(RejoinderError):  # `train` says it, once for all workers
-        return load_config(source, settings).steps
+        return load_config(config or place_of_run(out) / CONFIG, settings).steps
     return None
 
 
