@@ -65,7 +65,7 @@ def folder(tmp_path_factory, small_dump) -> Path:
 
 def test_a_run_holds_what_it_should(folder):
     found = {path.name for path in (folder / "run").iterdir()}
-    assert {"config.toml", "manifest.json", "vocabulary", "checkpoints", "events", "metrics.jsonl",
+    assert {"config.toml", "manifest.json", "vocabulary", "checkpoints", "metrics.jsonl",
             "model"} <= found  # fmt: skip
     model = {path.name for path in (folder / "run" / "model").iterdir()}
     assert model == {"config.json", "weights.safetensors", "vocabulary.txt", "MODEL_CARD.md"}
