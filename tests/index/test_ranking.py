@@ -142,6 +142,8 @@ def test_nothing_is_found_where_nothing_is_close(tmp_path):
         ("the 8th of May 2023", Date(2023, 5, 8)),
         ("March 3, 2021", Date(2021, 3, 3)),
         ("last September", Date(0, 9)),
+        ("on Christmas Eve", Date(0, 12, 24)),
+        ("what happened at New Year's 2021", Date(2021, 1, 1)),
         ("in 2022", Date(2022)),
         ("you may march on", Date()),
         ("version 2022", Date()),

@@ -14,7 +14,7 @@ All was chosen on `benchmarks/memory.py`; `notebook/search.md` has what each is 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise, starmap
 from typing import Any
 
@@ -89,6 +89,8 @@ class Messages:
                 self._named.setdefault(word, []).append(number)
         thread, source = (_numbered(fields, rows, name)[0] for name in ("thread", "source"))
         self.times: Numbers = _column(fields, rows, lambda one: one.times, np.nan)
+        self.newest = float(np.nanmax(self.times, initial=-np.inf))
+        """Time of the newest message; -inf where none is known."""
         self.titles = _column(fields, rows, lambda one: one.numbers("title"), 0)
         """(texts,) numbers in their segments, above 0 for mails, which say what they are about."""
         self.asks = _column(fields, rows, lambda one: one.asks, 0)
@@ -198,6 +200,15 @@ _DATES = (
     re.compile(r"\b(?:in|of|since|during|until|by|before|after) (?P<year>(?:19|20)\d\d)\b"),
 )  # fmt: skip
 """Match dates. A month alone counts after a word that dates begin with: people march, and may."""
+_HOLIDAYS = {
+    "christmas eve": (12, 24), "christmas": (12, 25), "new year's eve": (12, 31),
+    "new year": (1, 1), "valentine": (2, 14), "halloween": (10, 31),
+}  # fmt: skip
+_HOLIDAY = re.compile(
+    rf"\b(?:on|at|last|this|before|after) ({'|'.join(_HOLIDAYS)})(?:'s)?(?: day)?\b"
+    r"(?: (?P<year>(?:19|20)\d\d))?"
+)
+_LAST = re.compile(rf"\blast {_MONTH}")
 
 
 def date_in(query: str) -> Date:
@@ -205,8 +216,8 @@ def date_in(query: str) -> Date:
 
     >>> date_in("What did Ann do on 8 May, 2023?"), date_in("the party last March")
     (Date(year=2023, month=5, day=8), Date(year=0, month=3, day=0))
-    >>> date_in("May I march in 3 days?")
-    Date(year=0, month=0, day=0)
+    >>> date_in("What did we eat on Christmas 2023?"), date_in("May I march in 3 days?")
+    (Date(year=2023, month=12, day=25), Date(year=0, month=0, day=0))
     """
     text = query.lower()
     for pattern in _DATES:
@@ -216,7 +227,22 @@ def date_in(query: str) -> Date:
         names = [one for one in found.groups() if one and one[:3] in _MONTHS]
         month = _MONTHS.index(names[0][:3]) + 1 if names else int(parts.get("number") or 0)
         return Date(int(parts.get("year") or 0), month, int(parts.get("day") or 0))
+    if holiday := _HOLIDAY.search(text):
+        return Date(int(holiday["year"] or 0), *_HOLIDAYS[holiday[1]])
     return Date()
+
+
+def year_of_last(query: str, month: int, newest: float) -> int:
+    """Returns the year of "last March" in a query, by the time of the newest message; 0: of none.
+
+    >>> noon = 1_700_000_000.0  # on 14 November 2023
+    >>> year_of_last("the party last March", 3, noon), year_of_last("last December", 12, noon)
+    (2023, 2022)
+    """
+    if not _LAST.search(query.lower()) or not np.isfinite(newest):
+        return 0
+    now = np.datetime64(int(newest), "s").astype("M8[M]").astype(int)
+    return int(1970 + (now - (month - 1)) // 12)
 
 
 NOTHING = Found(np.empty(0, np.int64), np.empty(0))
@@ -371,7 +397,10 @@ class Together:
         if names:
             authors = np.zeros(len(self._messages.written), np.bool_)
             authors[list(chain.from_iterable(map(self._messages.named, names)))] = True
-        return Asked(date_in(query), authors, [pair for pair, both in pairs if any(both)])
+        date = date_in(query)
+        if date.month and not date.year:
+            date = replace(date, year=year_of_last(query, date.month, self._messages.newest))
+        return Asked(date, authors, [pair for pair, both in pairs if any(both)])
 
     def best(
         self,
