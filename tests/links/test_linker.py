@@ -65,21 +65,6 @@ def test_channels_are_apart(linker):
         np.testing.assert_allclose(links.confidence[place::2], alone.confidence, atol=1e-5)
 
 
-def test_known_links_are_kept(linker):
-    links = linker.link(*columns(CHAT), parents=[-1, 0, -1, -1, -1, -1])
-    assert links.parents.tolist() == [-1, 0, 0, 1, 3, 2]
-    assert links.confidence[1] == 1
-
-
-def test_given_embeddings_are_those_of_texts_without_names(linker):
-    texts, authors, times = columns(CHAT)
-    plain = [text.split(": ")[-1] for text in texts]
-    links = linker.link(texts, authors, times, embeddings=linker.encoder.encode(plain))
-    expected = linker.link(texts, authors, times)
-    assert links.parents.tolist() == expected.parents.tolist()
-    np.testing.assert_allclose(links.confidence, expected.confidence, atol=1e-4)
-
-
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_few_messages_without_authors_and_times(linker, count):
     links = linker.link(["what is this?"] * count)

@@ -166,8 +166,7 @@ class Linker:
 
         Args:
             path: The file.
-            encoder: What encodes messages, and made the embeddings that are given to `link`. By
-                default the shipped model that the file was fitted with.
+            encoder: What encodes messages. By default the shipped model that the file names.
             names: Whether to look at names in texts; without, they are taken out.
 
         Raises:
@@ -191,8 +190,6 @@ class Linker:
         times: Sequence[float | None] | None = None,
         *,
         sources: Sequence[str | None] | None = None,
-        parents: Sequence[int] | None = None,
-        embeddings: Embeddings | None = None,
     ) -> Links:
         """Returns what N messages answer, which are in the order of time within each channel.
 
@@ -201,16 +198,12 @@ class Linker:
             authors: Who says it; None or an empty name where that is not known.
             times: When, in seconds.
             sources: Their channels; None means that all are of one.
-            parents: Indices of messages that are known to be answered, which are kept; -1 where it
-                is not known.
-            embeddings: (N, D) float32, those of the encoder, so that texts are not encoded again.
 
         Raises:
             InputError: the arguments have different lengths.
         """
         count = len(texts)
-        given = {"authors": authors, "times": times, "sources": sources, "parents": parents,
-                 "embeddings": embeddings}  # fmt: skip
+        given = {"authors": authors, "times": times, "sources": sources}
         for name, values in given.items():
             if values is not None and len(values) != count:
                 raise InputError(f"{name} has {len(values)} rows, and texts {count}.")
@@ -223,7 +216,7 @@ class Linker:
             some, end = rows[low:high], min(start + _PIECE, len(rows))
             near, confidence = self._decided(
                 [texts[row] for row in some], [who[row] for row in some], when[some],
-                None if embeddings is None else embeddings[some], start - low, end - low,
+                start - low, end - low,
             )  # fmt: skip
             found[rows[start:end]] = np.where(near < 0, NONE, some[near])
             sure[rows[start:end]] = confidence
@@ -232,10 +225,7 @@ class Linker:
         pieces = [(rows, start) for rows in channels for start in range(0, len(rows), _PIECE)]
         with ThreadPoolExecutor(default_workers()) as pool:
             list(pool.map(decide, *zip(*pieces, strict=True)) if pieces else ())
-        if parents is not None:
-            known = np.asarray(parents, np.int64)
-            found, sure = np.where(known >= 0, known, found), np.where(known >= 0, 1, sure)
-        return Links(found, sure.astype(np.float32))
+        return Links(found, sure)
 
     def stream(
         self, messages: Iterable[Message]
@@ -264,7 +254,7 @@ class Linker:
     ) -> Iterator[tuple[Message, Message | None, float]]:
         near, sure = self._decided(
             [one.text for one in said], [one.author for one in said],
-            _as_times([one.time for one in said]), None, start, end,
+            _as_times([one.time for one in said]), start, end,
         )  # fmt: skip
         for row, parent, confidence in zip(
             range(start, end), near.tolist(), sure.tolist(), strict=True
@@ -273,11 +263,11 @@ class Linker:
 
     def _decided(
         self, texts: list[str], authors: list[str], times: NDArray[np.float64],
-        embeddings: Embeddings | None, start: int, end: int,
+        start: int, end: int,
     ) -> tuple[Ints, Floats]:  # fmt: skip
         """Returns the parents of the messages from `start` to `end`, -1 for none, and how sure."""
         piece = read_piece(authors, times, texts, names=self._names)
-        rows = self.encoder.encode(piece.texts) if embeddings is None else embeddings
+        rows = self.encoder.encode(piece.texts)
         features = PieceFeatures(piece, rows, self.encoder.as_responses(rows))
         with one_core_each():
             shares, columns, pairs = self._first_look(features, len(texts))
