@@ -229,12 +229,12 @@ def test_a_bare_install_says_what_to_install(place):
         "search -m model hello --corpus lines",
         "rank -m model hello --responses lines",
         "info model",
-        "info bilstm",
     ]
     extras = {"pyarrow": "parquet"}
     refused = {
         "encode -m model --sentences lines --out e.parquet": "pyarrow is not installed",
         "info transformer": "tokenizers is not installed",
+        "info bilstm": "torch is not installed",
         "encode -m transformer --sentences lines": "tokenizers is not installed",
         "similarity -m bilstm hello you": "torch is not installed",
         "search -m bilstm hello --corpus lines": "torch is not installed",

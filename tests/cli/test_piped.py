@@ -90,6 +90,9 @@ def test_archives_are_read(call, tmp_path):
             "extract", "-", "--out", f"{kind}-pairs", "--rules", "none", stdin=content
         )
         assert (status, err) == (0, f"wrote {kind}-pairs\n")
+    assert call("encode", "export", "--out", "whole.npy")[0] == 0
+    assert call("encode", "-", "--out", "piped.npy", stdin=made["zip"])[0] == 0
+    assert Path("whole.npy").read_bytes() == Path("piped.npy").read_bytes()
 
 
 def test_lines_tables_and_ids_are_read(call):

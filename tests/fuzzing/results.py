@@ -179,7 +179,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
 
 def _use(random: Random, path: Path, other: Path, results: list[Result]) -> None:
     for table in (overview([results]), *beside_published([results])):
-        (table.markdown() + table.latex() + table.csv()).encode("utf-8", "replace")
+        table.markdown().encode("utf-8", "replace")
     try:
         for one in compare(path, other).tasks:
             assert 0 <= one.p <= 1, one

@@ -126,7 +126,9 @@ def encode(
     note_too_long(encoder, counts["too_long"], counts["n"], "sentences")
 
 
-def _source(words: list[str], sentences: str | None, columns: str | None) -> Path | Iterable[str]:
+def _source(
+    words: list[str], sentences: str | None, columns: str | None
+) -> "Path | Iterable[str] | Iterable[Entry]":
     """Returns the file to read, or the texts of arguments or of standard input."""
     if words and sentences is not None:
         raise InputError("sentences are given as arguments or by --sentences FILE, not both.")
@@ -146,10 +148,12 @@ def _source(words: list[str], sentences: str | None, columns: str | None) -> Pat
     file = sentences or "-"
     if file != "-":
         return Path(file)
-    return (entry.text for entry in messages.stream_entries(file, columns))
+    return messages.stream_entries(file, columns)
 
 
-def _entries(source: Path | Iterable[str], columns: str | None) -> "Iterable[Entry]":
+def _entries(
+    source: "Path | Iterable[str] | Iterable[Entry]", columns: str | None
+) -> "Iterable[Entry]":
     from rejoinder.inference.sentence_stream import given_texts
 
     if isinstance(source, Path):

@@ -78,8 +78,8 @@ def exports_of(path: Path, most: int | None = None) -> list[ExportFormat]:
                 left = {name: None for name in left if name not in {*names}}
             elif most is None:  # nobody reads the warnings of a server
                 warnings.warn(
-                    f"{path} is read as an export of {program_of(main)}, without its files of "
-                    f"{program_of(other)}. Read each program's export on its own.",
+                    f"{path} is read as an export of {_program(main)}, without its files of "
+                    f"{_program(other)}. Read each program's export on its own.",
                     LeftOutWarning,
                     stacklevel=2,
                 )
@@ -109,8 +109,7 @@ def _reading(export: ExportFormat, names: Iterable[str]) -> ExportFormat:
     return replace(export, read=read)
 
 
-def program_of(export: ExportFormat) -> str:
-    """Returns the name of the program."""
+def _program(export: ExportFormat) -> str:
     return export.title.partition(" (")[0]
 
 

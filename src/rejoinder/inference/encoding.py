@@ -18,6 +18,7 @@ from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import (
     EncodingProgress,
+    GivenText,
     Source,
     bytes_of,
     encoded_chunks,
@@ -55,7 +56,7 @@ class EncodedFile:
 
 def encode_file(
     encoder: SentenceEncoder,
-    sentences: str | Path | Iterable[str],
+    sentences: str | Path | Iterable[GivenText | Entry],
     out: str | Path,
     *,
     columns: str | None = None,
@@ -76,7 +77,7 @@ def encode_file(
         encoder: The model.
         sentences: Path of a file, plain or compressed: UTF-8 text with a sentence on each line, a
             table (`.csv`, `.tsv`, `.parquet`) or JSON lines; of an export of conversations, or of a
-            folder of pairs, whose replies are encoded. Or strings.
+            folder of pairs, whose replies are encoded. Or strings or entries.
         out: File to write: `.npy` (N x D float32), `.parquet` or `.jsonl` (`text`, `embedding`).
         columns: The column of a table, or field of JSON lines, with the sentences, as
             `text=COLUMN`. Default: `text`.
