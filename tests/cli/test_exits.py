@@ -233,9 +233,9 @@ def test_a_bare_install_says_what_to_install(place):
     extras = {"pyarrow": "parquet"}
     refused = {
         "encode -m model --sentences lines --out e.parquet": "pyarrow is not installed",
-        "info transformer": "tokenizers is not installed",
+        "info transformer": "torch is not installed",
         "info bilstm": "torch is not installed",
-        "encode -m transformer --sentences lines": "tokenizers is not installed",
+        "encode -m transformer --sentences lines": "torch is not installed",
         "similarity -m bilstm hello you": "torch is not installed",
         "search -m bilstm hello --corpus lines": "torch is not installed",
         "rank -m bilstm hello --responses lines": "torch is not installed",

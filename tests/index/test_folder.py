@@ -209,7 +209,7 @@ def test_embeddings_that_are_not_finite_are_refused(tmp_path, dtype, value, top_
     with pytest.raises(InputError, match="scores") as caught:
         TextIndex(index.folder).nearest(queries, top_k)
     assert str(path) in str(caught.value)
-    assert "--check" in str(caught.value)
+    assert "index check" in str(caught.value)
     index.delete(["b"])  # the damage shows in a deleted text, too
     with pytest.raises(InputError, match="scores"):
         TextIndex(index.folder).nearest(queries, top_k)

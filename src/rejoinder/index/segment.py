@@ -248,7 +248,7 @@ class Segment:
     def _damage(self) -> InputError:
         return InputError(
             f"{self._stored.path} gives impossible scores: the index is damaged (rejoinder index "
-            f"--check compares all its files). {REMEDY}"
+            f"check compares all its files). {REMEDY}"
         )
 
     def release(self) -> None:
