@@ -388,8 +388,8 @@ def prepare(base: Path) -> None:
     shutil.copytree(base / "index", base / "many")
     many = base / "many"
     _run(base, "extract", "earlier.jsonl", "--carry", STATE, "--out", "pairs-earlier")
-    for verb, texts in (("add", "new.jsonl"), ("update", "other.jsonl")):
-        _run(base, "index", verb, str(many), texts)
+    for verb, file in (("add", "new.jsonl"), ("update", "other.jsonl")):
+        _run(base, "index", verb, str(many), file)
 
 
 def _run(base: Path, *words: str) -> None:
