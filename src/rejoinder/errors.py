@@ -127,6 +127,20 @@ def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
     return MissingExtraError(_DISTRIBUTIONS.get(package, package), _EXTRAS[package])
 
 
+def is_misspelt(name: str, known: Iterable[str]) -> bool:
+    """Returns whether a name is not known, but likely to mean one that is.
+
+    >>> is_misspelt("autor", ["author"]), is_misspelt("product", ["author"])
+    (True, False)
+    """
+    words = [*known]
+    return name not in words and bool(get_close_matches(name, words, n=1, cutoff=_ALIKE))
+
+
+_ALIKE = 0.8
+"""Likeness of two words from which one is the other, misspelt."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns a hint with the known word most similar to `name`, or with all if none is similar.
 

@@ -8,14 +8,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from rejoinder.corpus.options import parse_date
-from rejoinder.errors import ConditionError, InputError, nearest
+from rejoinder.errors import ConditionError, InputError, is_misspelt, nearest
 
-_ALIKE = 0.8
-"""Likeness of two words from which one is the other, misspelt."""
 NAMED = ("author", "source", "thread")
 """Fields that are compared with given values, without regard to case."""
 _TIMES = ("since", "until")
@@ -86,7 +83,7 @@ def conditions_of(where: Where) -> Conditions:
     times: dict[str, int] = {}
     words: dict[str, tuple[str, ...]] = {}
     for key, given in where.items():
-        if get_close_matches(str(key), KEYS, n=1, cutoff=_ALIKE) not in ([], [key]):
+        if is_misspelt(str(key), KEYS):
             raise ConditionError(
                 f"where: {key!r} is not what messages are found by ({nearest(str(key), KEYS)})."
             )

@@ -18,6 +18,7 @@ from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of_file, sha256_of_folder
 from rejoinder.links.linker import Linker
 from rejoinder.links.scores import AnnotatedLogs, link_scores, read_logs
+from rejoinder.measures import unit_rows
 from rejoinder.protocols import Embeddings
 
 _WITH, _WITHOUT = "links/ubuntu-irc", "links/ubuntu-irc-nameless"
@@ -32,7 +33,7 @@ class _Both:
 
     def encode(self, texts: Sequence[str]) -> Embeddings:
         with self._lock:
-            rows = _unit(self._embedder.embed(texts, self._task))
+            rows = unit_rows(self._embedder.embed(texts, self._task))
             self._texts[id(rows)] = texts
         return rows
 
@@ -40,12 +41,7 @@ class _Both:
         with self._lock:
             texts = self._texts.pop(id(rows))
             found, places = self._embedder.embed_responses(texts, self._task)
-        return _unit(found)[places]
-
-
-def _unit(rows: Embeddings) -> Embeddings:
-    unit: Embeddings = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return unit
+        return unit_rows(found)[places]
 
 
 def _run(embedder: Embedder, context: Context, part: Part, data: AnnotatedLogs) -> Scored:

@@ -15,12 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from rejoinder.errors import InputError, nearest, require
+from rejoinder.errors import InputError, is_misspelt, nearest, require
 from rejoinder.io.files.storage import read_errors
 from rejoinder.io.formats.compression import MAGIC, compression, decompressed
 from rejoinder.io.formats.text_lines import file_lines, replace_surrogates, shortened, text_lines
@@ -36,8 +35,6 @@ _RESERVED = (
     "since", "until", "phrase", "without", "has", "confidence", "score", "rank", "similarity",
 )  # fmt: skip
 """What else conditions and hits have."""
-_ALIKE = 0.8
-"""Likeness of two words from which one is the other, misspelt."""
 _DELIMITERS = ",;\t|"
 
 
@@ -83,7 +80,12 @@ def text_columns(spec: str | None) -> TextColumns:
     pairs = [item.partition("=") for item in spec.split(",")]
     named = {name.strip(): value.strip() for name, _, value in pairs}
     own = [name for name in named if name not in _FIELDS]
-    wrong = [name for name in own if not name.isidentifier() or _is_misspelt(name)]
+    taken = (*_FIELDS, *_RESERVED)
+    wrong = [
+        name
+        for name in own
+        if not name.isidentifier() or name in _RESERVED or is_misspelt(name, taken)
+    ]
     if len(named) < len(pairs) or wrong or not all(named.values()):
         raise InputError(
             f"`columns` {spec!r}: text=COLUMN or text=COLUMN,id=COLUMN is needed, with the names "
@@ -92,10 +94,6 @@ def text_columns(spec: str | None) -> TextColumns:
         )
     about = {name: named[name] for name in ("reply", *KEYS, *own) if name in named}
     return TextColumns(named.get("text", ""), named.get("id", ""), about)
-
-
-def _is_misspelt(name: str) -> bool:
-    return bool(get_close_matches(name, (*_FIELDS, *_RESERVED), n=1, cutoff=_ALIKE))
 
 
 def read_texts(
