@@ -141,6 +141,7 @@ def test_an_interruption_ends_it_and_writes_nothing(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs", "pairs.jsonl"]
 
 
+@pytest.mark.slow
 def test_a_chat_of_two_adds_no_words(tmp_path):
     lines = [
         f"3/{1 + n // 60}/24, 10:{n % 60:02} - {'Ann' if n % 2 else 'Bob'}: the glorpd is {n % 7}"

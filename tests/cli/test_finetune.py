@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from rejoinder.corpus.extract import extract
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
@@ -42,6 +44,7 @@ def test_the_scores_before_and_after_are_shown(call, tmp_path):
     assert (status, json.loads(out)["folder"]) == (0, str(tmp_path / "mine"))
 
 
+@pytest.mark.slow
 def test_a_model_that_got_worse_ends_with_status_1(call, tmp_path, monkeypatch):
     nouns = read_model(find_model("rejoinder-small")).features.vocabulary.words[2_000:2_400]
     rows = [{"q": f"Where is my {noun}?", "a": f"Your {noun} is on the table"} for noun in nouns]

@@ -228,10 +228,8 @@ def test_several_seeds_resume_as_one(folder):
     assert "--config is missing" in told.stderr
 
 
-@pytest.mark.parametrize(
-    ("number", "status"),
-    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_while_training_leaves_a_checkpoint_and_its_status(folder, number, status):
     out = f"stopped-{status}"
     words = ("train", "--config", "c.toml", "--pairs", "pairs", "--out", out)

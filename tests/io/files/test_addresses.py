@@ -146,6 +146,7 @@ def test_what_a_store_refuses_is_one_sentence(s3, folder, monkeypatch):
         check_keys(s3, requests="inf")
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_one_sentence(monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -69,6 +69,7 @@ print(json.dumps([kept / size, again * resource.getpagesize() / size, grown / si
 each as a share of the tensor. It needs a new process: other tests leave free memory."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
 def test_freed_memory_is_kept_for_the_next_tensor_and_given_back_at_the_end():
     run = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
