@@ -46,6 +46,27 @@ def test_an_export_becomes_a_page_and_the_next_start_only_opens_it(export):
     assert "left out" not in printed
 
 
+@pytest.mark.parametrize("command", ["explore", "serve"])
+def test_other_machines_need_the_key_that_is_made(call, export, command):
+    words = ["--model", "rejoinder-small", "--no-browser", "--quiet", export]
+    if command == "serve":
+        assert call("index", export, "--out", "index", "-m", "rejoinder-small")[0] == 0
+        words = ["--index", "index"]
+    command = [PROGRAM, command, *map(str, words), "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        printed = process.stderr.readline()
+        if "--quiet" not in words:
+            assert "4 messages by 3 authors" in process.stderr.readline()
+        port, key = re.search(r"http://\S+:(\d+)/\?key=(\S{32})\b", printed).groups()
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            assert client.get("/health").status_code == 200
+            assert client.get("/corpus").status_code == 401
+            client.get("/", params={"key": key})
+            assert client.get("/corpus").json()["texts"] == 4
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
 def test_what_can_not_be_explored_is_one_sentence(call, tmp_path, export):
     assert call("explore", tmp_path / "none.zip")[0] == 2
     status, _, err = call("explore", export, "--out", export)

@@ -6,6 +6,7 @@ import pytest
 from rejoinder.errors import InputError
 from rejoinder.index.folder import create_index
 from rejoinder.index.manifest import IndexModel, Manifest
+from rejoinder.index.reader import between_two
 from rejoinder.index.segment import EncodedTexts
 
 ABOUT = Manifest(IndexModel("model", "ab" * 32, None, None), 2)
@@ -34,6 +35,15 @@ def test_authors_and_channels_are_counted_over_all_additions(index):
     assert summary.authors == [("Ann", 3), ("Bob", 1)]
     assert summary.sources == [("help", 2), ("talk", 1)]
     assert summary.threads
+
+
+def test_messages_between_two_are_counted_over_all_additions(index):
+    assert between_two(index.segments) == 3
+    more = {name: {"author": name, "source": "help"} for name in ("Bob", "Cid")}
+    index.add_encoded([part(more)])
+    assert between_two(index.segments) == 1
+    index.delete("Cid")
+    assert between_two(index.segments) == 4
 
 
 def test_deleted_texts_do_not_count(index):

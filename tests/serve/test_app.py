@@ -112,6 +112,25 @@ def test_every_route_but_health_and_the_page_needs_the_key(strict):
             assert client.request(method, path).status_code == 401, (method, path)
 
 
+def test_the_address_with_the_key_sets_a_cookie_that_opens_all_routes(strict):
+    with httpx.Client(base_url=strict.address) as client:
+        for wrong in ("/?key=", f"/?key={KEY}x", "/?key=%00%ff"):
+            answer = client.get(wrong)
+            assert (answer.status_code, answer.cookies) == (401, {}), wrong
+        assert client.get(f"/metrics?key={KEY}").status_code == 401
+        answer = client.get(f"/?key={KEY}#asked")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        [cookie] = answer.headers.get_list("set-cookie")
+        assert {"HttpOnly", "SameSite=strict"} <= {*cookie.split("; ")}
+        assert KEY not in cookie
+        assert client.get("/metrics").status_code == 200
+        assert client.get("/info").json()["rejoinder"]["needs_key"]
+        assert client.post("/embed", json={"inputs": "a"}).status_code == 200
+        name, value = next(iter(client.cookies.items()))
+    for other in (f"{name}=", f"{name}={value}0", f"{name}={KEY}", f"{name}1={value}"):
+        assert httpx.get(f"{strict.address}/info", headers={"Cookie": other}).status_code == 401
+
+
 def test_cors_is_off_unless_asked_for(server, strict):
     asked = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
     name = "access-control-allow-origin"

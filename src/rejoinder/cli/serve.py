@@ -7,8 +7,11 @@ import os
 import sys
 import webbrowser
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,6 +29,16 @@ if TYPE_CHECKING:
 
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
+HostOption = Annotated[
+    str,
+    "Address to listen on; 0.0.0.0 lets other machines in. A server of texts then has a key, which "
+    "is made if none is given.",
+]
+ApiKeyFileOption = Annotated[
+    Path | None, f"File with the key that requests need. Or set ${KEY_VARIABLE}."
+]
+
+_KEY_BYTES = 24
 
 EXAMPLES = options.epilog(
     "rejoinder serve",
@@ -48,7 +61,7 @@ def serve(
     ] = None,
     model_sha256: options.ModelSha256Option = None,
     port: Annotated[int, "Port to listen on; 0 takes a free one."] = 8080,
-    host: Annotated[str, "Address to listen on; 0.0.0.0 lets other machines in."] = "127.0.0.1",
+    host: HostOption = "127.0.0.1",
     texts: Annotated[
         str | None,
         "File of texts, one per line, or an export of conversations, which /search searches.",
@@ -60,10 +73,7 @@ def serve(
     ] = None,
     scorer: Annotated[bool, "Let /rerank score by the words one by one, too."] = False,
     scorer_from: options.ScorerFromOption = None,
-    api_key_file: Annotated[
-        Path | None,
-        f"File with the key that requests need. Or set ${KEY_VARIABLE}.",
-    ] = None,
+    api_key_file: ApiKeyFileOption = None,
     allowed_host: Annotated[
         list[str] | None,
         "Host that requests may name; repeatable. Default: names of the loopback with "
@@ -104,7 +114,7 @@ def serve(
     opened = None if index is None else TextIndex(index)
     chosen = model_folder(model, model_sha256) if opened is None or model is not None else None
     run_server(
-        settings, None, model=chosen, texts=entries, index=opened,
+        settings, model=chosen, texts=entries, index=opened,
         scorer=shipped_scorer() if scorer and scorer_from is None else scorer_from,
         threads=threads,
     )  # fmt: skip
@@ -112,7 +122,7 @@ def serve(
 
 def run_server(
     settings: "ServerSettings",
-    started: Callable[[str], None] | None,
+    started: Callable[[str], None] = lambda _: None,
     *,
     model: Path | None = None,
     texts: "Sequence[Entry]" = (),
@@ -125,7 +135,7 @@ def run_server(
 
     Args:
         settings: Its settings.
-        started: Called with its address when it can answer. Default: prints it.
+        started: Called with its address, after that was printed, when it can answer.
         model: Folder of the model; by default that of the index.
         texts: What it searches, if it has no index.
         index: The index that it searches.
@@ -136,8 +146,12 @@ def run_server(
     from rejoinder.index.indexing import place_of_model, refuse_other_model
     from rejoinder.models.folder import read_model
     from rejoinder.serve.app import create_app
-    from rejoinder.serve.server import open_socket, server_of
+    from rejoinder.serve.server import open_socket, server_of, shown_host
 
+    readable = "" if settings.is_local else _readable(index, len(texts))
+    made = token_urlsafe(_KEY_BYTES) if readable and settings.api_key is None else None
+    if made is not None:
+        settings = replace(settings, api_key=made)
     with open_socket(settings.host, settings.port) as listening:
         if model is None and index is not None:
             model = place_of_model(index)
@@ -148,16 +162,42 @@ def run_server(
             contents, settings, texts=texts, index=index, scorer=scorer, explored=explored,
             threads=threads,
         )  # fmt: skip
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        address = f"http://{host}:{listening.getsockname()[1]}"
+        address = f"http://{shown_host(settings.host)}:{listening.getsockname()[1]}"
+        address += f"/?key={made}" if made else ""
+        show = partial(typer.echo, err=True) if made else output.status_line
 
         def begin() -> None:
-            if started is None:
-                output.note(f"{contents.name} at {address}")
+            if explored is None:
+                show(f"rejoinder: {contents.name} at {address}")
             else:
-                started(address)
+                if explored.read:
+                    output.status_line(explored.read)
+                show(f"{explored.name} at {address} (Ctrl-C ends it)")
+            started(address)
+            if readable:
+                has = "this address" if made else "the key"
+                output.note(f"whoever has {has} can read {readable}")
 
         server_of(app, begin).run(sockets=[listening])
+
+
+def _readable(index: "TextIndex | None", texts: int) -> str:
+    """Returns what a server lets others read, in words; empty if it has no texts."""
+    from rejoinder.index.reader import MOST_NAMES, between_two
+
+    if index is None:
+        return _counted(texts, "text") if texts else ""
+    found = index.summary()
+    if not found.authors:
+        return _counted(found.texts, "text")
+    more = "at least " if len(found.authors) == MOST_NAMES else ""
+    said = f"{_counted(found.texts, 'message')} by {more}{_counted(len(found.authors), 'author')}"
+    private = between_two(index.segments)
+    return f"{said}, {private:,} of them in chats of two" if private else said
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _api_key(file: Path | None) -> str | None:
@@ -178,6 +218,7 @@ EXPLORE_EXAMPLES = options.epilog(
     "rejoinder explore slack-export.zip --finetune",
     "rejoinder explore tickets.csv --columns text=subject,id=number",
     "rejoinder explore index/ --port 9000",
+    "rejoinder explore slack-export.zip --host 0.0.0.0",
 )
 
 
@@ -203,13 +244,15 @@ def explore(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="About how long to train with --finetune.")
     ] = 5.0,
-    port: Annotated[int, "Port of the page on this machine; 0 takes a free one."] = 0,
+    port: Annotated[int, "Port of the page; 0 takes a free one."] = 0,
+    host: HostOption = "127.0.0.1",
+    api_key_file: ApiKeyFileOption = None,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
     threads: options.ThreadsOption = None,
 ) -> None:
-    """Prepare conversations, and open a page to search them. Nothing leaves this machine."""
+    """Prepare conversations, and open a page to search them. Only --host lets others in."""
     require(
         "explore", "polars", "sklearn", "graspologic_native", "fastapi", "uvicorn",
         "httptools", "orjson", "prometheus_client",
@@ -223,7 +266,7 @@ def explore(
     from rejoinder.index.lists import LEAST_ROWS, PACKAGE
     from rejoinder.serve.server import ServerSettings
 
-    settings = ServerSettings(port=port)
+    settings = ServerSettings(host=host, port=port, api_key=_api_key(api_key_file))
     place = given_model(model, model_sha256)
     with Bar("") as bar, encoding_bar() as encoding:
         watch = Watch(lambda stage, done, total: bar.show(stage, done, total, ""), encoding)
@@ -240,9 +283,6 @@ def explore(
     explored = read_explored(ready, source.name, threads)
 
     def started(address: str) -> None:
-        if explored.read:
-            output.status_line(explored.read)
-        output.status_line(f"{source.name} at {address} (Ctrl-C ends it)")
         if browser and _has_screen():
             webbrowser.open(address)
 

@@ -3,7 +3,7 @@
 What the messages of an index have in common: how many, from when to when, by whom and where.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -71,6 +71,25 @@ def summary_of(segments: Sequence[Segment]) -> Summary:
         counts["source"].most_common(MOST_NAMES),
         threads,
     )
+
+
+def between_two(segments: Sequence[Segment]) -> int:
+    """Returns how many messages are in channels of at most two authors, as direct messages are.
+
+    Raises:
+        InputError: a file was changed.
+    """
+    counts: Counter[str] = Counter()
+    authors: dict[str, set[str]] = defaultdict(set)
+    for segment in segments:
+        if (fields := segment.fields) is None:
+            continue
+        both = np.stack([fields.numbers("source"), fields.numbers("author")], 1)[~segment.deleted]
+        names, times = np.unique(both, axis=0, return_counts=True)
+        for (source, author), count in zip(names.tolist(), times.tolist(), strict=True):
+            counts[fields.value(source)] += count
+            authors[fields.value(source)].add(fields.value(author))
+    return sum(counts[name] for name, some in authors.items() if name and len(some) <= 2)
 
 
 T = TypeVar("T")

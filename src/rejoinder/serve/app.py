@@ -13,10 +13,12 @@ from pathlib import Path
 from fastapi import FastAPI, Request, Response
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rejoinder.corpus.texts import Entry
 from rejoinder.index.folder import TextIndex
+from rejoinder.io.files.hashed import sha256_of
 from rejoinder.models.folder import ModelContents
 from rejoinder.serve.batching import Metrics
 from rejoinder.serve.errors import RequestError, add_handlers, error_response
@@ -123,7 +125,8 @@ def _read_page() -> dict[str, bytes]:
 _PAGE = _read_page()
 """The page's files, read once, so that no request reaches the file system."""
 PUBLIC = ("/health", *_PAGE)
-"""Paths that need no key: the health check, and the page, which asks for the key."""
+"""Paths that need no key: the health check, and the page without its data, which asks for the key.
+A browser sends no strict cookie when a link in a chat opens the page, only with its requests."""
 
 
 async def page(request: Request) -> Response:
@@ -133,43 +136,61 @@ async def page(request: Request) -> Response:
     return Response(_PAGE[path], headers=_HEADERS, media_type=kind)
 
 
-Check = Callable[[Scope], RequestError | None]
-"""Returns why a request is refused; None lets it pass."""
+Check = Callable[[Scope], Response | None]
+"""Returns the answer to a request that does not pass; None lets it pass."""
+_COOKIE_SECONDS = 30 * 86_400
 _DISCARDED = 4
 """A body that is too long is read up to so many times the limit. If the server closed a connection
 with unread bytes, the client might never see the answer."""
 
 
 class Checked:
-    """Refuses requests that fail a check."""
+    """Answers requests that do not pass a check."""
 
     def __init__(self, app: ASGIApp, *, check: Check) -> None:
         self._app, self._check = app, check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, or refuses it."""
-        error = self._check(scope) if scope["type"] == "http" else None
-        app = self._app if error is None else error_response(scope["path"], error)
-        await app(scope, receive, send)
+        """Passes a request on, or answers it."""
+        answer = self._check(scope) if scope["type"] == "http" else None
+        await (answer or self._app)(scope, receive, send)
 
 
 def key_check(key: str, public: Collection[str]) -> Check:
-    """Returns the check for the key. GET of `public` paths needs none."""
-    expected = key.encode()
+    """Returns the check for the key, which may be in a header, a cookie, or the page's address.
 
-    def check(scope: Scope) -> RequestError | None:
-        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), expected)
+    GET of `public` paths needs none. The page's address with the key sets the cookie, and leads to
+    the address without it.
+    """
+    kept = sha256_of(key.encode())  # a key may have characters that a cookie may not
+
+    def is_right(given: str, expected: str = key) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+
+    def check(scope: Scope) -> Response | None:
+        request = Request(scope)
+        # browsers send the cookies of a host to all its ports
+        cookie = f"rejoinder-{request.scope['server'][1]}"
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
         # the page is at GET /, and TEI's embeddings at POST /
         is_public = scope["method"] in ("GET", "HEAD") and scope["path"] in public
-        if is_public or (right and scheme.lower() == "bearer"):
+        asked = request.query_params.get("key") if is_public and scope["path"] == "/" else None
+        if asked is not None and is_right(asked):
+            answer = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
+            answer.set_cookie(cookie, kept, _COOKIE_SECONDS, httponly=True, samesite="strict")
+            return answer
+        has_key = scheme.lower() == "bearer" and is_right(given.strip())
+        if has_key or is_right(request.cookies.get(cookie, ""), kept):
             return None
-        return RequestError(
+        if is_public and asked is None:
+            return None
+        error = RequestError(
             401,
             "this server needs its API key; send it as Authorization: Bearer KEY.",
             code="invalid_api_key",
             headers={"WWW-Authenticate": "Bearer"},
         )
+        return error_response(scope["path"], error)
 
     return check
 
@@ -181,10 +202,11 @@ def host_check(serves: Callable[[str], bool]) -> Check:
     that name.
     """
 
-    def check(scope: Scope) -> RequestError | None:
+    def check(scope: Scope) -> Response | None:
         if serves(Headers(scope=scope).get("host", "")):
             return None
-        return RequestError(421, "this server has another name; --allowed-host NAME adds one.")
+        error = RequestError(421, "this server has another name; --allowed-host NAME adds one.")
+        return error_response(scope["path"], error)
 
     return check
 

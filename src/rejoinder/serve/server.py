@@ -49,11 +49,16 @@ class ServerSettings:
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the server from a browser; `*` is any origin."""
     api_key: str | None = field(default=None, repr=False)
-    """Key that requests must send as `Authorization: Bearer KEY`."""
+    """Key that requests must send as `Authorization: Bearer KEY`, or by the cookie of the page."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return _is_loopback(_name_of(self.host))
 
     def serves(self, host: str) -> bool:
         """Returns whether a request may have this `Host` header."""
-        if not self.allowed_hosts and not _is_loopback(_name_of(self.host)):
+        if not self.allowed_hosts and not self.is_local:
             return True
         name = _name_of(host)
         return _is_loopback(name) or name in map(_name_of, self.allowed_hosts)
@@ -157,6 +162,24 @@ def open_socket(host: str, port: int) -> socket.socket:
     # for all connections: small answers would wait 40 ms for the client's acknowledgement
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
+
+
+def shown_host(host: str) -> str:
+    """Returns the host of an address that other machines can open too, as URLs write it.
+
+    >>> shown_host("::1")
+    '[::1]'
+    """
+    try:
+        if host and ip_address(host).is_unspecified:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                # for documentation (RFC 5737, 3849): nothing is sent, but a route is chosen
+                probe.connect(("2001:db8::1" if ":" in host else "192.0.2.1", 9))
+                host = probe.getsockname()[0]
+    except (OSError, ValueError):  # a name, or this machine has no network
+        pass
+    return f"[{host}]" if ":" in host else host
 
 
 class Server(uvicorn.Server):

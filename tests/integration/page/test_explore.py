@@ -704,3 +704,28 @@ def test_a_search_begins_when_typing_rests(page):
     page.get_by_role("searchbox", name="Search").press_sequentially("a good book", delay=60)
     expect(page.locator("#find-note")).to_contain_text("ms")
     assert sum(url.endswith("/search") for url in sent) == 1
+
+
+def test_a_colleague_opens_the_address_with_the_key_or_a_link_in_a_chat(open_page, serve, tmp_path):
+    export = tmp_path / "slack-export.zip"
+    subprocess.run([sys.executable, ROOT / "examples/slack_export.py", export], check=True)
+    given = serve(export, "--no-browser", "--host", "0.0.0.0", command="explore")  # noqa: S104
+    plain = given.partition("?")[0]
+    page = open_page(plain)
+    expect(page.locator("#key")).to_be_visible()
+    page.goto(given)
+    expect(page).to_have_url(f"{plain}#find")
+    for part in ("find", "asked", "topics", "suggest"):
+        page.locator(f"#tab-{part}").click()
+        expect(page.locator(f"#{part}")).to_be_visible()
+        expect(page.locator("#fault")).to_be_hidden()
+    page.locator("#tab-find").click()
+    search(page, "trouble sleeping")
+    page.locator("#corner > summary").click()
+    expect(page.locator("#snippet")).not_to_be_empty()
+    page.get_by_role("button", name="Copy", exact=True).first.click()
+    expect(page.locator("#copy")).to_have_text("Copied")
+    elsewhere = page.context.new_page()  # strict cookies are not sent with what others open
+    elsewhere.goto(f"data:text/html,<a href={plain}>here</a>")
+    elsewhere.get_by_text("here").click()
+    expect(elsewhere.locator("#find-facts")).to_contain_text("6 channels")

@@ -1,6 +1,7 @@
 // Calls of the server.
 
 let key = sessionStorage.getItem("key") ?? "";
+let isNeeded = false;
 let onRequest = () => {};
 
 export function useKey(value) {
@@ -20,7 +21,12 @@ export class Failure extends Error {
   }
 }
 
-export const hasKey = () => Boolean(key);
+/** Says whether the server needs a key. The browser may have it as a cookie. */
+export function needKey(value) {
+  isNeeded = value;
+}
+
+export const needsKey = () => isNeeded;
 
 /** Sends a request, and returns the JSON of its answer. `signal` cancels it. The page shows the
  * request as a program unless `programmed` is false. */

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { comparedOf } from "./files.js";
 import { isInside, listenForLasso } from "./lasso.js";
-import { byId, countOf, element, following, linesOf, noteUnknown, svg } from "./tools.js";
+import { byId, copy, countOf, element, following, linesOf, noteUnknown, svg } from "./tools.js";
 
 const WIDTH = 640, HEIGHT = 440, MARGIN = 26, LISTED = 200;
 
@@ -49,7 +49,7 @@ export function startMap(most) {
   }, 150);
   byId("map-list").addEventListener("input", update);
   byId("picked-clear").addEventListener("click", () => pick(new Set()));
-  byId("picked-copy").addEventListener("click", () => navigator.clipboard.writeText([...picked].map((index) => texts[index]).join("\n")));
+  byId("picked-copy").addEventListener("click", () => copy([...picked].map((index) => texts[index]).join("\n")));
   listenForLasso(byId("plot"), onLasso);
   byId("plot").addEventListener("keydown", onKey);
   return update;

@@ -1,6 +1,6 @@
 // Starts the page: tabs, the key, and the program of the last request.
 
-import { call, useKey, watch } from "./api.js";
+import { call, needKey, useKey, watch } from "./api.js";
 import { startAsked } from "./asked.js";
 import { startCompare } from "./compare.js";
 import { startFind } from "./find.js";
@@ -9,7 +9,7 @@ import { takeFiles } from "./files.js";
 import { startMap } from "./map.js";
 import { languagesOf, program } from "./programs.js";
 import { startSuggest } from "./suggest.js";
-import { byId, element, show, whenLocked } from "./tools.js";
+import { byId, copy, element, show, whenLocked } from "./tools.js";
 import { startTopics } from "./topics.js";
 
 let tabs = [...document.querySelectorAll("[role=tab]")];
@@ -107,7 +107,7 @@ watch((path, body) => {
   else showProgram();
 });
 byId("copy").addEventListener("click", async () => {
-  await navigator.clipboard.writeText(byId("snippet").textContent);
+  await copy(byId("snippet").textContent);
   byId("copy").textContent = "Copied";
   setTimeout(() => (byId("copy").textContent = "Copy"), 1500);
 });
@@ -145,6 +145,7 @@ async function start() {
     return show("fault", error.message);
   }
   const { corpus, dim, explains, language, ranks, max_body_bytes: most } = info.rejoinder;
+  needKey(info.rejoinder.needs_key);
   byId("language").hidden = language !== "en";
   byId("model").textContent = `${info.model_id} · ${dim} dimensions`;
   byId("tab-reply").disabled = !ranks;

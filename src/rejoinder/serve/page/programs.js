@@ -1,6 +1,6 @@
 // The last request as something to run: a command, Python, or a request of this server.
 
-import { hasKey } from "./api.js";
+import { needsKey } from "./api.js";
 
 const MOST_SHOWN = 4;
 
@@ -19,15 +19,15 @@ function shown(body) {
 
 const WRITERS = {
   curl(address, body, cut) {
-    if (body === undefined) return `curl ${address}${hasKey() ? " \\\n  -H \"Authorization: Bearer $REJOINDER_API_KEY\"" : ""}`;
+    if (body === undefined) return `curl ${address}${needsKey() ? " \\\n  -H \"Authorization: Bearer $REJOINDER_API_KEY\"" : ""}`;
     const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
-    const auth = hasKey() ? " \\\n  -H \"Authorization: Bearer $REJOINDER_API_KEY\"" : "";
+    const auth = needsKey() ? " \\\n  -H \"Authorization: Bearer $REJOINDER_API_KEY\"" : "";
     const note = cut ? "# the list is cut here\n" : "";
     return `${note}curl ${address} \\\n  -H 'Content-Type: application/json'${auth} \\\n  -d '${json}'`;
   },
   python(address, body, cut) {
-    const auth = hasKey() ? '    headers={"Authorization": "Bearer " + os.environ["REJOINDER_API_KEY"]},\n' : "";
-    const head = `${hasKey() ? "import os\n\n" : ""}import httpx\n\n`;
+    const auth = needsKey() ? '    headers={"Authorization": "Bearer " + os.environ["REJOINDER_API_KEY"]},\n' : "";
+    const head = `${needsKey() ? "import os\n\n" : ""}import httpx\n\n`;
     if (body === undefined) return `${head}answer = httpx.get(\n    "${address}",\n${auth})\nprint(answer.raise_for_status().json())`;
     // JSON is Python except for three words, which must stay in strings
     const json = pythonOf(body);
@@ -36,10 +36,10 @@ const WRITERS = {
     return `${head}${note}answer = httpx.post(\n    "${address}",\n${auth}    json=${inside},\n)\nprint(answer.raise_for_status().json())`;
   },
   javascript(address, body, cut) {
-    if (body === undefined) return `const answer = await fetch("${address}"${hasKey() ? ", {\n  headers: { Authorization: `Bearer ${process.env.REJOINDER_API_KEY}` },\n}" : ""});\nconsole.log(await answer.json());`;
+    if (body === undefined) return `const answer = await fetch("${address}"${needsKey() ? ", {\n  headers: { Authorization: `Bearer ${process.env.REJOINDER_API_KEY}` },\n}" : ""});\nconsole.log(await answer.json());`;
     const json = JSON.stringify(body, null, 2).replaceAll("\n", "\n  ");
     const note = cut ? "// the list is cut here\n" : "";
-    const auth = hasKey() ? ", Authorization: `Bearer ${process.env.REJOINDER_API_KEY}`" : "";
+    const auth = needsKey() ? ", Authorization: `Bearer ${process.env.REJOINDER_API_KEY}`" : "";
     return `${note}const answer = await fetch("${address}", {\n  method: "POST",\n  headers: { "Content-Type": "application/json"${auth} },\n  body: JSON.stringify(${json}),\n});\nconsole.log(await answer.json());`;
   },
 };

@@ -39,11 +39,21 @@ export function plural(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
+/** Copies a text. Browsers lack `clipboard` where another machine's address has no TLS. */
+export async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = element("textarea", {}, text);
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  return field.remove();
+}
+
 /** A button that copies a text. */
 export function copyButton(text) {
   const button = element("button", { type: "button", class: "copy" }, "Copy");
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(text);
+    await copy(text);
     button.textContent = "Copied";
     setTimeout(() => (button.textContent = "Copy"), 1500);
   });

@@ -159,6 +159,7 @@ class Facts(BaseModel):
     corpus: bool
     """Whether they are an index, so that `/corpus` and its like work."""
     max_body_bytes: int
+    needs_key: bool
 
 
 class Info(BaseModel):
@@ -206,6 +207,7 @@ async def info(request: Request) -> Response:
             texts=service.searched,
             corpus=service.index is not None,
             max_body_bytes=settings.max_body_bytes,
+            needs_key=settings.api_key is not None,
         ),
     )
     return errors.json_response(answer.model_dump())
