@@ -50,8 +50,9 @@ def test_an_export_becomes_a_page_and_the_next_start_only_opens_it(export):
 def test_other_machines_need_the_key_that_is_made(call, export, command):
     words = ["--model", "rejoinder-small", "--no-browser", "--quiet", export]
     if command == "serve":
-        assert call("index", export, "--out", "index", "-m", "rejoinder-small")[0] == 0
-        words = ["--index", "index"]
+        index = export.with_name("index")
+        assert call("index", export, "--out", index, "-m", "rejoinder-small")[0] == 0
+        words = ["--index", index]
     command = [PROGRAM, command, *map(str, words), "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         printed = process.stderr.readline()

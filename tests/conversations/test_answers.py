@@ -6,11 +6,13 @@ from importlib import import_module
 import pytest
 
 from export_samples import write
-from rejoinder.conversations.answers import LEAST, linked, with_answers
+from rejoinder.conversations.answers import LEAST, linked, says_little, untrusted, with_answers
+from rejoinder.conversations.changes import all_linked
 from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.reading import Reading
 from rejoinder.conversations.replies import past_replies
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.texts import Entry, entries_of
+from rejoinder.corpus.texts import Entry
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS
@@ -47,8 +49,10 @@ def test_a_message_outside_threads_answers_what_is_likely():
 def test_messages_of_an_export_say_what_they_likely_answer(trusted):
     given = [*CHAT[:3], CHAT[3]._replace(about={**CHAT[3].about, "answers": "2"}), CHAT[4]]
     given.insert(2, message("t", "Eve", 30, "Where is it?", "#ubuntu", thread="t"))
-    found = {one.id: one for one in linked(given, trusted=trusted)}
-    assert [one.id for one in linked(given)] == [one.id for one in given]
+    read = given if trusted else untrusted(given)
+    assert says_little(read)
+    found = {one.id: one for one in linked(read)}
+    assert [*found] == [one.id for one in given]
     assert found["3"].about["answers"] == "1"
     assert found["3"].about["confidence"] >= LEAST
     assert found["4"].about["answers"] == ("2" if trusted else "3")
@@ -95,8 +99,9 @@ def test_texts_without_authors_answer_nothing():
 @pytest.mark.parametrize("name", [*FORMATS])
 def test_exploring_and_extracting_agree_who_answers_whom(name, tmp_path):
     export = write(import_module(f"export_samples.{name}").FILES, tmp_path / "export")
-    entries = linked(entries_of(export), trusted=FORMATS[name].knows_replies)
-    past = past_replies(with_answers(open_collection(entries, "rejoinder-small")))
+    past = past_replies(
+        with_answers(open_collection(all_linked(Reading(export, None).parts()), "rejoinder-small"))
+    )
     ids = past.collection.ids
     explored = {(ids[a], ids[b]) for a, b in zip(past.asked, past.replied, strict=True)}
     with suppress(InputError):  # none is sure

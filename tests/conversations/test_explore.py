@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from export_samples import slack, write
+from rejoinder.conversations.changes import Changes
 from rejoinder.conversations.explore import explore, read_facts
 from rejoinder.conversations.suggest import Suggestions
 from rejoinder.corpus.extract import extract
@@ -60,8 +61,9 @@ def test_what_changed_is_prepared_again(export, tmp_path):
     shutil.rmtree(export / "board")
     (export / "help/2024-03-02.json").write_text("[]")
     changed = explore(export, out=out, model="rejoinder-base")
-    assert changed.fresh
-    assert len(Index(changed.index)) == 3
+    assert (changed.changes, len(Index(changed.index))) == (Changes(0, 0, 1), 4)
+    changed = explore(export, out=out, model="rejoinder-base", forget_gone=True)
+    assert (changed.changes, len(Index(changed.index))) == (Changes(0, 0, 1), 3)
     (out / "explore.json").write_text("{}")
     assert explore(export, out=out, model="rejoinder-base").fresh
     (out / "explore.json").unlink()

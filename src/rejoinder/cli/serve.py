@@ -244,6 +244,9 @@ def explore(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="About how long to train with --finetune.")
     ] = 5.0,
+    forget_gone: Annotated[
+        bool, "Leave out messages of an earlier start that SOURCE no longer has."
+    ] = False,
     port: Annotated[int, "Port of the page; 0 takes a free one."] = 0,
     host: HostOption = "127.0.0.1",
     api_key_file: ApiKeyFileOption = None,
@@ -272,11 +275,16 @@ def explore(
         watch = Watch(lambda stage, done, total: bar.show(stage, done, total, ""), encoding)
         ready = prepare(
             source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,
-            threads=threads, watch=watch,
+            threads=threads, forget_gone=forget_gone, watch=watch,
         )  # fmt: skip
     output.note_left_out(ready.left_out)
     if not ready.better:
         output.note("fine-tuning did not find replies better, so the model is used as it was")
+    if (changes := ready.changes) is not None:
+        kept = "" if forget_gone or not changes.gone else "; these are kept, see --forget-gone"
+        output.status_line(
+            f"{changes.new:,} new, {changes.changed:,} changed, {changes.gone:,} gone{kept}"
+        )
     if ready.fresh:
         output.status_line(f"wrote {ready.folder}, which the next start opens at once")
 

@@ -4,9 +4,8 @@ In a thread or a ticket whose messages name none, the last one by another author
 Outside threads a `Linker` tells which one it is, and how sure that is.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from rejoinder.conversations.collection import Collection
 from rejoinder.corpus.texts import Entry
-from rejoinder.links.linker import Linker, Links
+from rejoinder.links.linker import KEPT, NONE, Linker, Links
 from rejoinder.measures import Indices
 
 LEAST = 0.7
@@ -22,8 +21,6 @@ LEAST = 0.7
 _FEW = 0.25
 """Share of messages that name what they answer, below which others answer one before, too: in
 trackers, comments name another one rarely, in forums two in five do."""
-_AT_ONCE = 50_000
-"""Messages of which all are in memory, and outside of which none of them answers one."""
 
 
 def with_answers(collection: Collection, linker: Linker | None = None) -> Collection:
@@ -44,46 +41,52 @@ def with_answers(collection: Collection, linker: Linker | None = None) -> Collec
 
 
 def linked(
-    entries: Iterable[Entry], linker: Linker | None = None, *, trusted: bool = True
-) -> Iterator[Entry]:
-    """Yields the messages of an export; those outside threads say what they likely answer.
+    entries: Sequence[Entry], linker: Linker | None = None, *, same: Mapping[str | None, int] = {}
+) -> list[Entry | None]:
+    """Returns the messages of an export; those outside threads say what they likely answer.
 
     Args:
-        entries: Messages, those of a channel in the order of time.
+        entries: Messages, of which few outside threads say what they answer (`says_little`).
         linker: What tells it; by default that of the package.
-        trusted: Whether the export itself says what some of them answer. Else that is a guess of
-            its reader, and is not kept.
+        same: How many first messages of each channel were linked before, with the same ones after
+            them (see `Linker.link`). None stands for those that need not be linked again.
     """
-    entries = iter(entries)
-    while some := list(islice(entries, _AT_ONCE)):
-        if not trusted:
-            some = _untrusted(some)
-        rows = [row for row, one in enumerate(some) if not one.about.get("thread")]
-        about = [dict(some[row].about) for row in rows]
-        ids = [some[row].id or "" for row in rows]
-        if _are_few(np.array([bool(one.get("answers")) for one in about], np.bool_)):
-            linker = linker or Linker()
-            _note(_likely([some[row].text for row in rows], about, linker), about, ids)
-        for row, one in zip(rows, about, strict=True):
-            some[row] = some[row]._replace(about=one)
-        yield from some
+    found: list[Entry | None] = list(entries)
+    rows = [row for row, one in enumerate(entries) if not one.about.get("thread")]
+    about = [dict(entries[row].about) for row in rows]
+    links = _likely([entries[row].text for row in rows], about, linker or Linker(), same)
+    _note(links, about, [entries[row].id or "" for row in rows])
+    for row, one, parent in zip(rows, about, links.parents.tolist(), strict=True):
+        found[row] = None if parent == KEPT else entries[row]._replace(about=one)
+    return found
 
 
-def _untrusted(entries: list[Entry]) -> list[Entry]:
+def says_little(entries: Sequence[Entry]) -> bool:
+    """Returns whether few messages outside threads say what they answer."""
+    outside = [one.about for one in entries if not one.about.get("thread")]
+    return _are_few(np.array([bool(one.get("answers")) for one in outside], np.bool_))
+
+
+def untrusted(entries: Sequence[Entry]) -> list[Entry]:
     """Returns messages of which those outside threads answer none, and those in threads another."""
     about = [dict(one.about) for one in entries]
     for one in about:
-        if not one.get("thread"):
+        if "thread" not in one:
             one.pop("answers", None)
     _answer_in_threads(about, [one.id or "" for one in entries])
-    return [one._replace(about=known) for one, known in zip(entries, about, strict=True)]
+    return [
+        Entry(one.id, one.text, known, one.said) for one, known in zip(entries, about, strict=True)
+    ]
 
 
 def _are_few(named: NDArray[np.bool_]) -> bool:
     return len(named) > 1 and float(named.mean()) < _FEW
 
 
-def _likely(texts: Sequence[str], about: Sequence[dict[str, Any]], linker: Linker) -> Links:
+def _likely(
+    texts: Sequence[str], about: Sequence[dict[str, Any]], linker: Linker,
+    same: Mapping[str | None, int] = {},
+) -> Links:  # fmt: skip
     """Returns what messages likely answer, which need not be in the order of time."""
     times = [one.get("time") for one in about]
     order = sorted(range(len(texts)), key=lambda at: (times[at] is None, times[at] or 0.0, at))
@@ -92,9 +95,11 @@ def _likely(texts: Sequence[str], about: Sequence[dict[str, Any]], linker: Linke
         [about[row].get("author") for row in order],
         [times[row] for row in order],
         sources=[about[row].get("source") for row in order],
+        same=same,
     )
-    back, rows = np.argsort(order), np.array([*order, -1], np.int64)
-    return Links(rows[links.parents[back]], links.confidence[back])
+    back, parents = np.argsort(order), links.parents
+    rows = np.where(parents < 0, parents, np.array([*order, NONE], np.int64)[parents])
+    return Links(rows[back], links.confidence[back])
 
 
 def _note(links: Links, about: Sequence[dict[str, Any]], ids: Sequence[str]) -> bool:

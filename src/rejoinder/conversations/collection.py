@@ -246,9 +246,7 @@ def _encoded(
 
 
 def _core(entry: Entry) -> str:
-    if entry.core is not None:
-        return entry.core
-    return core_of(entry.text, entry.about.get("author", ""))
+    return core_of(entry.said or entry.text, entry.about.get("author", ""))
 
 
 def _of_index(path: Path, encoder: Model, wanted: Wanted, threads: int | None) -> Collection:

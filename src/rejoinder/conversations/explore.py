@@ -5,28 +5,35 @@ The folder has the index, with its model if that was fine-tuned, what was found 
 """
 
 import dataclasses
-from collections import Counter
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from rejoinder.conversations.answers import linked, with_answers
+from rejoinder.conversations.answers import with_answers
 from rejoinder.conversations.asked import asked_again
-from rejoinder.conversations.collection import Collection, messages_of_pairs, open_collection
+from rejoinder.conversations.changes import FILE as READ
+from rejoinder.conversations.changes import (
+    Before,
+    Changes,
+    all_linked,
+    rows_of,
+    update,
+    with_gone,
+)
+from rejoinder.conversations.collection import Collection, open_collection
+from rejoinder.conversations.reading import Reading
 from rejoinder.conversations.replies import keep, past_replies, read_kept
 from rejoinder.conversations.suggest import Suggestions
 from rejoinder.conversations.topics import FoundTopics, Topics, cluster
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.options import ExtractProgress
-from rejoinder.corpus.texts import Entry, may_be_export, messages_of, refuse_empty
+from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError, RejoinderError
-from rejoinder.exports.base import ExportFormat
-from rejoinder.exports.files import Files
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
@@ -40,16 +47,20 @@ from rejoinder.io.files.hashed import (
     sha256_of_file,
     sha256_of_folder,
 )
-from rejoinder.io.files.storage import first_names, scratch_folder
+from rejoinder.io.files.storage import scratch_folder
 from rejoinder.links.linker import Linker
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.models.folder import read_model
 
 FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
 TOPICS, POINTS, FACTS = "topics.json", "points.bin", "facts.json"
+KEPT = "topics"
+"""Folder of the topics, to which messages are added."""
 SUFFIX = ".explore"
 """What the folder is called, after the name of what it was made from."""
-_FORMAT_VERSION = 8
+_FORMAT_VERSION = 9
+_GROWN = 1.2
+"""Growth of the messages after which topics are found again, and suggestions tried again."""
 _REMEDY = "Remove the folder."
 
 
@@ -76,6 +87,8 @@ class Facts(Record, frozen=True):
     """Whether some answer others, whose replies can be suggested."""
     read: str = ""
     """What was read, in words; empty unless it was an export."""
+    found_in: int = 0
+    """Number of messages when topics were found, and when suggestions were tried."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,8 @@ class Prepared:
     """Messages that were just left out, by the reason (`Index.left_out`)."""
     better: bool = True
     """Whether fine-tuning, if it was asked for, made the model better. If not, it was not used."""
+    changes: Changes | None = None
+    """What is different since they were prepared before; None: all was prepared just now."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +127,7 @@ class _Work:
     finetune: bool
     minutes: float
     threads: int | None
+    forget_gone: bool
     watch: Watch
 
     @property
@@ -133,9 +149,13 @@ def explore(
     finetune: bool = False,
     minutes: float = 5.0,
     threads: int | None = None,
+    forget_gone: bool = False,
     watch: Watch = Watch(),
 ) -> Prepared:
     """Prepares conversations to be explored, unless that was done before.
+
+    If others are in the folder, or some of them have changed, only what is new or changed is linked
+    and encoded; topics keep their names, and are found again once a fifth of the messages is new.
 
     Args:
         source: An export, a file of texts, a folder of pairs or an index.
@@ -146,18 +166,20 @@ def explore(
         finetune: Go on training the model on the pairs of the conversations first.
         minutes: About how long to do so.
         threads: CPU threads of it; by default all.
+        forget_gone: Leave out messages in the folder that `source` does not have, such as those of
+            an older export. By default they stay.
         watch: Told about the work.
 
     Raises:
         RejoinderError: `source` can't be read, or `out` can't be written.
     """
-    work = _Work(Path(source), model, columns, finetune, minutes, threads, watch)
+    work = _Work(Path(source), model, columns, finetune, minutes, threads, forget_gone, watch)
     if not work.source.exists():
         raise InputError(f"{source} does not exist; name an export, a file, pairs or an index.")
     folder = work.source.with_name(work.source.name + SUFFIX) if out is None else Path(out)
     index = work.source if work.is_index else folder / INDEX
     wanted, known = _wanted(work), _read(folder)
-    if known is not None and _is_made(folder, known, wanted, work.read):
+    if known is not None and not forget_gone and _is_made(folder, known, wanted, work.read):
         return Prepared(folder, index, fresh=False)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / FILE).is_file():
         raise InputError(
@@ -168,19 +190,22 @@ def explore(
         chosen = Source(work.source, columns).model()
         work = dataclasses.replace(work, model=chosen)
     inputs = [work.source, *([] if model is None else [model])]
+    read, made = Reading(work.source, columns), _Indexed()
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
-        read = _Read()
-        better = work.is_index or _index(work, new / INDEX, read)
-        _find(work.source if work.is_index else new / INDEX, new, work, read)
+        if not work.is_index:
+            before = None if known is None else Before.read(folder, folder / INDEX)
+            fits = known is not None and _fits(known, wanted)
+            made = _index(work, new, read, before, as_before=fits)
+        _find(work.source if work.is_index else new / INDEX, new, work, read, made)
         if work.is_index or model is not None:
             used = wanted.model
         elif work.model is not None:
             used = _sha256_of(work.model)
         else:
             used = read_manifest(new / INDEX).model.sha256
-        made = replace(wanted, content=_content_of(work.read), model=used)
-        write_text(new / FILE, sealed_text(made, _FORMAT_VERSION))
-    return Prepared(folder, index, fresh=True, left_out=read.left_out, better=better)
+        facts = replace(wanted, content=_content_of(work.read), model=used)
+        write_text(new / FILE, sealed_text(facts, _FORMAT_VERSION))
+    return Prepared(folder, index, True, read.left_out, made.better, made.changes)
 
 
 def _wanted(work: _Work) -> _Made:
@@ -212,97 +237,102 @@ def _sha256_of(model: str | Path) -> str:
     return str(read_model(find_model(model)).describe()["sha256"])
 
 
-class _Read:
-    """What is found while an export is read."""
+@dataclass(frozen=True)
+class _Indexed:
+    """How an index was made."""
 
-    def __init__(self) -> None:
-        self.left_out: Counter[str] = Counter()
-        self._authors = set[str]()
-        self._programs: list[str] = []
-        self._unread: dict[str, None] = {}
-        self._count = 0
-
-    def messages(self, path: Path, export: ExportFormat) -> Iterator[Entry]:
-        """Yields the messages of an export, by one of its formats."""
-        for entry in messages_of(
-            path, export, lambda why: self.left_out.update([why]), None, self._note
-        ):
-            self._authors.update([entry.about["author"]] if "author" in entry.about else ())
-            yield entry
-
-    def _note(self, title: str, files: Files) -> None:
-        before = self._unread if self._programs else files.names
-        self._unread = {name: None for name in before if name not in files.read}
-        self._programs.append(title.partition(" (")[0])
-        self._count = len(files.names)
-
-    def in_words(self, messages: int) -> str:
-        """Returns what was read as one line, empty if it was not an export."""
-        if not self._programs:
-            return ""
-        people = f" of {_counted(len(self._authors), 'person')}" if self._authors else ""
-        said = f"{' and '.join(self._programs)}, {_counted(self._count, 'file')}, "
-        said += f"{_counted(messages, 'message')}{people}"
-        if self._unread:
-            names = first_names([*self._unread])
-            said += f", {_counted(len(self._unread), 'file')} not read: {names}"
-        return said
+    better: bool = True
+    """Whether training helped; True without training."""
+    changes: Changes | None = None
+    """None: it was not made from an older one."""
+    older: Path | None = None
+    """The folder of that."""
 
 
-def _counted(count: int, noun: str) -> str:
-    many = "people" if noun == "person" else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else many}"
+def _index(
+    work: _Work, new: Path, read: Reading, before: Before | None, *, as_before: bool
+) -> _Indexed:
+    """Writes the index and what is remembered of the messages to a new folder.
+
+    With `as_before`, that begins as a copy of the older index.
+    """
+    parts = read.parts()
+    rows = rows_of(parts)
+    if before is not None and len(rows) and not work.forget_gone:
+        gone, remembered = before.gone(rows)
+        parts, all_rows = with_gone(parts, gone), np.concatenate([rows, remembered])
+    else:
+        all_rows = rows
+    (new / READ).write_bytes(all_rows.tobytes())
+    if before is None or not (as_before and len(rows)):
+        return _Indexed(_index_all(work, new / INDEX, all_linked(parts)))
+    shutil.copytree(before.index, new / INDEX, copy_function=_linked_or_copied)
+    index = Index(new / INDEX)
+    if work.forget_gone:
+        index.delete([one.id or "" for one in before.gone(rows)[0]])
+    update(index, parts, all_rows, before, work.watch.indexing)
+    return _Indexed(changes=before.changes(rows), older=before.index.parent)
 
 
-def _index(work: _Work, out: Path, read: _Read) -> bool:
-    """Writes the index. Returns whether training helped, True without training."""
+def _linked_or_copied(source: str, target: str) -> None:
+    """Makes another name of a file, none of which an index ever changes, or a copy."""
+    try:
+        Path(target).hardlink_to(source)
+    except OSError:  # a file system without links
+        shutil.copyfile(source, target)
+
+
+def _index_all(work: _Work, out: Path, entries: Iterator[Entry]) -> bool:
+    """Writes an index. Returns whether training helped, True without training."""
     with scratch_folder() as scratch:
         better = not work.finetune or _finetune(work, scratch)
         tuned = work.finetune and better
-        texts: Path | Iterator[Entry] = work.source
-        if (work.source / PAIRS_FILE).is_file():
-            texts = messages_of_pairs(work.source)
-        elif work.columns is None and may_be_export(work.source):
-            from rejoinder.exports import exports_of  # importing all formats takes a while
-
-            if exports := exports_of(work.source):
-                linked_messages = (
-                    linked(read.messages(work.source, one), trusted=one.knows_replies)
-                    for one in exports
-                )
-                texts = refuse_empty(chain.from_iterable(linked_messages), work.source, exports)
         Index.create(
             out,
-            texts,
+            entries,
             scratch / "model" if tuned else work.model,
-            columns=work.columns,
             copy_model=tuned,
             progress=work.watch.indexing,
         )
         return better
 
 
-def _find(index: Path, out: Path, work: _Work, read: _Read) -> None:
-    """Writes what is found in the messages of an index."""
+def _find(index: Path, out: Path, work: _Work, read: Reading, made: _Indexed) -> None:
+    """Writes what is found in the messages of an index.
+
+    Topics and how suggestions did are those of an older folder, unless much is new.
+    """
     collection = with_answers(open_collection(index, threads=work.threads))
     asked = asked_again(collection)
     (out / ASKED).write_bytes(msgspec.json.encode(asked))
-    topics = cluster(collection, threads=work.threads, progress=work.watch.stage)
+    older, known = made.older, None if made.older is None else read_facts(made.older)
+    if known is not None and not known.found_in <= len(collection) < _GROWN * known.found_in:
+        older = None
+    texts = dict(zip(collection.ids, collection.texts, strict=True))
+    kept = None if older is None else Topics.load(older / KEPT).only(texts)
+    topics = cluster(collection, keep=kept, threads=work.threads, progress=work.watch.stage)
+    topics.save(out / KEPT)
     found = FoundTopics(topics.topics, topics.wider, topics.months)
     (out / TOPICS).write_bytes(msgspec.json.encode(found))
     (out / POINTS).write_bytes(_points(topics))
-    suggests = _keeps_replies(index, collection, work.watch.stage)
-    facts = Facts(topics.ids, suggests, read.in_words(len(topics.ids)))
+    suggests = _keeps_replies(index, collection, work.watch.stage, older)
+    count = len(topics.ids)
+    found_in = known.found_in if older is not None and known is not None else count
+    facts = Facts(topics.ids, suggests, read.in_words(count), found_in)
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
 
 
-def _keeps_replies(index: Path, collection: Collection, stage: ExtractProgress) -> bool:
+def _keeps_replies(
+    index: Path, collection: Collection, stage: ExtractProgress, older: Path | None
+) -> bool:
     """Keeps what suggestions need of an index, and returns whether there is anything to suggest."""
     if collection.of_responses:
         return False
     past = past_replies(collection)
     if len(past) and read_kept(index) is None:
-        keep(index, past, Suggestions(past, None, stage=stage).tried)
+        before = None if older is None else read_kept(older / INDEX)
+        tried = None if before is None else before[1]
+        keep(index, past, tried or Suggestions(past, None, stage=stage).tried)
     return len(past) > 0
 
 
@@ -362,13 +392,18 @@ def _read(folder: Path) -> _Made | None:
         return None
 
 
-def _is_made(folder: Path, known: _Made, wanted: _Made, source: Path) -> bool:
-    """Returns whether a folder was made from what is wanted. Files may be newer, but the same."""
+def _fits(known: _Made, wanted: _Made) -> bool:
+    """Returns whether a folder was made as is wanted, perhaps of other messages."""
     same = (known.named, known.columns, known.finetuned)
     if same != (wanted.named, wanted.columns, wanted.finetuned):
         return False
     there = [wanted.model] if wanted.named else map(_sha256_of, shipped_models())
-    if known.model not in there:
+    return known.model in there
+
+
+def _is_made(folder: Path, known: _Made, wanted: _Made, source: Path) -> bool:
+    """Returns whether a folder was made from what is wanted. Files may be newer, but the same."""
+    if not _fits(known, wanted):
         return False
     if known.stamp == wanted.stamp:
         return True

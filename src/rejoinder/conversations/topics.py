@@ -155,6 +155,19 @@ class Topics(Shown):
         inside = [one.id for one in self.topics if topic.id in (one.id, one.parent)]
         return np.flatnonzero(np.isin(self.labels, inside))
 
+    def only(self, texts: Mapping[str, str]) -> "Topics":
+        """Returns the topics with those of their messages that are among texts by their ids."""
+        known = zip(self.ids, self.texts, strict=True)
+        rows = np.flatnonzero([texts.get(name) == text for name, text in known])
+        return replace(
+            self,
+            labels=self.labels[rows],
+            coordinates=self.coordinates[rows],
+            ids=[self.ids[row] for row in rows.tolist()],
+            texts=[self.texts[row] for row in rows.tolist()],
+            times=self.times[rows],
+        )
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Returns a row for each message: id, topic, name (of the topic), x, y, time, text."""
         names = [*(topic.name for topic in self.topics), ""]

@@ -49,13 +49,18 @@ class Entry(NamedTuple):
     text: str
     about: Mapping[str, Any] = MappingProxyType({})
     """What is known about a message, by `KEYS`. Empty for other texts."""
-    core: str | None = None
-    """What is encoded of a message, see `core_of`. None: the whole text."""
+    said: str | None = None
+    """A message without lines that many have; of this, what `core_of` leaves is encoded. None: the
+    whole text is."""
 
     @property
     def encoded(self) -> str:
         """The text to encode."""
-        return self.text if self.core is None else self.core
+        if self.said is None:
+            return self.text
+        from rejoinder.corpus.core_text import core_of  # texts without messages need no such rules
+
+        return core_of(self.said, self.about.get("author", ""))
 
     @property
     def known(self) -> Mapping[str, Any]:
@@ -186,15 +191,13 @@ def messages_of(
 
 def entry_of(message: "Message", repeated: "Repeated") -> Entry:
     """Returns a message of an export, with what is known about it."""
-    from rejoinder.corpus.core_text import core_of  # texts without messages need no such rules
-
     facts = (
         message.author, message.time, message.source, message.thread, message.parent, message.link,
         message.title,
     )  # fmt: skip
     about = {name: fact for name, fact in zip(KEYS, facts, strict=True) if fact not in (None, "")}
-    text = repeated.seen(message.text).cut(message.text)
-    return Entry(message.id, message.text, about, core_of(text, message.author))
+    said = repeated.seen(message.text).cut(message.text)
+    return Entry(message.id, message.text, about, said)
 
 
 def _replies(folder: Path) -> Iterator[Entry]:

@@ -220,7 +220,7 @@ class Index(TextIndex):
 
     def add(
         self,
-        texts: str | Path | Iterable[GivenText],
+        texts: str | Path | Iterable[GivenText | Entry],
         *,
         columns: str | None = None,
         update: bool = False,

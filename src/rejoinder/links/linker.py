@@ -33,7 +33,8 @@ _ROWS = 128
 _LATE = 12 * 3_600.0
 """Seconds after which a message outside threads answers nothing. What others said before, word by
 word, does not answer that either."""
-NONE = -1
+NONE, KEPT = -1, -2
+"""Stand for messages that answer none, and for those that were not linked again."""
 
 
 class EncodesBoth(Protocol):
@@ -190,6 +191,7 @@ class Linker:
         times: Sequence[float | None] | None = None,
         *,
         sources: Sequence[str | None] | None = None,
+        same: Mapping[str | None, int] = {},
     ) -> Links:
         """Returns what N messages answer, which are in the order of time within each channel.
 
@@ -198,6 +200,8 @@ class Linker:
             authors: Who says it; None or an empty name where that is not known.
             times: When, in seconds.
             sources: Their channels; None means that all are of one.
+            same: How many first messages of a channel are those of another call. What they answer
+                is `KEPT`, as far as what came next was the same, too.
 
         Raises:
             InputError: the arguments have different lengths.
@@ -209,7 +213,7 @@ class Linker:
                 raise InputError(f"{name} has {len(values)} rows, and texts {count}.")
         who = [author or "" for author in authors] if authors is not None else [""] * count
         when = _as_times(times if times is not None else [None] * count)
-        found, sure = np.full(count, NONE, np.int64), np.ones(count, np.float32)
+        found, sure = np.full(count, KEPT, np.int64), np.ones(count, np.float32)
 
         def decide(rows: Ints, start: int) -> None:
             low, high = max(start - _BEFORE, 0), min(start + _PIECE + _AFTER, len(rows))
@@ -221,8 +225,11 @@ class Linker:
             found[rows[start:end]] = np.where(near < 0, NONE, some[near])
             sure[rows[start:end]] = confidence
 
-        channels = _channels(sources, count)
-        pieces = [(rows, start) for rows in channels for start in range(0, len(rows), _PIECE)]
+        pieces = [
+            (rows, start)
+            for source, rows in _channels(sources, count).items()
+            for start in range(_first_piece(same.get(source, 0), len(rows)), len(rows), _PIECE)
+        ]
         with ThreadPoolExecutor(default_workers()) as pool:
             list(pool.map(decide, *zip(*pieces, strict=True)) if pieces else ())
         return Links(found, sure)
@@ -331,14 +338,19 @@ def _as_times(times: Sequence[float | None]) -> NDArray[np.float64]:
     return np.array([np.nan if time is None else time for time in times], np.float64)
 
 
-def _channels(sources: Sequence[str | None] | None, count: int) -> list[Ints]:
+def _first_piece(same: int, count: int) -> int:
+    """Returns where the first piece begins in which anything may differ."""
+    return count if same > count else max(same - _AFTER, 0) // _PIECE * _PIECE
+
+
+def _channels(sources: Sequence[str | None] | None, count: int) -> dict[str | None, Ints]:
     """Returns the rows of each channel, in their order."""
     if sources is None:
-        return [np.arange(count)]
+        return {None: np.arange(count)}
     rows: dict[str | None, list[int]] = {}
     for row, source in enumerate(sources):
         rows.setdefault(source, []).append(row)
-    return [np.array(each, np.int64) for each in rows.values()]
+    return {source: np.array(each, np.int64) for source, each in rows.items()}
 
 
 def shipped_links() -> Path:

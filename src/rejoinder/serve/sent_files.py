@@ -195,7 +195,9 @@ def _texts(asked: Asked) -> SentTexts:
         if len(read) > asked.texts:
             break
     kept = read[: asked.texts]
-    texts = [SentText(one.id, one.text, one.core, {**one.about}) for one in kept]
+    texts = [
+        SentText(one.id, one.text, one.encoded if one.said else None, {**one.about}) for one in kept
+    ]
     return SentTexts(texts, len(read) > len(kept), dict(Counter(left_out)))
 
 
