@@ -15,13 +15,14 @@ PROGRAM = Path(sys.executable).with_name("rejoinder")
 
 
 @pytest.fixture
-def export(tmp_path):
+def export(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     return write(slack.FILES, tmp_path / "team")
 
 
-def opened(*words):
-    """Explores, and returns what was printed, the corpus, and the exit status after Ctrl-C."""
-    command = [PROGRAM, "explore", *map(str, words), "--no-browser", "-m", "rejoinder-small"]
+def opened(*words, start=("explore", "--no-browser", "-m", "rejoinder-small")):
+    """Explores, and returns what was printed and the corpus; it must end with status 0."""
+    command = [PROGRAM, *start, *map(str, words)]
     lines = []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
@@ -44,6 +45,24 @@ def test_an_export_becomes_a_page_and_the_next_start_only_opens_it(export):
     assert again == corpus
     assert "wrote" not in printed
     assert "left out" not in printed
+    for folder in (f"{export}.explore", f"{export}.explore/index"):
+        served = opened(folder, start=("serve", "--port", "0", "--index"))[1]
+        assert served == {**corpus, "name": "team", "command": str(export) + ".explore/index"}
+
+
+def test_an_index_that_was_not_explored_is_served_with_the_command_that_does(call, export):
+    assert call("index", export, "--out", "index", "-m", "rejoinder-small")[0] == 0
+    serve = ("serve", "--port", "0", "--index")
+    printed, corpus = opened("index", start=serve)
+    assert "rejoinder explore index" in printed
+    assert corpus["found"] == []
+    opened("index", start=("explore", "--no-browser"))
+    printed, corpus = opened("index", start=serve)
+    assert "rejoinder explore" not in printed
+    assert corpus["found"][:2] == ["asked", "topics"]
+    Path("new.txt").write_text("One more text.\n")
+    assert call("index", "add", "index", "new.txt")[0] == 0
+    assert "rejoinder explore index" in opened("index", start=serve)[0]
 
 
 @pytest.mark.parametrize("command", ["explore", "serve"])
@@ -55,9 +74,10 @@ def test_other_machines_need_the_key_that_is_made(call, export, command):
         words = ["--index", index]
     command = [PROGRAM, command, *map(str, words), "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        printed = process.stderr.readline()
+        lines = iter(process.stderr.readline, "")
+        printed = next(line for line in lines if "key=" in line)
         if "--quiet" not in words:
-            assert "4 messages by 3 authors" in process.stderr.readline()
+            assert "4 messages by 3 authors" in next(lines)
         port, key = re.search(r"http://\S+:(\d+)/\?key=(\S{32})\b", printed).groups()
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
             assert client.get("/health").status_code == 200

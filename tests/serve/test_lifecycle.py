@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -111,6 +112,29 @@ def test_requests_under_way_finish_and_new_ones_are_not_accepted(start):
     assert process.stderr.read() == ""
 
 
+@pytest.mark.slow
+def test_several_processes_answer_on_one_port(start):
+    process, address = start("--workers", "2")
+    with ThreadPoolExecutor(8) as pool:
+        answers = [*pool.map(httpx.get, [f"{address}/info"] * 40)]
+    assert {answer.status_code for answer in answers} == {200}
+    process.terminate()
+    assert process.wait(120) == 0
+    assert process.stderr.read() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes of another")
+def test_a_process_that_is_killed_ends_the_server(start):
+    process, address = start("--workers", "2")
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(children[-1]), signal.SIGKILL)
+    assert process.wait(120) == 2
+    assert process.stderr.read().count("\n") == 1
+    with pytest.raises(ConnectionError):
+        connect(address)
+
+
 def test_a_second_interrupt_ends_the_server_at_once(start):
     process, address = start("--drain-seconds", "3600")
     with half_a_request(address):
@@ -142,6 +166,7 @@ def test_the_key_and_the_texts_come_from_files(start, tmp_path):
     ("words", "variables", "said"),
     [
         (["--port", "70000"], {}, "65,535"),
+        (["--workers", "2", "--texts", "-"], {}, "--workers"),
         (["--host", "203.0.113.9"], {}, "203.0.113.9"),
         (["--texts", "missing.txt"], {}, "missing.txt"),
         (["--api-key-file", "missing"], {}, "--api-key-file missing"),

@@ -6,12 +6,14 @@
 import os
 import sys
 import webbrowser
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_urlsafe
+from socket import socket
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,11 +23,11 @@ from rejoinder.cli.models import given_model, model_folder
 from rejoinder.errors import InputError, require
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from rejoinder.conversations.explore import Prepared
-    from rejoinder.corpus.texts import Entry
-    from rejoinder.index.folder import TextIndex
     from rejoinder.serve.server import ServerSettings
-    from rejoinder.serve.service import Explored
+    from rejoinder.serve.service import Explored, Service
 
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
@@ -44,6 +46,7 @@ EXAMPLES = options.epilog(
     "rejoinder serve",
     "rejoinder serve model/ --port 9000 --texts questions.txt",
     "rejoinder serve --index index/",
+    "rejoinder serve --index slack-export.zip.explore --host 0.0.0.0 --workers 2",
     "rejoinder serve --scorer",
 )
 
@@ -69,7 +72,8 @@ def serve(
     columns: options.ColumnsOption = None,
     index: Annotated[
         Path | None,
-        "Folder of `rejoinder index`, which /search searches, with its model.",
+        "Folder of `rejoinder index` or `rejoinder explore`, which /search searches, with its "
+        "model.",
     ] = None,
     scorer: Annotated[bool, "Let /rerank score by the words one by one, too."] = False,
     scorer_from: options.ScorerFromOption = None,
@@ -83,6 +87,9 @@ def serve(
         list[str] | None,
         "Origin whose pages may call the server; repeatable; * is any.",
     ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Processes that answer, each by --threads.")
+    ] = 1,
     threads: options.ThreadsOption = None,
     max_batch: Annotated[
         int, "Most texts to encode at a time; 1 encodes each request alone."
@@ -94,7 +101,9 @@ def serve(
 ) -> None:
     """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
     require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
+    from rejoinder.conversations.explore import SUFFIX, prepared_in
     from rejoinder.index.folder import TextIndex
+    from rejoinder.io.files.storage import usable_cores
     from rejoinder.scoring.scorer import shipped_scorer
     from rejoinder.serve.server import ServerSettings
 
@@ -110,86 +119,123 @@ def serve(
         allowed_hosts=tuple(allowed_host or ()),
         api_key=_api_key(api_key_file),
     )
-    entries = list(messages.stream_entries(texts, columns)) if texts is not None else []
-    opened = None if index is None else TextIndex(index)
-    chosen = model_folder(model, model_sha256) if opened is None or model is not None else None
-    run_server(
-        settings, model=chosen, texts=entries, index=opened,
+    if workers > 1:
+        if texts == "-":
+            raise InputError("--workers: each process reads the texts; name a file, not -.")
+        threads = threads or max(1, usable_cores() // workers)
+    chosen = model_folder(model, model_sha256) if index is None or model is not None else None
+    ready = None if index is None else prepared_in(index)
+    if index is not None and ready is None and TextIndex(index).knows:
+        output.note(
+            f"rejoinder explore {index} finds repeated questions, topics and replies in it; then "
+            "the page has them, too"
+        )
+    served = Served(
+        settings, chosen, texts, columns, ready.index if ready else index, ready,
+        name=ready.folder.name.removesuffix(SUFFIX) if ready else None,
         scorer=shipped_scorer() if scorer and scorer_from is None else scorer_from,
         threads=threads,
     )  # fmt: skip
+    run_server(served, workers=workers)
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a server serves; each of its processes reads it."""
+
+    settings: "ServerSettings"
+    model: Path | None = None
+    """Folder of the model; by default that of the index."""
+    texts: str | None = None
+    """File of the texts that it searches, if it has no index."""
+    columns: str | None = None
+    index: Path | None = None
+    ready: "Prepared | None" = None
+    """What was found in the index."""
+    name: str | None = None
+    """What the index is of, as the page calls it."""
+    scorer: Path | None = None
+    """Folder of the scorer that `/rerank` takes, instead of the cosine."""
+    threads: int | None = None
+
+    def app(self) -> "FastAPI":
+        """Returns the app."""
+        from rejoinder.index.folder import TextIndex
+        from rejoinder.index.indexing import place_of_model, refuse_other_model
+        from rejoinder.models.folder import read_model
+        from rejoinder.serve.app import create_app
+
+        index = None if self.index is None else TextIndex(self.index)
+        model = place_of_model(index) if self.model is None and index is not None else self.model
+        contents = read_model(model or model_folder(None, None))
+        if index is not None:
+            refuse_other_model(index, contents.describe())
+        texts = () if self.texts is None else [*messages.stream_entries(self.texts, self.columns)]
+        explored = (
+            None if self.ready is None else read_explored(self.ready, self.name, self.threads)
+        )
+        return create_app(
+            contents, self.settings, texts=texts, index=index, scorer=self.scorer,
+            explored=explored, threads=self.threads,
+        )  # fmt: skip
+
+    def run(self, listening: socket) -> None:
+        """Runs one of several processes."""
+        from rejoinder.serve.server import server_of
+
+        with suppress(KeyboardInterrupt):  # before it serves
+            server_of(self.app()).run(sockets=[listening])
 
 
 def run_server(
-    settings: "ServerSettings",
-    started: Callable[[str], None] = lambda _: None,
-    *,
-    model: Path | None = None,
-    texts: "Sequence[Entry]" = (),
-    index: "TextIndex | None" = None,
-    scorer: Path | None = None,
-    explored: "Explored | None" = None,
-    threads: int | None = None,
+    served: Served, started: Callable[[str], None] = lambda _: None, workers: int = 1
 ) -> None:
     """Runs a server until it is asked to end.
 
     Args:
-        settings: Its settings.
+        served: What it serves.
         started: Called with its address, after that was printed, when it can answer.
-        model: Folder of the model; by default that of the index.
-        texts: What it searches, if it has no index.
-        index: The index that it searches.
-        scorer: Folder of the scorer that `/rerank` takes, instead of the cosine.
-        explored: What was found in the index.
-        threads: CPU threads of the encoder.
+        workers: Number of processes.
     """
-    from rejoinder.index.indexing import place_of_model, refuse_other_model
-    from rejoinder.models.folder import read_model
-    from rejoinder.serve.app import create_app
-    from rejoinder.serve.server import open_socket, server_of, shown_host
+    from rejoinder.serve.server import open_socket, run_workers, server_of, shown_host
 
-    readable = "" if settings.is_local else _readable(index, len(texts))
-    made = token_urlsafe(_KEY_BYTES) if readable and settings.api_key is None else None
-    if made is not None:
-        settings = replace(settings, api_key=made)
+    settings, made = served.settings, None
+    has_texts = served.texts is not None or served.index is not None
+    if has_texts and settings.api_key is None and not settings.is_local:
+        made = token_urlsafe(_KEY_BYTES)
+        served = replace(served, settings=replace(settings, api_key=made))
     with open_socket(settings.host, settings.port) as listening:
-        if model is None and index is not None:
-            model = place_of_model(index)
-        contents = read_model(model or model_folder(None, None))
-        if index is not None:
-            refuse_other_model(index, contents.describe())
-        app = create_app(
-            contents, settings, texts=texts, index=index, scorer=scorer, explored=explored,
-            threads=threads,
-        )  # fmt: skip
+        app = served.app()  # with several processes, to say what is wrong only once
+        service: Service = app.state.service
         address = f"http://{shown_host(settings.host)}:{listening.getsockname()[1]}"
         address += f"/?key={made}" if made else ""
         show = partial(typer.echo, err=True) if made else output.status_line
 
         def begin() -> None:
-            if explored is None:
-                show(f"rejoinder: {contents.name} at {address}")
+            if service.explored is None:
+                show(f"rejoinder: {service.name} at {address}")
             else:
-                if explored.read:
-                    output.status_line(explored.read)
-                show(f"{explored.name} at {address} (Ctrl-C ends it)")
+                if service.explored.read:
+                    output.status_line(service.explored.read)
+                show(f"{service.explored.name} at {address} (Ctrl-C ends it)")
             started(address)
-            if readable:
+            if has_texts and not settings.is_local:
                 has = "this address" if made else "the key"
-                output.note(f"whoever has {has} can read {readable}")
+                output.note(f"whoever has {has} can read {_readable(service)}")
 
-        server_of(app, begin).run(sockets=[listening])
+        if workers == 1:
+            server_of(app, begin).run(sockets=[listening])
+        else:
+            run_workers(served.run, listening, workers, begin)
 
 
-def _readable(index: "TextIndex | None", texts: int) -> str:
-    """Returns what a server lets others read, in words; empty if it has no texts."""
+def _readable(service: "Service") -> str:
+    """Returns what a server lets others read, in words."""
     from rejoinder.index.reader import MOST_NAMES, between_two
 
-    if index is None:
-        return _counted(texts, "text") if texts else ""
-    found = index.summary()
-    if not found.authors:
-        return _counted(found.texts, "text")
+    index = service.index
+    if index is None or not (found := index.summary()).authors:
+        return _counted(service.searched, "text")
     more = "at least " if len(found.authors) == MOST_NAMES else ""
     said = f"{_counted(found.texts, 'message')} by {more}{_counted(len(found.authors), 'author')}"
     private = between_two(index.segments)
@@ -288,22 +334,21 @@ def explore(
     if ready.fresh:
         output.status_line(f"wrote {ready.folder}, which the next start opens at once")
 
-    explored = read_explored(ready, source.name, threads)
-
     def started(address: str) -> None:
         if browser and _has_screen():
             webbrowser.open(address)
 
-    index = TextIndex(ready.index)
-    if ready.fresh and len(index) >= LEAST_ROWS and find_spec(PACKAGE) is None:
+    count = len(TextIndex(ready.index))
+    if ready.fresh and count >= LEAST_ROWS and find_spec(PACKAGE) is None:
         output.note(
-            f"a search compares all {len(index):,} texts; with FAISS (pip install "
+            f"a search compares all {count:,} texts; with FAISS (pip install "
             "'rejoinder[index]'), one of an index that is made anew compares few"
         )
-    run_server(settings, started, index=index, explored=explored, threads=threads)
+    served = Served(settings, index=ready.index, ready=ready, name=source.name, threads=threads)
+    run_server(served, started)
 
 
-def read_explored(ready: "Prepared", name: str, threads: int | None = None) -> "Explored":
+def read_explored(ready: "Prepared", name: str | None, threads: int | None) -> "Explored":
     """Returns what was found in the conversations with a name."""
     from rejoinder.conversations.explore import ASKED, POINTS, TOPICS, read_facts
     from rejoinder.conversations.suggest import Suggester

@@ -208,6 +208,20 @@ def explore(
     return Prepared(folder, index, True, read.left_out, made.better, made.changes)
 
 
+def prepared_in(folder: Path) -> Prepared | None:
+    """Returns what was prepared in a folder, or of the index in it; None if nothing was."""
+    inside = [folder.parent] if folder.name == INDEX else []
+    for made in (folder, *inside, folder.with_name(folder.name + SUFFIX)):
+        if (known := _read(made)) is None:
+            continue
+        if (made / INDEX / INDEX_FILE).is_file():
+            return Prepared(made, made / INDEX, fresh=False)
+        index = made.with_name(made.name.removesuffix(SUFFIX))  # an index explored as it is
+        if (index / INDEX_FILE).is_file() and known.stamp == _stamp_of(index / INDEX_FILE):
+            return Prepared(made, index, fresh=False)
+    return None
+
+
 def _wanted(work: _Work) -> _Made:
     """Returns what a folder must have been made from, without the hash of the content.
 

@@ -177,7 +177,10 @@ def key_check(key: str, public: Collection[str]) -> Check:
         asked = request.query_params.get("key") if is_public and scope["path"] == "/" else None
         if asked is not None and is_right(asked):
             answer = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
-            answer.set_cookie(cookie, kept, _COOKIE_SECONDS, httponly=True, samesite="strict")
+            has_tls = request.headers.get("x-forwarded-proto") == "https"  # of a proxy
+            answer.set_cookie(
+                cookie, kept, _COOKIE_SECONDS, secure=has_tls, httponly=True, samesite="strict"
+            )
             return answer
         has_key = scheme.lower() == "bearer" and is_right(given.strip())
         if has_key or is_right(request.cookies.get(cookie, ""), kept):

@@ -5,6 +5,7 @@ read its answer.
 """
 
 import logging
+import multiprocessing
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ from asyncio import TimerHandle, Transport
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from multiprocessing.connection import wait
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -20,7 +22,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, RejoinderError
 
 _LEAST_KEY = 8
 
@@ -53,8 +55,8 @@ class ServerSettings:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach the server."""
-        return _is_loopback(_name_of(self.host))
+        """Whether only this machine can reach the server; other names are those of a proxy."""
+        return _is_loopback(_name_of(self.host)) and not self.allowed_hosts
 
     def serves(self, host: str) -> bool:
         """Returns whether a request may have this `Host` header."""
@@ -198,6 +200,44 @@ class Server(uvicorn.Server):
         """Begins to stop. Uvicorn would end the process by the signal; this ends with status 0."""
         self.should_exit = True
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def run_workers(
+    work: Callable[[socket.socket], None],
+    listening: socket.socket,
+    count: int,
+    started: Callable[[], None],
+) -> None:
+    """Calls `work` in so many processes, which share a socket, until a signal ends them.
+
+    Raises:
+        RejoinderError: one ended although no signal came; the others are ended, too.
+    """
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=work, args=(listening,), daemon=True) for _ in range(count)]
+    stopped: list[int] = []
+
+    def stop(number: int, _: FrameType | None) -> None:
+        stopped.append(number)
+        for worker in workers:
+            worker.terminate()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    for worker in workers:
+        worker.start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    started()
+    ended = wait([worker.sentinel for worker in workers])
+    failed = [] if stopped else [worker for worker in workers if worker.sentinel in ended]
+    stop(0, None)
+    for worker in workers:
+        worker.join()
+    if failed:
+        raise RejoinderError(
+            f"one of {count} processes of the server ended with status {failed[0].exitcode}; the "
+            "others were ended, too. Start it again; if memory was short, with fewer --workers."
+        )
 
 
 def most_connections() -> int:

@@ -167,6 +167,42 @@ def test_compose_runs_it_read_only_for_this_machine_alone():
     assert service["ports"] == [f"127.0.0.1:${{PORT:-8080}}:{last('EXPOSE')}"]
 
 
+@pytest.mark.skipif(not shutil.which("caddy"), reason="there is no Caddy (apt-get install caddy)")
+def test_compose_puts_caddy_with_tls_before_the_server(image, tmp_path):
+    added = yaml.safe_load((ROOT / "compose.tls.yaml").read_text("utf-8"))["services"]
+    [name] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]
+    assert f" {name}:{last('EXPOSE')}" in added["caddy"]["command"]
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    environment |= {"REJOINDER_API_KEY": "a-key-that-nobody-guesses"}
+    entry, *first = json.loads(last("ENTRYPOINT"))
+    with socket.socket() as one, socket.socket() as other:
+        for free in (one, other):
+            free.bind(("127.0.0.1", 0))
+        inside, outside = (str(free.getsockname()[1]) for free in (one, other))
+    command = added["caddy"]["command"].replace("${DOMAIN}", f"localhost:{outside}")
+    command = command.replace(f"{name}:{last('EXPOSE')}", f"127.0.0.1:{inside}")
+    processes = [
+        subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+        for words in (
+            [image / "opt/rejoinder/bin" / entry, *first, "--port", inside],
+            [*command.split(), "--internal-certs"],
+        )
+    ]
+    curl = ["curl", "-ks", "--retry", "9", "--retry-all-errors", "-c", "jar", "-b", "jar"]
+    curl += ["-o", "answer", "-w", "%{http_code}"]
+    key = environment["REJOINDER_API_KEY"]
+    try:
+        for path, status in (("/info", "401"), (f"/?key={key}", "303"), ("/info", "200")):
+            words = [*curl, f"https://localhost:{outside}{path}"]
+            told = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+            assert told.stdout.endswith(status), path
+        assert "\tTRUE\t" in (tmp_path / "jar").read_text("utf-8").splitlines()[-1]  # only by TLS
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait(20)
+
+
 def test_compose_serves_an_index_where_one_is_named():
     [service] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"].values()
     [mount] = service["volumes"]

@@ -34,7 +34,7 @@ def ready(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def explored(ready):
-    return read_explored(ready, "team")
+    return read_explored(ready, "team", None)
 
 
 @pytest.fixture(scope="module")
