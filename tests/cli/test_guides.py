@@ -42,6 +42,19 @@ def explore(words):
         assert process.wait(60) == 0
 
 
+def test_the_commands_on_private_messages_run(call, tmp_path, monkeypatch):
+    page = (ROOT / "docs/exports.md").read_text("utf-8")
+    [commands] = re.findall(r"```sh\n(rejoinder find-personal.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    subprocess.run([sys.executable, ROOT / "examples/slack_export.py"], check=True)
+    assert call("extract", "slack-export.zip", "--out", "pairs")[0] == 0
+    index = ("index", "slack-export.zip", "--out", "slack-export.zip.explore")
+    assert call(*index, "-m", "rejoinder-small")[0] == 0
+    for line in commands.strip().split("\n"):
+        status, out, err = call(*shlex.split(line, comments=True)[1:])
+        assert (status, bool(out)) == (0, True), err
+
+
 @pytest.mark.slow
 def test_the_guide_to_a_chat_runs(call, tmp_path, monkeypatch, capsys):
     page = (ROOT / "docs/explore.md").read_text("utf-8")

@@ -12,6 +12,7 @@ from rejoinder.cli import (
     encode,
     evaluate,
     extract,
+    forget,
     index,
     models,
     search,
@@ -57,6 +58,8 @@ for _function, _examples in (
     (models.models, models.EXAMPLES),
     (serve.explore, serve.EXPLORE_EXAMPLES),
     (serve.serve, serve.EXAMPLES),
+    (forget.forget, forget.EXAMPLES),
+    (forget.find_personal, forget.PERSONAL_EXAMPLES),
 ):
     app.command(epilog=_examples)(_function)  # named as its function
 app.add_typer(train.config_commands, name="config")

@@ -119,6 +119,11 @@ class Before:
         places = {name: at for at, name in enumerate(self.rows["id"].tolist())}
         return entries, self.rows[[places[_hash(one.id or "")] for one in entries]]
 
+    def rows_in(self, index: TextIndex) -> Rows:
+        """Returns what is remembered of the messages of an index."""
+        names = [_hash(name) for part in index.segments for name in part.ids]
+        return self.rows[np.isin(self.rows["id"], np.array(names, np.uint64))]
+
     def same(self, rows: Rows) -> dict[int, int]:
         """Returns how many first messages of each channel are the same as before.
 

@@ -6,7 +6,7 @@ The folder has the index, with its model if that was fine-tuned, what was found 
 
 import dataclasses
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
@@ -220,6 +221,26 @@ def prepared_in(folder: Path) -> Prepared | None:
         if (index / INDEX_FILE).is_file() and known.stamp == _stamp_of(index / INDEX_FILE):
             return Prepared(made, index, fresh=False)
     return None
+
+
+def change_prepared(
+    folder: Path, change: Callable[[TextIndex], None], threads: int | None, watch: Watch
+) -> None:
+    """Changes the index of prepared conversations, and finds again what is found in it.
+
+    Raises:
+        InputError: the folder is of another version.
+    """
+    known = read_sealed(folder / FILE, _Made, _FORMAT_VERSION, InputError, _REMEDY)
+    with new_folder(folder, overwrite=True) as new:
+        shutil.copytree(folder / INDEX, new / INDEX)
+        index = TextIndex(new / INDEX)
+        change(index)
+        if (before := Before.read(folder, folder / INDEX)) is not None:
+            (new / READ).write_bytes(before.rows_in(index).tobytes())
+        work = _Work(folder / INDEX, None, None, False, 0, threads, False, watch)
+        _find(index.folder, new, work, Reading(work.source, None), _Indexed())
+        write_text(new / FILE, sealed_text(known, _FORMAT_VERSION))
 
 
 def _wanted(work: _Work) -> _Made:

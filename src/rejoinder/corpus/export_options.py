@@ -15,6 +15,7 @@ Its licence is MIT, and it has wheels for every Python that we support. What it 
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -140,6 +141,26 @@ def mask_pii(text: str) -> str:
     for pattern, replace in _MASKS:
         text = pattern.sub(replace, text)
     return text
+
+
+def find_pii(text: str) -> list[tuple[str, str]]:
+    """Returns the kinds of what `mask_pii` masks in a text, and what it is.
+
+    >>> find_pii("Write to ann@example.org or call +44 20 7946 0958, order 20240301")
+    [('email', 'ann@example.org'), ('phone', '+44 20 7946 0958')]
+    """
+    found: list[tuple[str, str]] = []
+
+    def masked(replace: str | Callable[[re.Match[str]], str], match: re.Match[str]) -> str:
+        mask = match.expand(replace) if isinstance(replace, str) else replace(match)
+        if mask != match[0]:
+            before, _, kind = mask.rpartition("[")
+            found.append((kind.removesuffix("]"), match[0].removeprefix(before)))
+        return mask
+
+    for pattern, replace in _MASKS:
+        text = pattern.sub(partial(masked, replace), text)
+    return found
 
 
 def _card(match: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ import itertools
 import mmap
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +22,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import to_builtins
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import SPLITS, Manifest, Shard, read_manifest
@@ -31,6 +32,7 @@ from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import Address, AnyPath
 from rejoinder.io.files.hashed import check_file, sha256_of, sha256_of_file
 from rejoinder.io.files.storage import lacks_memory, read_errors
+from rejoinder.text.columns import tokenize
 
 COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source", "split")
 BLOCK_ROWS = 4_096
@@ -168,6 +170,20 @@ class Written:
     unique_inputs: int = 0
     unique_responses: int = 0
 
+    def count(self, sources: pl.Series, split: str) -> None:
+        """Counts the rows of a split by their (N,) sources."""
+        self.rows += len(sources)
+        self.splits[split] += len(sources)
+        for source, rows in sources.value_counts().iter_rows():
+            by_split = self.sources[source]
+            by_split[split] = by_split.get(split, 0) + rows
+
+    def count_unique(self, hashes: Sequence[Sequence[pl.Series]]) -> None:
+        """Counts different texts by their hashes, those of `_TEXTS` for each shard."""
+        none = [pl.Series(dtype=pl.UInt64)] * len(_TEXTS)
+        distinct = [pl.concat(column).n_unique() for column in zip(none, *hashes, strict=True)]
+        self.unique_inputs, self.unique_responses = distinct
+
 
 def write_shards(folder: AnyPath, tables: Iterator[pa.Table], threads: int = 1) -> Written:
     """Writes pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
@@ -176,27 +192,22 @@ def write_shards(folder: AnyPath, tables: Iterator[pa.Table], threads: int = 1) 
     with one thread, a shard is written before the next is collected.
     """
 
-    def write(job: tuple[int, tuple[str, pa.Table]]) -> tuple[Shard, pl.DataFrame, list[pl.Series]]:
+    def write(job: tuple[int, tuple[str, pa.Table]]) -> tuple[Shard, pl.Series, list[pl.Series]]:
         number, (split, table) = job
         shard = write_shard(folder, number, split, table)
-        sources = pl.Series("source", table["source"]).value_counts()
+        sources = pl.Series("source", table["source"])
         # of hashes, because they take 8 bytes per text
         return shard, sources, [pl.Series(table[name]).hash(seed=0) for name in _TEXTS]
 
     written = Written()
-    hashes: list[list[pl.Series]] = [[pl.Series(dtype=pl.UInt64)] * len(_TEXTS)]
+    hashes: list[list[pl.Series]] = []
     jobs = enumerate(_shards(tables))
     done = mapped_ahead(write, jobs, threads) if threads > 1 else map(write, jobs)
     for shard, sources, found in done:
         written.shards.append(shard)
-        written.rows += shard.rows
-        written.splits[shard.split] += shard.rows
-        for source, rows in sources.iter_rows():
-            by_split = written.sources[source]
-            by_split[shard.split] = by_split.get(shard.split, 0) + rows
+        written.count(sources, shard.split)
         hashes.append(found)
-    distinct = [pl.concat(column).n_unique() for column in zip(*hashes, strict=True)]
-    written.unique_inputs, written.unique_responses = distinct
+    written.count_unique(hashes)
     return written
 
 
@@ -262,6 +273,63 @@ def _parquet_writer(target: Path | io.BytesIO, schema: pa.Schema) -> pq.ParquetW
         write_statistics=False,
         store_schema=False,
     )
+
+
+def whole_blocks(pairs: Pairs, split: str) -> Iterator[tuple[Path, pl.DataFrame]]:
+    """Yields the shard and all columns of each block of a split, also `context`."""
+    for block in pairs.blocks(split):
+        yield block.shard, pairs.read(block, [*pl.read_parquet_schema(block.shard)])
+
+
+def rewrite(pairs: Pairs, out: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Manifest:
+    """Writes a folder of pairs again, of which `change` returns what is left of each block.
+
+    Words that a model may know are those that are left.
+
+    Raises:
+        InputError: a shard is damaged, or no pair is left.
+    """
+    written, words = Written(), set[str]()
+    hashes: list[list[pl.Series]] = []
+    for split in SPLITS:
+        for shard, blocks in itertools.groupby(whole_blocks(pairs, split), lambda block: block[0]):
+            frame = pl.concat([change(block) for _, block in blocks])
+            if not len(frame):
+                continue
+            path, schema = out / shard.name, _SCHEMA
+            if "context" in frame.columns:
+                schema = schema.append(pa.field("context", _TYPE))
+            with _parquet_writer(path, schema) as writer:
+                writer.write_table(frame.to_arrow().cast(schema), BLOCK_ROWS)
+            size, sha256 = path.stat().st_size, sha256_of_file(path)
+            written.shards.append(Shard(path.name, split, len(frame), size, sha256))
+            written.count(frame["source"], split)
+            hashes.append([frame[name].hash(seed=0) for name in _TEXTS])
+            if pairs.words is not None:
+                words.update(*(tokenize(frame[name]).explode().drop_nulls() for name in _TEXTS))
+    if not written.shards:
+        raise InputError(f"no pair of {pairs.folder} would be left; remove the folder instead.")
+    written.count_unique(hashes)
+    about = pairs.manifest
+    facts = about.words
+    if facts is not None and pairs.words is not None:
+        left = sorted(pairs.words & words)
+        content = "".join(f"{word}\n" for word in left).encode()
+        (out / facts.file).write_bytes(content)
+        facts = replace(facts, words=len(left), sha256=sha256_of(content))
+    counts = replace(
+        about.counts,
+        pairs=written.rows,
+        unique_inputs=written.unique_inputs,
+        unique_responses=written.unique_responses,
+    )
+    about = replace(
+        about, counts=counts, splits={split: written.splits[split] for split in SPLITS},
+        sources=dict(sorted(written.sources.items())),
+        shards=tuple(written.shards), malformed=(), words=facts,
+    )  # fmt: skip
+    about.write(out)
+    return about
 
 
 _TYPE = pa.list_(pa.large_string())

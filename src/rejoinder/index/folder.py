@@ -145,8 +145,13 @@ class TextIndex(IndexReader):
         with self._changing() as state:
             self._become(self._without(state, self._known_places(state, ids)))
 
-    def compact(self) -> None:
+    def compact(
+        self, change: Callable[[Sequence[Segment]], Iterable[EncodedTexts]] = encoded_texts
+    ) -> None:
         """Frees the space of deleted texts, and joins segments of up to a million texts.
+
+        `change` returns what is written of the segments; by default all texts that are left. No
+        byte of what it leaves out stays in the folder.
 
         Raises:
             InputError: a file was changed after it was written. The index stays as it is.
@@ -157,7 +162,7 @@ class TextIndex(IndexReader):
             # otherwise damage would get a valid hash in the new segment
             check_segments(self.folder, state.manifest.segments)
             about = replace(state.manifest, segments=())
-            for extended in self._segments_of(encoded_texts(state.segments), about):
+            for extended in self._segments_of(change(state.segments), about):
                 about = extended
             self._become(about)
 

@@ -1,0 +1,93 @@
+"""`rejoinder forget`: removes messages of a person, or that match a pattern, from folders.
+
+`rejoinder find-personal`: lists mail addresses, phone numbers and keys in messages.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rejoinder.cli import options, output
+from rejoinder.cli.progress import Bar
+from rejoinder.errors import require
+
+EXAMPLES = options.epilog(
+    "rejoinder forget slack-export.zip.explore --author anna --dry-run",
+    "rejoinder forget slack-export.zip.explore pairs/ --author anna",
+    "rejoinder forget index/ --match '(?i)anna@example[.]org'",
+)
+
+
+@options.prints("json", excludes=[("--author", "--match")])
+def forget(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER",
+            help="Folder of `rejoinder index`, `explore` or `extract`; repeatable.",
+        ),
+    ],
+    author: Annotated[str | None, "Remove what this author wrote."] = None,
+    match: Annotated[
+        str | None,
+        "Remove messages of which the text, id, author, channel or subject has a match of this "
+        "regular expression (of Rust: no look-around).",
+    ] = None,
+    dry_run: Annotated[bool, "Only say what would be removed."] = False,
+    threads: options.ThreadsOption = None,
+) -> None:
+    """Remove messages from indexes, explored folders and pairs, with all that has their words."""
+    require("explore", "polars", "sklearn", "graspologic_native")
+    from rejoinder.conversations.explore import Watch
+    from rejoinder.conversations.forget import KINDS
+    from rejoinder.conversations.forget import forget as remove
+
+    with Bar("") as bar:
+        watch = Watch(lambda stage, done, total: bar.show(stage, done, total, ""))
+        found = remove(
+            folders, author=author, match=match, dry_run=dry_run, threads=threads, watch=watch
+        )
+    if output.asked_for("json"):
+        output.print_json({**dict.fromkeys(KINDS, 0), **found.removed, "mentions": found.mentions})
+    else:
+        verb = "would be removed" if dry_run else "removed"
+        told = ", ".join(f"{KINDS[kind]} {count:,}" for kind, count in found.removed.items())
+        typer.echo(f"{verb}: {told or 'nothing'}")
+    if found.mentions:
+        output.note(f"of what stays, {found.mentions:,} name the author; --match removes them")
+    for model in found.trained if found.removed else ():
+        output.note(
+            f"{model} may have been trained on what was removed; rejoinder explore --finetune or "
+            "finetune trains it again"
+        )
+
+
+PERSONAL_EXAMPLES = options.epilog(
+    "rejoinder find-personal slack-export.zip",
+    "rejoinder find-personal slack-export.zip.explore --json",
+)
+
+
+@options.prints("json", "tsv")
+def find_personal(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Export of conversations, file of texts, or folder of `rejoinder index`, "
+            "`explore` or `extract`."
+        ),
+    ],
+    columns: options.ColumnsOption = None,
+) -> None:
+    """List mail addresses, phone numbers, keys and the like in messages, by kind and id."""
+    require("extract", "polars", "pyarrow")
+    from rejoinder.conversations.forget import Personal
+    from rejoinder.conversations.forget import find_personal as look
+
+    found = sorted(look(source, columns), key=lambda one: one.kind)
+    output.print_rows(Personal._fields, found, f"personal data in {source}")
+    counts = Counter(one.kind for one in found)
+    told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    output.status_line(f"{told or 'nothing found'}; names of people have no form to find them by")

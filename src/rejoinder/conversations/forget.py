@@ -1,0 +1,445 @@
+"""Removes messages from indexes, explored folders and pairs: those of a person, or of a pattern.
+
+Lists addresses, numbers and keys in messages, by the patterns that mask them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import compress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.conversations import replies
+from rejoinder.conversations.explore import (
+    ASKED,
+    TOPICS,
+    Prepared,
+    Watch,
+    change_prepared,
+    explore,
+    prepared_in,
+)
+from rejoinder.corpus.export_options import find_pii
+from rejoinder.corpus.manifest import FILE as PAIRS
+from rejoinder.corpus.manifest import SPLITS
+from rejoinder.corpus.reading.columns import as_arrow, clean_and_letters
+from rejoinder.corpus.texts import entries_of
+from rejoinder.corpus.writer import Pairs, open_pairs, rewrite, whole_blocks
+from rejoinder.errors import InputError
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.manifest import FILE as INDEX
+from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.text.columns import as_series
+
+_TURNS = pl.List(pl.String)
+KINDS = {
+    "messages": "messages",
+    "links": "links to them",
+    "titles": "subjects that they gave to messages of others",
+    "replies": "past replies to suggest",
+    "questions": "repeated questions that quoted them",
+    "topics": "topics that quoted them",
+    "pairs": "pairs",
+    "turns": "turns before messages of other pairs",
+}
+"""What is removed, and how it is called."""
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was removed, and what stays."""
+
+    removed: Mapping[str, int]
+    """Numbers by `KINDS`."""
+    mentions: int
+    """Messages that stay, in which the author is named."""
+    trained: tuple[Path, ...] = ()
+    """Models in the folders, which may know words of what was removed."""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """Which messages go."""
+
+    author: str | None
+    match: str | None
+
+    def __post_init__(self) -> None:
+        """Checks the pattern.
+
+        Raises:
+            InputError: it is not valid, or matches every text.
+        """
+        if self.match is None:
+            return
+        try:
+            matches_all = pl.Series([""]).str.contains(self.match).item()
+        except pl.exceptions.ComputeError as error:
+            reason = str(error).partition("\n\n")[0].rpartition("error: ")[2].rstrip(".")
+            raise InputError(
+                f"`match` {self.match!r} is not a regular expression of Rust's crate regex, which "
+                f"has no look-around and no references: {reason}."
+            ) from None
+        if matches_all:
+            raise InputError(f"`match` {self.match!r} matches every text; remove the folder.")
+
+    def among(self, part: EncodedTexts) -> NDArray[np.bool_]:
+        """Returns (N,) bool: which texts go."""
+        if self.author is not None:
+            return np.array([_author(about) == self.author for about in _about(part)], np.bool_)
+        return self.matching(
+            _strings(*one) for one in zip(part.ids, part.texts, _about(part), strict=True)
+        )
+
+    def matching(self, rows: Iterable[Sequence[str]]) -> NDArray[np.bool_]:
+        """Returns (N,) bool: in which rows the pattern matches a string, in linear time."""
+        return _with(rows, lambda strings: strings.str.contains(self.match or ""))
+
+    def mentioned(self, part: EncodedTexts) -> int:
+        """Returns the number of texts in which the author is named."""
+        if self.author is None:
+            return 0
+        rows = (_strings(*one) for one in zip(part.ids, part.texts, _about(part), strict=True))
+        lowered = ([text.casefold() for text in row] for row in rows)
+        name = self.author
+        return int(_with(lowered, lambda some: some.str.contains(name, literal=True)).sum())
+
+
+def _with(rows: Iterable[Sequence[str]], test: Any) -> NDArray[np.bool_]:
+    given = list(rows)
+    tested = test(pl.Series([text for row in given for text in row], dtype=pl.String))
+    numbers = np.repeat(np.arange(len(given)), [len(row) for row in given])
+    found = np.zeros(len(given), np.bool_)
+    found[numbers[tested.to_numpy()]] = True
+    return found
+
+
+def _about(part: EncodedTexts) -> Sequence[Mapping[str, Any]]:
+    return part.about or [{}] * len(part.texts)
+
+
+def _author(about: Mapping[str, Any]) -> str:
+    return str(about.get("author", "")).casefold()
+
+
+def _strings(name: str | None, text: str, about: Mapping[str, Any]) -> list[str]:
+    known = [value for key, value in about.items() if key != "answers" and isinstance(value, str)]
+    return [name or "", text, *known]
+
+
+class _Removal:
+    """Leaves messages out of an index, with what others have of them."""
+
+    def __init__(self, wanted: _Wanted) -> None:
+        self._wanted = wanted
+        self.ids: set[str] = set()
+        self._unlinked: set[str] = set()
+        """Ids that match, of messages that others answer and the index may lack."""
+        self.texts: set[str] = set()
+        self.counts: Counter[str] = Counter()
+        self.mentions = 0
+        self.authors: set[str] = set()
+        self.left = 0
+
+    def __call__(self, segments: Sequence[Segment]) -> Iterator[EncodedTexts]:
+        """Yields what stays."""
+        began = dict[tuple[Any, Any], bool]()
+        for part in encoded_texts(segments):
+            gone = self._wanted.among(part)
+            if self._wanted.match is not None:
+                answered = [about.get("answers", "") for about in _about(part)]
+                hits = self._wanted.matching([name] for name in answered)
+                self._unlinked.update(compress(answered, hits.tolist()))
+            for name, text, about, goes in zip(
+                part.ids, part.texts, _about(part), gone.tolist(), strict=True
+            ):
+                began.setdefault((about.get("thread"), about.get("title")), goes)
+                self.authors.add(_author(about))
+                if goes:
+                    self.ids.add(name or "")
+                    self.texts.add(text)
+        self.counts["messages"] = len(self.ids)
+        self._unlinked |= self.ids
+        lost = {key for key, goes in began.items() if goes and key[1] is not None}
+        for part in encoded_texts(segments):
+            kept = [at for at, name in enumerate(part.ids) if name not in self.ids]
+            if not kept:
+                continue
+            left = EncodedTexts(
+                [part.ids[at] for at in kept],
+                [part.texts[at] for at in kept],
+                part.embeddings[kept],
+                [self._without(dict(part.about[at]), lost) for at in kept] if part.about else (),
+            )
+            self.mentions += self._wanted.mentioned(left)
+            self.left += len(kept)
+            yield left
+
+    def _without(self, about: dict[str, Any], lost: set[tuple[Any, Any]]) -> dict[str, Any]:
+        """Returns what is known about a message that stays."""
+        thread, title = about.get("thread"), about.get("title")
+        if about.get("answers") in self._unlinked:
+            self.counts["links"] += 1
+            del about["answers"]
+            about.pop("confidence", None)
+        if (thread, title) in lost:  # whoever begins a thread gives it its subject
+            self.counts["titles"] += 1
+            del about["title"]
+        if thread in self.ids:  # an id of a mail may have the name of its author
+            about["thread"] = _unnamed(thread)
+        return about
+
+
+def _unnamed(name: str) -> str:
+    return sha256_of(name.encode("utf-8", "surrogatepass"))[:16]
+
+
+def forget(
+    folders: Sequence[Path],
+    *,
+    author: str | None = None,
+    match: str | None = None,
+    dry_run: bool = False,
+    threads: int | None = None,
+    watch: Watch | None = None,
+) -> Forgotten:
+    """Removes messages from folders, and all that was made from them.
+
+    Nothing of the messages stays in a file: indexes are written again without them, and what was
+    found in them (repeated questions, topics, the map, replies to suggest) is found again.
+
+    Args:
+        folders: Indexes, folders of `explore`, folders of pairs. Pairs do not say who wrote them:
+            name an index of the same messages, too, to remove those of an author.
+        author: Remove what this author wrote, whatever the case of the name.
+        match: Remove messages of which the text, id, author, channel or subject has a match of this
+            regular expression. It is matched in linear time, by Rust's crate regex.
+        dry_run: Only count.
+        threads: CPU threads; by default all.
+        watch: Told about the work.
+
+    Raises:
+        InputError: not one of `author` and `match` is given, a folder is of another kind, no
+            message is by the author, or none would be left.
+        BusyError: another command is writing a folder.
+    """
+    if (author is None) == (match is None):
+        raise InputError("give either `author` or `match`.")
+    wanted = _Wanted(None if author is None else author.casefold(), match)
+    indexes, pairs = _sorted(folders)
+    if pairs and not indexes and author is not None:
+        raise InputError(
+            "pairs do not say who wrote them; name an index of the same messages, too, or `match`."
+        )
+    found = [_looked(wanted, index, made) for index, made in indexes]
+    ids, said = set[str](), set[str]()
+    for one in found:
+        ids, said = ids | one.ids, said | one.texts
+    if indexes and wanted.author is not None and not ids:
+        close = get_close_matches(
+            wanted.author, set[str]().union(*(one.authors for one in found)), 1
+        )
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise InputError(f"no message is by {author!r}{hint}. Nothing was removed.")
+    counts = Counter[str]()
+    for one in found:
+        counts.update(one.counts)
+    if not dry_run:
+        for (index, made), one in zip(indexes, found, strict=True):
+            if one.counts["messages"] or one.counts["links"]:
+                _remove(wanted, index, made, threads, watch or Watch())
+    for some in pairs:
+        counts.update(_forget_pairs(some, _PairRemoval(some, wanted, ids, said), dry_run=dry_run))
+    removed = {kind: counts[kind] for kind in KINDS if counts[kind]}
+    trained = tuple(index / "model" for index, _ in indexes if (index / "model").is_dir())
+    return Forgotten(removed, sum(one.mentions for one in found), trained)
+
+
+def _sorted(folders: Sequence[Path]) -> tuple[list[tuple[Path, Prepared | None]], list[Pairs]]:
+    """Returns the indexes, each with what was found in it, and the pairs.
+
+    Raises:
+        InputError: a folder is neither.
+    """
+    indexes, pairs = list[tuple[Path, Prepared | None]](), list[Pairs]()
+    for folder in folders:
+        made = prepared_in(folder)
+        if made is not None:
+            indexes.append((made.index, made))
+        elif (folder / PAIRS).is_file():
+            pairs.append(open_pairs(folder))
+        elif (folder / INDEX).is_file():
+            indexes.append((folder, None))
+        else:
+            raise InputError(
+                f"{folder} is neither an index, nor pairs, nor what this version of rejoinder "
+                "explored; name a folder of rejoinder index, explore or extract."
+            )
+    return indexes, pairs
+
+
+def _looked(wanted: _Wanted, index: Path, made: Prepared | None) -> _Removal:
+    """Counts what goes.
+
+    Raises:
+        InputError: none would be left.
+    """
+    removal = _Removal(wanted)
+    for _ in removal(TextIndex(index).segments):
+        pass
+    if removal.ids and not removal.left:
+        raise InputError(f"no message of {index} would be left; remove the folder instead.")
+    if made is None:
+        return removal
+    asked, topics = (
+        msgspec.json.decode((made.folder / name).read_bytes()) for name in (ASKED, TOPICS)
+    )
+    removal.counts["questions"] = sum(_names(one, removal.ids) for one in asked)
+    every = [*topics["topics"], *topics["wider"]]
+    removal.counts["topics"] = sum(_names(one, removal.ids) for one in every)
+    if kept := replies.read_kept(index):
+        names = kept[0].collection.ids
+        both = zip(kept[0].asked.tolist(), kept[0].replied.tolist(), strict=True)
+        gone = [not removal.ids.isdisjoint((names[one], names[other])) for one, other in both]
+        removal.counts["replies"] = sum(gone)
+    return removal
+
+
+def _names(tree: Any, ids: set[str]) -> bool:
+    """Returns whether a string of a tree of JSON is one of the ids."""
+    if isinstance(tree, dict | list):
+        return any(_names(one, ids) for one in (tree.values() if isinstance(tree, dict) else tree))
+    return tree in ids
+
+
+def _remove(
+    wanted: _Wanted, index: Path, made: Prepared | None, threads: int | None, watch: Watch
+) -> None:
+    def change(opened: TextIndex) -> None:
+        opened.compact(_Removal(wanted))
+        (opened.folder / replies.FILE).unlink(missing_ok=True)
+
+    if made is not None and made.index.parent == made.folder:
+        change_prepared(made.folder, change, threads, watch)
+        return
+    change(TextIndex(index))
+    if made is not None:  # its stamp says that the index has changed
+        explore(index, out=made.folder, threads=threads, watch=watch)
+
+
+def _forget_pairs(pairs: Pairs, removal: "_PairRemoval", *, dry_run: bool) -> Counter[str]:
+    """Removes pairs, and returns what was removed."""
+    if dry_run:
+        for split in SPLITS:
+            for _, frame in whole_blocks(pairs, split):
+                removal(frame)
+    else:
+        with new_folder(pairs.folder, overwrite=True) as new:
+            rewrite(pairs, new, removal)
+    return removal.counts
+
+
+class _PairRemoval:
+    """Leaves pairs out, and turns before others."""
+
+    def __init__(self, pairs: Pairs, wanted: _Wanted, ids: set[str], said: Iterable[str]) -> None:
+        """Prepares for messages with these ids, which said this."""
+        self._wanted, self._ids, self._said = wanted, ids, {*_clean(said)}
+        self.counts: Counter[str] = Counter()
+        for split in SPLITS:
+            for frame in pairs.iter_frames(split):
+                for side in ("input", "response"):
+                    rows = frame.filter(pl.col(f"{side}_id").is_in(list(ids)))
+                    self._said.update(rows[side])
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Returns the pairs that stay."""
+        ids, columns = list(self._ids), ("input_id", "response_id")
+        gone = frame.select(pl.any_horizontal(pl.col(columns).is_in(ids))).to_series().to_numpy()
+        if self._wanted.match is not None:
+            gone = gone | self._wanted.matching(frame.drop("context", strict=False).iter_rows())
+        self.counts["pairs"] += int(gone.sum())
+        left = frame.filter(~gone)
+        if "context" in left.columns:
+            turns = pl.Series("context", [*map(self._turns, left["context"])], _TURNS)
+            left = left.with_columns(turns)
+        threads = [_unnamed(one) if one in self._ids else one for one in left["thread_id"]]
+        return left.with_columns(pl.Series("thread_id", threads, pl.String))
+
+    def _turns(self, turns: Iterable[str]) -> list[str]:
+        """Returns the turns that stay."""
+        before = list(turns)
+        kept = [turn for turn in before if turn not in self._said]
+        if self._wanted.match is not None and kept:
+            hit = self._wanted.matching([turn] for turn in kept)
+            kept = [turn for turn, goes in zip(kept, hit.tolist(), strict=True) if not goes]
+        self.counts["turns"] += len(before) - len(kept)
+        return kept
+
+
+def _clean(texts: Iterable[str]) -> Iterator[str]:
+    """Yields texts as pairs have them."""
+    clean, _ = clean_and_letters(as_arrow(as_series(list(texts))))
+    return (text for text in pl.Series(clean) if text is not None)
+
+
+class Personal(NamedTuple):
+    """An address, a number or a key in a message."""
+
+    kind: str
+    """`email`, `phone`, `key`, `login`, `card`, `iban` or `ip`."""
+    id: str | None
+    """Of the message."""
+    found: str
+
+
+def find_personal(path: Path, columns: str | None = None) -> Iterator[Personal]:
+    """Yields mail addresses, phone numbers, keys and the like in texts, titles and authors.
+
+    Args:
+        path: An index, a folder of `explore`, pairs, an export or a file of texts.
+        columns: Of a table, as `Index.create` takes them.
+
+    Raises:
+        InputError: the path can't be read.
+    """
+    for name, strings in _texts_of(path, columns):
+        for text in dict.fromkeys(strings):
+            for kind, found in find_pii(text):
+                yield Personal(kind, name, found)
+
+
+def _texts_of(path: Path, columns: str | None) -> Iterator[tuple[str | None, list[str]]]:
+    made = prepared_in(path)
+    index = path if made is None else made.index
+    if (index / INDEX).is_file():
+        for part in TextIndex(index).encoded():
+            yield from (
+                (name, _said(text, about))
+                for name, text, about in zip(part.ids, part.texts, _about(part), strict=True)
+            )
+    elif (path / PAIRS).is_file():
+        seen, pairs = set[str](), open_pairs(path)
+        sides = [("input_id", "input"), ("response_id", "response")]
+        for split in SPLITS:
+            for frame in pairs.iter_frames(split):
+                for name, text in (row for side in sides for row in frame.select(side).iter_rows()):
+                    if name not in seen:
+                        seen.add(name)
+                        yield name, [text]
+    else:
+        for number, entry in enumerate(entries_of(path, columns), 1):
+            yield entry.id or str(number), _said(entry.text, entry.about)
+
+
+def _said(text: str, about: Mapping[str, Any]) -> list[str]:
+    return [text, *(str(about[name]) for name in ("title", "author") if name in about)]
