@@ -20,7 +20,7 @@ from rejoinder import ForeignTextWarning, SentenceEncoder
 from rejoinder.errors import InputError
 from rejoinder.inference import outputs
 from rejoinder.inference.outputs import each_batch
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.card import languages_of
 from rejoinder.models.config import read_config

@@ -26,7 +26,7 @@ from rejoinder.evaluation.tasks.bias import read_contrasts
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
 from rejoinder.models.find import shipped_model
 from rejoinder.scoring.batch import NUMBERS, lexicon

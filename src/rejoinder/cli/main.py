@@ -22,7 +22,7 @@ from rejoinder.cli import (
     use,
 )
 from rejoinder.cli.output import note_missing_kernels, status_of
-from rejoinder.io.files.storage import spin_briefly
+from rejoinder.io.files.system import spin_briefly
 from rejoinder.version import VERSION
 
 app = typer.Typer(

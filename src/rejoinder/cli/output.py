@@ -29,7 +29,8 @@ from rejoinder.errors import (
     RejoinderError,
     missing_extra,
 )
-from rejoinder.io.files.storage import TERMINATION_SIGNALS, lacks_memory, storage_cause
+from rejoinder.io.files.storage import lacks_memory, storage_cause
+from rejoinder.io.files.system import TERMINATION_SIGNALS
 from rejoinder.kernels import LEFT_OUT, are_built
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from rejoinder.conversations.replies import replies_of
 from rejoinder.index.matching import Ranks, rarity
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.near_pairs import NearPairs, near_pairs
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.measures import Floats
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import WordFeatures

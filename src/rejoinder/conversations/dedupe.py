@@ -29,7 +29,7 @@ from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError, ModelError
 from rejoinder.index.where import Where
 from rejoinder.inference.near_pairs import LEAST, NearPairs, Survey, near_pairs, survey
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 from rejoinder.scoring.opened import Scorer

@@ -37,7 +37,7 @@ from rejoinder.io.files.hashed import (
     read_sealed,
     sealed_text,
 )
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
 from rejoinder.measures import Floats, Indices

@@ -58,7 +58,8 @@ from rejoinder.io.files.addresses import (
 )
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output, refuse_inputs
-from rejoinder.io.files.storage import return_freed_memory, scratch_folder
+from rejoinder.io.files.storage import scratch_folder
+from rejoinder.io.files.system import return_freed_memory
 from rejoinder.io.formats.compression import LONGEST_LINE
 from rejoinder.io.formats.shown import parse_bytes, parse_duration
 from rejoinder.version import VERSION

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rejoinder.encoders import BIGRAM_ROWS, COMBINERS
 from rejoinder.errors import ModelError
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged
 

@@ -3,7 +3,6 @@
 What is added becomes a segment, whose files are written here.
 """
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -34,7 +33,7 @@ from rejoinder.index.segment import (
 from rejoinder.index.state import State, check_segments
 from rejoinder.index.words import WordsWriter
 from rejoinder.io.files.atomic import new_folder, write_bytes
-from rejoinder.io.files.claims import claim, sweep
+from rejoinder.io.files.claims import claim, remove, sweep
 from rejoinder.io.files.hashed import file_facts
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.text.languages import Stem, stemmer
@@ -224,7 +223,7 @@ class TextIndex(IndexReader):
         for path in self.folder.iterdir():
             if path.name in named or not path.name[:6].isdigit():
                 continue
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            remove(path)
 
 
 def _first_joined(counts: Sequence[int]) -> int:

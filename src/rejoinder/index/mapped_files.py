@@ -4,7 +4,6 @@ Strings are in two files: their bytes, and where each begins. Embeddings can als
 row.
 """
 
-import mmap
 import os
 import weakref
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import REMEDY
+from rejoinder.io.files import system
 from rejoinder.io.files.storage import lacks_memory
 from rejoinder.protocols import Embeddings
 
@@ -128,7 +128,7 @@ def release(array: NDArray[Any]) -> None:
     """
     mapping = getattr(array.base, "_mmap", None)
     if mapping is not None:
-        mapping.madvise(mmap.MADV_DONTNEED)
+        system.release(mapping)
 
 
 class StoredRows:
@@ -153,6 +153,8 @@ class StoredRows:
         Raises:
             InputError: the file has become shorter.
         """
+        if not system.READS_AT:
+            return np.asarray(self.mapped[rows])
         if self._handle is None:
             self._handle = os.open(self.path, os.O_RDONLY)
             weakref.finalize(self, os.close, self._handle)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.index.words import Words
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.kernels import kernel
 
 K1, B = 0.9, 0.2

@@ -26,7 +26,7 @@ from threadpoolctl import ThreadpoolController
 
 from rejoinder.encoders.layers import Array, Layers, dequantized, finite, unit_rows
 from rejoinder.errors import ForeignTextWarning, InputError, ModelError, require
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.kernels import way
 from rejoinder.models.card import LANGUAGE_NAMES, languages_of
 from rejoinder.models.config import ENTAILMENT, RESPONSES, read_config

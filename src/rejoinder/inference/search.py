@@ -26,7 +26,7 @@ from rejoinder.inference.inputs import (
 from rejoinder.inference.near_pairs import communities, nearest_pairs
 from rejoinder.inference.neighbours import dots, nearest_rows
 from rejoinder.inference.outputs import ModelOutputs
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.measures import angular_similarity
 from rejoinder.protocols import Embeddings
 

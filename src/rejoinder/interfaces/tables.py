@@ -19,6 +19,7 @@ from rejoinder.index.segment import EncodedTexts
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim, part_of
 from rejoinder.io.files.storage import creation_errors, resolved, storage_errors
+from rejoinder.io.files.system import rename
 from rejoinder.io.formats.texts import KEYS
 from rejoinder.registry import Registry
 
@@ -135,7 +136,7 @@ def _write_file(
             part.mkdir()
             record.write(table, part / "table")
             with creation_errors(path):
-                (part / "table").replace(path)
+                rename(part / "table", path)
 
 
 def _as_float32(part: EncodedTexts) -> EncodedTexts:

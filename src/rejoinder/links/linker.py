@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.outputs import one_core_each
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.links.beliefs import CANDIDATES, Beliefs, best_candidates
 from rejoinder.links.features import PAIRS, WINDOW, Floats, Ints, PieceFeatures, read_piece

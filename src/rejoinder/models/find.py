@@ -116,7 +116,8 @@ def shipped_model(name: str = DEFAULT) -> Path:
 CACHE = "REJOINDER_CACHE"
 """The environment variable that names the folder of the cache."""
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+"""How an address begins; a single letter would be a drive of Windows."""
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _POLL = 0.2

@@ -23,7 +23,7 @@ from rejoinder.inference.outputs import each_batch
 from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
 from rejoinder.io.files.claims import read_one_state
 from rejoinder.io.files.hashed import Record, check_file, file_facts, read_sealed, sealed_text
-from rejoinder.io.files.storage import default_workers
+from rejoinder.io.files.system import default_workers
 from rejoinder.measures import Indices
 from rejoinder.models.config import read_tensors
 from rejoinder.scoring.batch import PairReader

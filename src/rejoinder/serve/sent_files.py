@@ -3,21 +3,22 @@
 The process that reads the files of clients: whatever one of them takes, the server goes on.
 
 It reads a line of JSON for each file, `Asked`, and writes a line: a mark of what follows, and JSON.
-Whoever is silent for too long is ended by the system, also in the middle of a library.
+If it is silent for too long, the server ends it, also in the middle of a library.
 """
 
 import asyncio
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
+import time
 import traceback
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -91,12 +92,17 @@ class FileReader:
         if worker is None or worker.poll() is not None:
             worker = self._worker = _started()
         assert worker.stdin and worker.stdout  # noqa: S101, PT018 -- both are pipes
-        asked = Asked(str(path), self._most_texts, self._most_bytes, self.seconds)
+        asked = Asked(str(path), self._most_texts, self._most_bytes)
+        timer, end = Timer(self.seconds, worker.kill), time.monotonic() + self.seconds
+        timer.start()
         worker.stdin.write(msgspec.json.encode(asked) + b"\n")
         worker.stdin.flush()
-        if answer := worker.stdout.readline():
+        answer = worker.stdout.readline()
+        timer.cancel()
+        if answer:
             return answer
-        if worker.wait() == -signal.SIGALRM:
+        worker.wait()
+        if time.monotonic() >= end:
             raise refused(
                 "content",
                 f"{path.name} takes more than {self.seconds} seconds to read; cut it, or read it "
@@ -127,8 +133,6 @@ class Asked(msgspec.Struct):
     """Most texts to return."""
     bytes: int
     """Most bytes of an export's content."""
-    seconds: int
-    """Most time."""
 
 
 @dataclass(frozen=True)
@@ -160,10 +164,7 @@ def main() -> None:
     os.dup2(2, 1)  # a library may print
     for line in sys.stdin.buffer:
         asked = msgspec.json.decode(line, type=Asked)
-        signal.alarm(asked.seconds)
-        answer = _answer(asked)
-        signal.alarm(0)
-        answers.write(answer + b"\n")
+        answers.write(_answer(asked) + b"\n")
         answers.flush()
 
 

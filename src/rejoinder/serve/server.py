@@ -23,6 +23,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.io.files.system import most_open_files
 
 _LEAST_KEY = 8
 
@@ -242,7 +243,7 @@ def run_workers(
 
 def most_connections() -> int:
     """Returns how many connections may be open: almost as many as the process may open files."""
-    files = os.sysconf("SC_OPEN_MAX")  # -1: no limit
+    files = most_open_files()
     return _MOST if files < 0 else max(8, min(_MOST, files - _SPARE_FILES))
 
 

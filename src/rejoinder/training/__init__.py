@@ -5,7 +5,7 @@ Raises:
 """
 
 from rejoinder.errors import require
-from rejoinder.io.files.storage import spin_briefly
+from rejoinder.io.files.system import spin_briefly
 
 require("train", "torch", "pydantic", "tomli_w")  # asked for before any work begins
 spin_briefly()

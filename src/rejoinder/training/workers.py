@@ -30,7 +30,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from rejoinder.encoders.nn.layers import RowGradient, gradient_of_rows, merged, short_spins
 from rejoinder.errors import InputError, OtherWorkerError, RejoinderError, TrainingError
-from rejoinder.io.files.storage import processor_name, usable_cores
+from rejoinder.io.files.system import processor_name, usable_cores
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.stream import WHOLE, Part
 

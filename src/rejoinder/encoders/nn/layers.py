@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from rejoinder.encoders import EncoderKind, Shapes, TextSizes
 from rejoinder.encoders.settings import Activation
 from rejoinder.errors import ConfigError, ModelError
-from rejoinder.io.files.storage import ask_for_huge_pages, spin_briefly, usable_cores
+from rejoinder.io.files.system import ask_for_huge_pages, spin_briefly, usable_cores
 from rejoinder.io.schema import check
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Padded, Ragged, padded_groups

@@ -29,7 +29,8 @@ from rejoinder.errors import (
     StorageError,
     require,
 )
-from rejoinder.io.files.storage import process_description, scratch_folder
+from rejoinder.io.files.storage import scratch_folder
+from rejoinder.io.files.system import process_description
 from rejoinder.io.formats.compression import file_of
 
 _FIRST_BYTES = 64 << 10
@@ -308,14 +309,16 @@ def any_path(text: str | Path) -> AnyPath:
     Raises:
         InputError: it is an address of an unknown scheme, without a bucket, or with a password.
     """
-    text = _SHORTENED.sub(r"\1://", str(text), count=1) if isinstance(text, Path) else text
+    text = _SHORTENED.sub(r"\1://", text.as_posix(), count=1) if isinstance(text, Path) else text
     parsed = _ADDRESS.fullmatch(text)
     if parsed is None:
         return Path(text)
     scheme, store, key, query = parsed.groups(default="")
     scheme = scheme.lower()
     if scheme == "file":
-        return Path(f"/{key}")
+        from urllib.request import url2pathname  # takes 30 ms
+
+        return Path(url2pathname(f"/{key}"))
     if scheme not in SCHEMES:
         known = ", ".join(f"{name}://" for name in SCHEMES)
         raise InputError(f"{text}: there is no scheme {scheme!r}; addresses begin with {known}.")

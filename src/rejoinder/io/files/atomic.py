@@ -35,6 +35,7 @@ from rejoinder.io.files.storage import (
     resolved,
     storage_errors,
 )
+from rejoinder.io.files.system import rename
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         with creation_errors(path):
-            part.replace(path)
+            rename(part, path)
 
 
 def write_bytes(path: AnyPath, content: bytes) -> None:
@@ -304,7 +305,7 @@ def publish(finished: Path, path: Path) -> None:
         with finished.open("r+b") as file:
             os.fsync(file.fileno())
         with creation_errors(path):
-            finished.replace(path)
+            rename(finished, path)
         discard_unfinished(path)
 
 

@@ -9,7 +9,6 @@ it leads to.
 Reads a folder of files in one state, although another process may be replacing it.
 """
 
-import fcntl
 import os
 import shutil
 import threading
@@ -22,13 +21,8 @@ from typing import TypeVar
 
 from rejoinder.errors import BusyError, InputError, RejoinderError
 from rejoinder.io.files.addresses import Address, AnyPath, refuse_content
-from rejoinder.io.files.storage import (
-    creation_errors,
-    is_device,
-    process_description,
-    refused,
-    resolved,
-)
+from rejoinder.io.files.storage import creation_errors, is_device, refused, resolved
+from rejoinder.io.files.system import WINDOWS, lock, process_description, rename
 
 
 @dataclass(eq=False)
@@ -39,7 +33,7 @@ class _Turn:
     users: int = 0
     """Number of claims of this thread on the output."""
     handle: int | None = None
-    """The open lock file. The kernel unlocks it when the process ends."""
+    """The open lock file. The system unlocks it when the process ends."""
     created: list[Path] = field(default_factory=list)
     """Folders that were created to hold the output, the innermost first."""
 
@@ -133,22 +127,22 @@ def part_of(path: Path) -> Iterator[Path]:
         try:
             yield part
         finally:
-            _remove(part)
+            remove(part)
 
 
 def swap_in(part: Path, path: Path) -> None:
     """Renames the folder `part` to `path`, and removes the old folder only after that."""
     if not os.path.lexists(path):
-        part.replace(path)
+        rename(part, path)
         return
     old = companion(path, "old")
-    path.replace(old)
+    rename(path, old)
     try:
-        part.replace(path)
+        rename(part, path)
     except OSError:
-        old.replace(path)
+        rename(old, path)
         raise
-    _remove(old)
+    remove(old)
 
 
 def recover(path: Path) -> None:
@@ -156,10 +150,10 @@ def recover(path: Path) -> None:
     part, old = companion(path, "part"), companion(path, "old")
     if os.path.lexists(old):
         if os.path.lexists(path):
-            _remove(old)
+            remove(old)
         else:
-            old.replace(path)
-    _remove(part)
+            rename(old, path)
+    remove(part)
 
 
 def sweep(folder: Path) -> None:
@@ -169,7 +163,7 @@ def sweep(folder: Path) -> None:
         if suffix in (".part", ".old") and hidden.exists():
             recover(hidden.with_name(name.removesuffix(suffix)))
         elif suffix == ".lock":
-            hidden.unlink(missing_ok=True)
+            remove(hidden)
 
 
 def companion(path: Path, suffix: str) -> Path:
@@ -177,7 +171,8 @@ def companion(path: Path, suffix: str) -> Path:
     return path.with_name(f".{path.name}.{suffix}")
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Removes a file or a folder, if there is one and no program on Windows has it open."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -186,58 +181,53 @@ def _remove(path: Path) -> None:
 
 
 def _acquire(path: Path, turn: _Turn) -> None:
-    lock = companion(path, "lock")
+    file = companion(path, "lock")
     try:
         turn.created += [folder for folder in path.parents if not folder.exists()]
         while turn.handle is None:
-            turn.handle = _opened(lock)
-            if not _is_locked(turn.handle):
-                holder = os.read(turn.handle, 1000).decode("utf-8", "replace").strip()
+            turn.handle = _opened(file)
+            if not lock(turn.handle):
+                os.lseek(turn.handle, 1, os.SEEK_SET)
+                holder = os.read(turn.handle, 1000).decode("utf-8", "replace")
                 raise BusyError(
                     f"{path} is being written by another command ({holder or 'just begun'}); wait "
                     "for it to end, or name another output."
                 )
-            if not _is_at(lock, turn.handle):
+            if not _is_at(file, turn.handle):
                 os.close(turn.handle)  # its last holder removed it between the calls: try again
                 turn.handle = None
         os.ftruncate(turn.handle, 0)
-        os.write(turn.handle, process_description().encode("utf-8", "surrogateescape"))
+        # after the byte that `lock` keeps others from reading
+        os.write(turn.handle, f" {process_description()}".encode("utf-8", "backslashreplace"))
         recover(path)
     except OSError as error:
         raise refused(path, error) from None
 
 
-def _opened(lock: Path) -> int:
+def _opened(file: Path) -> int:
     """Opens a lock file, which is made with its folder. Another's release may remove that."""
     for _ in range(_TRIES):
-        lock.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
-            return os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-    return os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+            return os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    return os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
 
 
-def _release(lock: Path, turn: _Turn) -> None:
+def _release(file: Path, turn: _Turn) -> None:
     """Removes a lock file, unless another process holds it, and the folders made for its output."""
     with suppress(OSError):  # such as a folder that can't be written, or that was removed
         if turn.handle is None:  # a signal came before its number was returned
-            turn.handle = os.open(lock, os.O_RDWR)
-        if _is_locked(turn.handle) and _is_at(lock, turn.handle):
-            lock.unlink()
+            turn.handle = os.open(file, os.O_RDWR)
+        if not WINDOWS and lock(turn.handle) and _is_at(file, turn.handle):
+            file.unlink()
         os.close(turn.handle)
+        if WINDOWS:  # which removes no file that another has open
+            file.unlink()
     for folder in turn.created:
         try:
             folder.rmdir()
         except OSError:  # it is not empty
             return
-
-
-def _is_locked(handle: int) -> bool:
-    """Locks an open file for this process, and returns whether it could."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _is_at(path: Path, handle: int) -> bool:

@@ -61,7 +61,7 @@ from rejoinder.corpus.reading.readers import BLOCK_BYTES, Report, mapped_ahead, 
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import AnyPath, size_of
-from rejoinder.io.files.storage import return_freed_memory
+from rejoinder.io.files.system import return_freed_memory
 from rejoinder.io.formats.shown import parse_bytes
 
 _OLD = "_old"

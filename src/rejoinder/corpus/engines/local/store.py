@@ -34,7 +34,7 @@ from rejoinder.corpus.reading.columns import (
     gather,
 )
 from rejoinder.corpus.reading.readers import mapped_ahead
-from rejoinder.io.files.storage import return_freed_memory
+from rejoinder.io.files.system import return_freed_memory
 
 NO_HASHES: Hashes = np.empty(0, np.uint64)
 Block = Mapping[str, Strings]
