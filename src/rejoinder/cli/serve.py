@@ -103,7 +103,7 @@ def serve(
     require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
     from rejoinder.conversations.explore import SUFFIX, prepared_in
     from rejoinder.index.folder import TextIndex
-    from rejoinder.io.files.storage import usable_cores
+    from rejoinder.io.files.system import usable_cores
     from rejoinder.scoring.scorer import shipped_scorer
     from rejoinder.serve.server import ServerSettings
 
