@@ -147,10 +147,22 @@ def test_nothing_is_found_where_nothing_is_close(tmp_path):
         ("in 2022", Date(2022)),
         ("you may march on", Date()),
         ("version 2022", Date()),
+        ("was war im März 2023?", Date(2023, 3)),
+        ("am 3. Mai", Date(0, 5, 3)),
+        ("la fête du 14 juillet", Date(0, 7, 14)),
+        ("el 8 de mayo de 2023", Date(2023, 5, 8)),
+        ("nel dicembre 2020", Date(2020, 12)),
+        ("5 Mart 2022", Date(2022, 3, 5)),
     ],
 )
 def test_dates_are_read(query, date):
-    assert date_in(query) == date
+    assert date_in(query)[1] == date
+
+
+def test_it_is_told_which_date_is_read(tmp_path):
+    index = talk(tmp_path, message("1", "I adopted a puppy.", "Carla", 400 * DAY))
+    told = index.read_as(["What did Carla adopt last February?", "the puppy"])
+    assert told == [{"last february": "February 1971"}, {}]
 
 
 def test_parts_of_a_date_are_counted():

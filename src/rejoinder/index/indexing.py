@@ -203,16 +203,18 @@ class Index(TextIndex):
     def read_as(self, queries: Sentences) -> list[dict[str, str]]:
         """Returns for each query the words that `search` reads as others, and those.
 
-        Words that are likely to be misspelt are read as words of the index, else as the model does.
+        Words that are likely to be misspelt are read as words of the index, else as the model does;
+        and words that name a date as that, which counts in a hybrid search.
 
         Raises:
             InputError: a query is not a string, or the index is damaged.
         """
-        texts, own = self._in_own_words(as_texts(queries)[0])
-        if not isinstance(self.encoder, SentenceEncoder):
-            return own
-        read = self.encoder.read_as(texts)
-        return [{**model, **words} for words, model in zip(own, read, strict=True)]
+        given = as_texts(queries)[0]
+        texts, own = self._in_own_words(given)
+        read, dates = [dict[str, str]() for _ in texts], self.dates(given)
+        if isinstance(self.encoder, SentenceEncoder):
+            read = self.encoder.read_as(texts)
+        return [{**one, **words, **date} for one, words, date in zip(read, own, dates, strict=True)]
 
     def _in_own_words(self, queries: list[str]) -> tuple[list[str], list[dict[str, str]]]:
         own = self.own_words(queries, getattr(self.encoder, "features", None))

@@ -169,6 +169,16 @@ class Date:
     month: int = 0
     day: int = 0
 
+    def __str__(self) -> str:
+        """Returns it in words.
+
+        >>> str(Date(2023, 5, 8)), str(Date(month=3)), str(Date(2023))
+        ('8 May 2023', 'March', '2023')
+        """
+        month = _NAMES[self.month - 1].split()[0].title() if self.month else ""
+        parts = [self.day, month, self.year]
+        return " ".join(str(part) for part in parts if part)
+
     def matches(self, times: Numbers) -> Numbers:
         """Returns how many parts of the date (N,) seconds since 1970 in UTC have."""
         if not any((self.year, self.month, self.day)):
@@ -185,51 +195,70 @@ class Date:
         return np.where(known, found, 0)
 
 
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_MONTH = (
-    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
-    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
-_DATES = (
-    re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<number>\d\d)(?:-(?P<day>\d\d))?\b"),
-    re.compile(rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)? {_MONTH}\b\.?,?(?: (?P<year>\d{{4}}))?"),
-    re.compile(rf"\b{_MONTH}\.? (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?:,? (?P<year>\d{{4}}))?"),
-    re.compile(rf"\b(?:in|of|since|last|during|until|by|before|after|early|late) {_MONTH}\b"
-               r"(?:,? (?:of )?(?P<year>\d{4}))?"),
-    re.compile(rf"\b{_MONTH},? (?P<year>(?:19|20)\d\d)\b"),
-    re.compile(r"\b(?:in|of|since|during|until|by|before|after) (?P<year>(?:19|20)\d\d)\b"),
+_NAMES = (
+    "january jan januar janvier enero gennaio ocak",
+    "february feb februar février febrero febbraio şubat", "march mar märz mars marzo mart",
+    "april apr avril abril aprile nisan", "may mai mayo maggio mayıs",
+    "june jun juni juin junio giugno haziran", "july jul juli juillet julio luglio temmuz",
+    "august aug août agosto ağustos", "september sept sep septembre septiembre settembre eylül",
+    "october oct oktober octobre octubre ottobre ekim", "november nov novembre noviembre kasım",
+    "december dec dezember décembre diciembre dicembre aralık",
 )  # fmt: skip
+"""Of months, in six languages."""
+_MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
+_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, reverse=True))})"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_DATES = (
+    re.compile(rf"\b{_YEAR}-(?P<number>\d\d)(?:-(?P<day>\d\d))?\b"),
+    re.compile(
+        rf"\b(?P<day>\d\d?)(?:st|nd|rd|th|er|\.)?(?: of| de)? {_MONTH}\b\.?,?"
+        rf"(?: (?:del? )?{_YEAR})?"
+    ),
+    re.compile(rf"\b{_MONTH}\.? (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?:,? {_YEAR})?"),
+    re.compile(
+        r"\b(?:in|of|since|last|during|until|by|before|after|early|late|im|seit|ab|bis|vor|nach|en|"
+        rf"depuis|avant|après|desde|hasta|nel|da|a) {_MONTH}\b(?:,? (?:(?:of|del?) )?{_YEAR})?"
+    ),
+    re.compile(rf"\b{_MONTH},? (?:del? )?{_YEAR}\b"),
+    re.compile(
+        r"\b(?:in|of|since|during|until|by|before|after|seit|en|depuis|avant|après|desde|hasta|"
+        rf"nel) {_YEAR}\b"
+    ),
+)
 """Match dates. A month alone counts after a word that dates begin with: people march, and may."""
 _HOLIDAYS = {
     "christmas eve": (12, 24), "christmas": (12, 25), "new year's eve": (12, 31),
     "new year": (1, 1), "valentine": (2, 14), "halloween": (10, 31),
 }  # fmt: skip
 _HOLIDAY = re.compile(
-    rf"\b(?:on|at|last|this|before|after) ({'|'.join(_HOLIDAYS)})(?:'s)?(?: day)?\b"
-    r"(?: (?P<year>(?:19|20)\d\d))?"
+    rf"\b(?:on|at|last|this|before|after) (?P<holiday>{'|'.join(_HOLIDAYS)})(?:'s)?(?: day)?\b"
+    rf"(?: {_YEAR})?"
 )
 _LAST = re.compile(rf"\blast {_MONTH}")
 
 
-def date_in(query: str) -> Date:
-    """Returns the date that a query names, as far as it does.
+def date_in(query: str) -> tuple[str, Date]:
+    """Returns the words of a query that name a date, empty if none do, and as much as they say.
 
-    >>> date_in("What did Ann do on 8 May, 2023?"), date_in("the party last March")
-    (Date(year=2023, month=5, day=8), Date(year=0, month=3, day=0))
-    >>> date_in("What did we eat on Christmas 2023?"), date_in("May I march in 3 days?")
-    (Date(year=2023, month=12, day=25), Date(year=0, month=0, day=0))
+    >>> date_in("What did Ann do on 8 May, 2023?")
+    ('8 may, 2023', Date(year=2023, month=5, day=8))
+    >>> date_in("What did we eat on Christmas 2023?")[1], date_in("Was war im März?")[1]
+    (Date(year=2023, month=12, day=25), Date(year=0, month=3, day=0))
+    >>> date_in("May I march in 3 days?")
+    ('', Date(year=0, month=0, day=0))
     """
     text = query.lower()
-    for pattern in _DATES:
+    for pattern in (*_DATES, _HOLIDAY):
         if (found := pattern.search(text)) is None:
             continue
-        parts = found.groupdict()
-        names = [one for one in found.groups() if one and one[:3] in _MONTHS]
-        month = _MONTHS.index(names[0][:3]) + 1 if names else int(parts.get("number") or 0)
-        return Date(int(parts.get("year") or 0), month, int(parts.get("day") or 0))
-    if holiday := _HOLIDAY.search(text):
-        return Date(int(holiday["year"] or 0), *_HOLIDAYS[holiday[1]])
-    return Date()
+        parts = {key: value for key, value in found.groupdict().items() if value}
+        if "holiday" in parts:
+            month, day = _HOLIDAYS[parts["holiday"]]
+        else:
+            month = _MONTHS[parts["month"]] if "month" in parts else int(parts.get("number", 0))
+            day = int(parts.get("day", 0))
+        return found[0], Date(int(parts.get("year", 0)), month, day)
+    return "", Date()
 
 
 def year_of_last(query: str, month: int, newest: float) -> int:
@@ -397,10 +426,14 @@ class Together:
         if names:
             authors = np.zeros(len(self._messages.written), np.bool_)
             authors[list(chain.from_iterable(map(self._messages.named, names)))] = True
-        date = date_in(query)
+        return Asked(self.date(query)[1], authors, [pair for pair, both in pairs if any(both)])
+
+    def date(self, query: str) -> tuple[str, Date]:
+        """Returns what `date_in` does, with the year of "last March"."""
+        words, date = date_in(query)
         if date.month and not date.year:
             date = replace(date, year=year_of_last(query, date.month, self._messages.newest))
-        return Asked(date, authors, [pair for pair, both in pairs if any(both)])
+        return words, date
 
     def best(
         self,

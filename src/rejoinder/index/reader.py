@@ -400,6 +400,14 @@ class IndexReader:
             return [{} for _ in queries]
         return self._at_latest(lambda state: own_words(queries, state.times, features))
 
+    def dates(self, queries: Sequence[str]) -> list[dict[str, str]]:
+        """Returns for each query the words that name a date, and as which a hybrid search reads it.
+
+        Raises:
+            InputError: the index is damaged.
+        """
+        return self._at_latest(lambda state: state.dates(queries))
+
     def check(self) -> None:
         """Compares every file with its SHA-256 from when it was written.
 

@@ -115,6 +115,11 @@ class State:
     def _stem(self) -> Stem:
         return stemmer(self.manifest.language or "")
 
+    def dates(self, queries: Sequence[str]) -> list[dict[str, str]]:
+        """Returns for each query the words that name a date, and as which it is read."""
+        found = map(self._together.date, queries)
+        return [{words: str(date)} if words else {} for words, date in found]
+
     def times(self, words: Sequence[str]) -> NDArray[np.int64]:
         """Returns how often each word stands in texts as it is written, (N,) int64."""
         keys = keys_of(words)

@@ -230,12 +230,14 @@ class Service:
         Raises:
             RequestError: the index is damaged.
         """
-        own = [dict[str, str]() for _ in queries]
+        own = dates = [dict[str, str]() for _ in queries]
         if self.index is not None:
+            given = queries
+            dates = await self.read_index(lambda index: index.dates(given))
             queries, own = await self._in_own_words(queries)
         work = partial(self.encoder.read_as, list(queries))
         read: list[dict[str, str]] = await self.batcher.call(work, len(queries))
-        return [{**model, **words} for words, model in zip(own, read, strict=True)]
+        return [{**one, **words, **date} for one, words, date in zip(read, own, dates, strict=True)]
 
     async def _in_own_words(self, queries: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
         words = await self.read_index(lambda index: index.own_words(queries, self._features))
