@@ -39,6 +39,39 @@ def test_the_environment_leaves_them_out():
     assert done.stdout.split() == [b"None"]
 
 
+WITHOUT = """
+import sys
+from pathlib import Path
+import rejoinder
+folder = Path(rejoinder.__file__).parent
+for path in folder.rglob("*.c"):
+    sys.modules[".".join(["rejoinder", *path.relative_to(folder).with_suffix("").parts])] = None
+from rejoinder.cli.main import run
+run()
+"""
+
+
+def test_commands_note_once_what_missing_kernels_cost(tmp_path):
+    def said(*arguments, cache=tmp_path / "cache"):
+        told = run(
+            [sys.executable, "-c", WITHOUT, *arguments],
+            env={**os.environ, "REJOINDER_CACHE": str(cache)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return told.stderr
+
+    compare = ("similarity", "How old are you?", "What is your age?")
+    assert not said(*compare, "--quiet")
+    assert re.search(r"kernels.*000.*000.*compiler", said(*compare))
+    assert not said(*compare)
+    assert "kernels" in said("--version")
+    (tmp_path / "file").write_text("")
+    for _ in range(2):
+        assert "kernels" in said(*compare, cache=tmp_path / "file")
+
+
 HUGE = 1 << 62
 """A width whose size in bytes is 0 in 64 bits."""
 NO_COLUMNS = {

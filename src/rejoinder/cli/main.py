@@ -70,7 +70,7 @@ app.add_typer(index.commands, name="index")
 def _version(value: bool) -> None:
     if value:
         typer.echo(f"rejoinder {VERSION}")
-        note_missing_kernels()
+        note_missing_kernels(again=True)
         raise typer.Exit
 
 
