@@ -259,3 +259,14 @@ def test_personal_data_is_found_in_whatever_has_texts(export, tmp_path):
     lines = tmp_path / "lines.txt"
     lines.write_text("Nothing.\nMail bob@example.org\n")
     assert [*find_personal(lines)] == [("email", "2", "bob@example.org")]
+
+
+def test_a_newer_export_brings_back_what_it_still_has(export, tmp_path):
+    ready = explore(export, model="rejoinder-small")
+    removed = forget([ready.folder], author="Zoltanplant").removed["messages"]
+    new = {"type": "message", "user": "U1", "ts": "1600009001.000000", "text": "One more."}
+    (export / "help/2020-09-14.json").write_text(json.dumps([new]))
+    again = explore(export, model="rejoinder-small")
+    assert (again.changes.new, again.changes.changed) == (removed + 1, 0)
+    whole = explore(export, out=tmp_path / "whole", model="rejoinder-small")
+    assert {*ids_of(TextIndex(again.index))} == {*ids_of(TextIndex(whole.index))}
