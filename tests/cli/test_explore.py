@@ -95,3 +95,18 @@ def test_what_can_not_be_explored_is_one_sentence(call, tmp_path, export):
     status, _, err = call("explore", export, "--port", 70_000)
     assert (status, "port" in err) == (2, True)
     assert not export.with_name("team.explore").exists()
+
+
+def test_what_changes_is_read_while_the_page_is_open(tmp_path):
+    log = tmp_path / "chat.csv"
+    log.write_text("id,text\n1,Is it open?\n")
+    command = [PROGRAM, "explore", log, "--columns", "text=text,id=id", "-m", "rejoinder-small"]
+    command += ["--no-browser", "--watch"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        address = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))
+        log.write_text("id,text\n1,Is it open?\n2,Since when?\n")
+        assert next(line for line in process.stderr if "new" in line).startswith("1 new, 0 changed")
+        corpus = httpx.get(f"{address[0]}/corpus", trust_env=False).json()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert corpus["texts"] == 2

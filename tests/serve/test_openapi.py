@@ -82,7 +82,7 @@ def indexed(model, tmp_path_factory):
         "chat.zip", "index", asked=orjson.dumps([asked]), topics=orjson.dumps(topics), ids=["1"],
         suggest=suggest,
     )  # fmt: skip
-    app = create_app(model, index=TextIndex(folder), explored=explored)
+    app = create_app(model, index=TextIndex(folder), explored=lambda: explored)
     with running_app(app) as started:
         yield started
 

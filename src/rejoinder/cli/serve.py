@@ -5,6 +5,7 @@
 
 import os
 import sys
+import time
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,13 +15,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_urlsafe
 from socket import socket
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rejoinder.cli import messages, options, output
 from rejoinder.cli.models import given_model, model_folder
-from rejoinder.errors import InputError, require
+from rejoinder.errors import InputError, RejoinderError, require
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -160,10 +162,12 @@ class Served:
 
     def app(self) -> "FastAPI":
         """Returns the app."""
+        from rejoinder.conversations.explore import FILE
         from rejoinder.index.folder import TextIndex
         from rejoinder.index.indexing import place_of_model, refuse_other_model
         from rejoinder.models.folder import read_model
         from rejoinder.serve.app import create_app
+        from rejoinder.serve.service import Latest
 
         index = None if self.index is None else TextIndex(self.index)
         model = place_of_model(index) if self.model is None and index is not None else self.model
@@ -171,9 +175,10 @@ class Served:
         if index is not None:
             refuse_other_model(index, contents.describe())
         texts = () if self.texts is None else [*messages.stream_entries(self.texts, self.columns)]
-        explored = (
-            None if self.ready is None else read_explored(self.ready, self.name, self.threads)
-        )
+        explored = None
+        if self.ready is not None:
+            read = partial(read_explored, self.ready, self.name, self.threads)
+            explored = Latest(self.ready.folder / FILE, read)
         return create_app(
             contents, self.settings, texts=texts, index=index, scorer=self.scorer,
             explored=explored, threads=self.threads,
@@ -215,9 +220,10 @@ def run_server(
             if service.explored is None:
                 show(f"rejoinder: {service.name} at {address}")
             else:
-                if service.explored.read:
-                    output.status_line(service.explored.read)
-                show(f"{service.explored.name} at {address} (Ctrl-C ends it)")
+                found = service.explored()
+                if found.read:
+                    output.status_line(found.read)
+                show(f"{found.name} at {address} (Ctrl-C ends it)")
             started(address)
             if has_texts and not settings.is_local:
                 has = "this address" if made else "the key"
@@ -293,6 +299,7 @@ def explore(
     forget_gone: Annotated[
         bool, "Leave out messages of an earlier start that SOURCE no longer has."
     ] = False,
+    watch: Annotated[bool, "Read what changes in SOURCE while the page is open."] = False,
     port: Annotated[int, "Port of the page; 0 takes a free one."] = 0,
     host: HostOption = "127.0.0.1",
     api_key_file: ApiKeyFileOption = None,
@@ -317,26 +324,25 @@ def explore(
 
     settings = ServerSettings(host=host, port=port, api_key=_api_key(api_key_file))
     place = given_model(model, model_sha256)
+    prepared = partial(
+        prepare, source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,
+        threads=threads,
+    )  # fmt: skip
     with Bar("") as bar, encoding_bar() as encoding:
-        watch = Watch(lambda stage, done, total: bar.show(stage, done, total, ""), encoding)
-        ready = prepare(
-            source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,
-            threads=threads, forget_gone=forget_gone, watch=watch,
-        )  # fmt: skip
+        shown = Watch(lambda stage, done, total: bar.show(stage, done, total, ""), encoding)
+        ready = prepared(forget_gone=forget_gone, watch=shown)
     output.note_left_out(ready.left_out)
     if not ready.better:
         output.note("fine-tuning did not find replies better, so the model is used as it was")
-    if (changes := ready.changes) is not None:
-        kept = "" if forget_gone or not changes.gone else "; these are kept, see --forget-gone"
-        output.status_line(
-            f"{changes.new:,} new, {changes.changed:,} changed, {changes.gone:,} gone{kept}"
-        )
+    _say_changes(ready, forgotten=forget_gone)
     if ready.fresh:
         output.status_line(f"wrote {ready.folder}, which the next start opens at once")
 
     def started(address: str) -> None:
         if browser and _has_screen():
             webbrowser.open(address)
+        if watch:
+            Thread(target=_keep_up, args=[prepared], daemon=True).start()
 
     count = len(TextIndex(ready.index))
     if ready.fresh and count >= LEAST_ROWS and find_spec(PACKAGE) is None:
@@ -346,6 +352,32 @@ def explore(
         )
     served = Served(settings, index=ready.index, ready=ready, name=source.name, threads=threads)
     run_server(served, started)
+
+
+def _say_changes(ready: "Prepared", *, forgotten: bool = False) -> None:
+    if (changes := ready.changes) is not None:
+        kept = "" if forgotten or not changes.gone else "; these are kept, see --forget-gone"
+        output.status_line(
+            f"{changes.new:,} new, {changes.changed:,} changed, {changes.gone:,} gone{kept}"
+        )
+
+
+_PAUSE = 5.0
+"""Seconds between two looks at what is explored."""
+
+
+def _keep_up(prepare: Callable[[], "Prepared"]) -> None:
+    """Prepares what changed, again and again. What can't be read is told once."""
+    told = ""
+    while True:
+        time.sleep(_PAUSE)
+        try:
+            _say_changes(prepare())
+            told = ""
+        except RejoinderError as error:  # such as half of a file that is being copied
+            if str(error) != told:
+                told = str(error)
+                output.note(told)
 
 
 def read_explored(ready: "Prepared", name: str | None, threads: int | None) -> "Explored":

@@ -35,7 +35,7 @@ def create_app(
     texts: Sequence[Entry] = (),
     index: TextIndex | None = None,
     scorer: Path | None = None,
-    explored: Explored | None = None,
+    explored: Callable[[], Explored] | None = None,
     threads: int | None = None,
 ) -> FastAPI:
     """Returns the app that serves a model.
@@ -47,7 +47,7 @@ def create_app(
         index: An index to search instead, made with the same model.
         scorer: Folder of a scorer fitted with the model, which `/rerank` takes instead of the
             cosine.
-        explored: What was found in the index.
+        explored: Returns what was found in the index, see `service.Latest`.
         threads: CPU threads of the encoder; by default all.
 
     Raises:

@@ -27,6 +27,7 @@ from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.inference.search import Hit
 from rejoinder.inference.why import word_shares
+from rejoinder.io.files.claims import read_one_state, stamp_of
 from rejoinder.models.card import training_rows
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents
@@ -89,7 +90,7 @@ class Service:
         self.explains = model.is_sum_of_rows
         """Whether `/explain` works."""
         self.index, self._texts = index, TextList(texts, self.encoder)
-        self.explored: Explored | None = None
+        self.explored: Callable[[], Explored] | None = None
         """What was found in the index."""
         self._features = model.features
         self.metrics = Metrics(lambda: self.batcher.waiting)
@@ -471,3 +472,19 @@ class Explored:
     def found(self) -> list[str]:
         """Names of what was looked for."""
         return [name for name in ("asked", "topics", "suggest") if getattr(self, name) is not None]
+
+
+class Latest:
+    """What was explored, read again once it was prepared again."""
+
+    def __init__(self, manifest: Path, read: Callable[[], Explored]) -> None:
+        """Reads it. `manifest` is the file that is another one after that."""
+        self._manifest, self._read = manifest, read
+        self._stamp, self._found = stamp_of(manifest), read()
+
+    def __call__(self) -> Explored:
+        """Returns it."""
+        stamp = stamp_of(self._manifest)
+        if stamp not in (None, self._stamp):
+            self._found, self._stamp = read_one_state(self._manifest, self._read), stamp
+        return self._found

@@ -3,16 +3,17 @@
 import json
 import shutil
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
 
 from export_samples import slack, write
 from rejoinder.cli.serve import read_explored
-from rejoinder.conversations.explore import explore
+from rejoinder.conversations.explore import FILE, explore
 from rejoinder.index.folder import TextIndex
 from rejoinder.serve.app import create_app
-from rejoinder.serve.service import Explored
+from rejoinder.serve.service import Explored, Latest
 from serving import running_app
 
 DAYS = 8
@@ -39,7 +40,7 @@ def explored(ready):
 
 @pytest.fixture(scope="module")
 def client(model, ready, explored):
-    app = create_app(model, index=TextIndex(ready.index), explored=explored)
+    app = create_app(model, index=TextIndex(ready.index), explored=lambda: explored)
     with running_app(app) as started:
         yield started.client
 
@@ -83,7 +84,7 @@ def test_messages_of_points_are_read(client, explored):
 def test_a_message_that_was_deleted_is_left_out(model, ready, explored, tmp_path):
     index = TextIndex(shutil.copytree(ready.index, tmp_path / "index"))
     index.delete(explored.ids[0])
-    with running_app(create_app(model, index=index, explored=explored)) as started:
+    with running_app(create_app(model, index=index, explored=lambda: explored)) as started:
         answer = started.client.post("/messages", json={"rows": [0, 1]}).json()
         assert [one["id"] for one in answer] == [explored.ids[1]]
 
@@ -108,8 +109,23 @@ def test_replies_are_suggested_by_everybody_or_one_author(client):
 
 
 def test_without_replies_nothing_is_suggested(model, ready):
-    app = create_app(model, index=TextIndex(ready.index), explored=Explored("a", "b"))
+    app = create_app(model, index=TextIndex(ready.index), explored=lambda: Explored("a", "b"))
     with running_app(app) as started:
         answer = started.client.post("/suggest", json={"message": "a"})
         assert answer.status_code == 404
         assert started.client.get("/corpus").json()["found"] == []
+
+
+def test_what_is_prepared_again_is_answered_at_once(model, tmp_path):
+    log = tmp_path / "chat.csv"
+    log.write_text("id,text\n1,Is it open?\n2,Yes.\n")
+    ready = explore(log, model="rejoinder-small", columns="text=text,id=id")
+    latest = Latest(ready.folder / FILE, partial(read_explored, ready, "chat", None))
+    app = create_app(model, index=TextIndex(ready.index), explored=latest)
+    with running_app(app) as started:
+        assert started.client.post("/messages", json={"rows": [2]}).status_code == 422
+        log.write_text("id,text\n1,Is it open?\n2,Yes.\n3,Since when?\n")
+        explore(log, model="rejoinder-small", columns="text=text,id=id")
+        [found] = started.client.post("/messages", json={"rows": [2]}).json()
+        assert found["text"] == "Since when?"
+        assert len(started.client.get("/points").content) == 3 * 16

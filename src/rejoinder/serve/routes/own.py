@@ -253,7 +253,7 @@ async def corpus(request: Request) -> Response:
     """Tell what the index holds: how many texts, from when to when, by whom and where."""
     service = service_of(request)
     summary = await service.read_index(TextIndex.summary)
-    found = service.explored or Explored(None, "index/")
+    found = Explored(None, "index/") if service.explored is None else service.explored()
     return errors.json_response(
         Corpus(
             **vars(summary),
@@ -417,7 +417,7 @@ def _explored(request: Request) -> Explored:
         raise errors.RequestError(
             404, "nothing was looked for in the texts of this server; start rejoinder explore."
         )
-    return found
+    return found()
 
 
 def _answer(content: bytes | None) -> Response:
