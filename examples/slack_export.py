@@ -49,7 +49,7 @@ def write_export(path: Path) -> None:
     }
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in contents.items():
-            packed = json.dumps(content, indent=1)
+            packed = json.dumps(content)
             archive.writestr(zipfile.ZipInfo(name), packed, zipfile.ZIP_DEFLATED)
 
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from export_samples import slack, write
+from rejoinder.conversations.explore import MADE_UP
 
 PROGRAM = Path(sys.executable).with_name("rejoinder")
 
@@ -48,6 +49,16 @@ def test_an_export_becomes_a_page_and_the_next_start_only_opens_it(export):
     for folder in (f"{export}.explore", f"{export}.explore/index"):
         served = opened(folder, start=("serve", "--port", "0", "--index"))[1]
         assert served == {**corpus, "name": "team", "command": str(export) + ".explore/index"}
+
+
+@pytest.mark.slow
+def test_without_an_export_a_made_up_one_is_explored(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        printed, corpus = opened()
+        assert corpus["texts"] > 9_000
+    assert "wrote" not in printed
+    assert [path.name for path in tmp_path.iterdir()] == [f"{MADE_UP.name}.explore"]
 
 
 def test_an_index_that_was_not_explored_is_served_with_the_command_that_does(call, export):

@@ -104,3 +104,20 @@ def test_the_help_of_evaluate_names_every_baseline():
     encoder = next(p for path, c in COMMANDS if path == ("evaluate",) for p in c.params[:1])
     listed = encoder.help.split("baseline:")[1].rstrip(".").split(", ")
     assert {name.partition(":")[0] for name in listed} == set(BASELINES)
+
+
+def test_alone_on_a_terminal_it_shows_a_command_for_each_task():
+    leader, follower = os.openpty()
+    command = [sys.executable, "-c", "from rejoinder.cli.main import run; run()"]
+    done = subprocess.run(command, stdout=follower, stderr=subprocess.PIPE, check=True)
+    lines = os.read(leader, 100_000).decode().splitlines()
+    os.close(leader)
+    os.close(follower)
+    assert not done.stderr
+    examples = [line[line.index(" rejoinder ") :].split("rejoinder ")[1] for line in lines[:8]]
+    known = dict(COMMANDS)
+    for example in examples:
+        name, *words = shlex.split(example)
+        options = {option for param in known[(name,)].params for option in param.opts}
+        if name != "index":  # which also takes what `index create` does
+            assert {word for word in words if word.startswith("--")} <= options

@@ -2,10 +2,12 @@
 
 import runpy
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from rejoinder import Suggestions
+from rejoinder.conversations.explore import MADE_UP
 from rejoinder.corpus.extract import extract
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
@@ -58,3 +60,6 @@ def test_the_made_up_export_holds_the_made_up_conversations(tmp_path):
     assert past.fitted.outcome.coverage > 0.2
     write_export(tmp_path / "again.zip")
     assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "slack.zip").read_bytes()
+    with ZipFile(tmp_path / "slack.zip") as written, ZipFile(MADE_UP) as shipped:
+        assert written.namelist() == shipped.namelist()
+        assert all(written.read(name) == shipped.read(name) for name in written.namelist())

@@ -21,14 +21,14 @@ from rejoinder.cli import (
     train,
     use,
 )
-from rejoinder.cli.output import note_missing_kernels, status_of
+from rejoinder.cli.output import BAD_INPUT, note_missing_kernels, status_of
 from rejoinder.io.files.system import spin_briefly
 from rejoinder.version import VERSION
 
 app = typer.Typer(
     name="rejoinder",
     help="Sentence embeddings learned from conversations.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -67,6 +67,19 @@ app.add_typer(data.commands, name="data")
 app.add_typer(index.commands, name="index")
 
 
+_TASKS = {
+    "see what it does": "rejoinder explore",
+    "search my export": "rejoinder explore slack-export.zip",
+    "share it": "rejoinder explore slack-export.zip --host 0.0.0.0",
+    "search my texts": "rejoinder index texts.txt --out index/",
+    "suggest replies": "rejoinder suggest 'When do we eat?' --from chat.txt",
+    "compare sentences": "rejoinder similarity 'How old are you?' 'What is your age?'",
+    "train a model": "rejoinder finetune --pairs pairs/ --out my-model/",
+    "judge a model": "rejoinder evaluate my-model/ --tasks stsb",
+}
+"""Commands for what most people want, as `rejoinder` alone shows them on a terminal."""
+
+
 def _version(value: bool) -> None:
     if value:
         typer.echo(f"rejoinder {VERSION}")
@@ -76,12 +89,21 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001
         bool,
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
     ] = False,
 ) -> None:
     """Sentence embeddings learned from conversations."""
+    if context.invoked_subcommand is not None:
+        return
+    if not sys.stdout.isatty():
+        typer.echo(context.get_help())
+        raise typer.Exit(BAD_INPUT)
+    for task, command in _TASKS.items():
+        typer.echo(f"{task:19}{command}")
+    typer.echo("\n`rejoinder --help` lists all commands.")
 
 
 def run() -> None:

@@ -266,6 +266,7 @@ def _api_key(file: Path | None) -> str | None:
 
 
 EXPLORE_EXAMPLES = options.epilog(
+    "rejoinder explore",
     "rejoinder explore slack-export.zip",
     "rejoinder explore slack-export.zip --finetune",
     "rejoinder explore tickets.csv --columns text=subject,id=number",
@@ -277,12 +278,13 @@ EXPLORE_EXAMPLES = options.epilog(
 @options.prints()
 def explore(
     source: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             help="Export of conversations, file of texts, folder of `rejoinder extract` or of "
-            "`rejoinder index`.",
+            "`rejoinder index`. Default: a made-up export.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     out: Annotated[
         Path | None,
         "Folder that keeps the prepared conversations. Default: SOURCE.explore, next to SOURCE.",
@@ -316,13 +318,17 @@ def explore(
     if finetune:
         require("train", "torch", "pydantic")
     from rejoinder.cli.progress import Bar, encoding_bar
-    from rejoinder.conversations.explore import Watch
+    from rejoinder.conversations.explore import MADE_UP, SUFFIX, Watch
     from rejoinder.conversations.explore import explore as prepare
     from rejoinder.index.folder import TextIndex
     from rejoinder.index.lists import LEAST_ROWS, PACKAGE
     from rejoinder.serve.server import ServerSettings
 
     settings = ServerSettings(host=host, port=port, api_key=_api_key(api_key_file))
+    if source is None:
+        source = MADE_UP
+        out = out or Path(f"{source.name}{SUFFIX}")
+        output.note("these messages are made up; name your own export to search it")
     place = given_model(model, model_sha256)
     prepared = partial(
         prepare, source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,

@@ -8,6 +8,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -59,6 +60,8 @@ KEPT = "topics"
 """Folder of the topics, to which messages are added."""
 SUFFIX = ".explore"
 """What the folder is called, after the name of what it was made from."""
+MADE_UP = Path(str(resources.files("rejoinder").joinpath("data", "made-up-slack-export.zip")))
+"""An export to look around in, which `examples/slack_export.py` wrote."""
 _FORMAT_VERSION = 9
 _GROWN = 1.2
 """Growth of the messages after which topics are found again, and suggestions tried again."""
