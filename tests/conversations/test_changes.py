@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 from itertools import chain
 
@@ -15,6 +16,7 @@ from rejoinder.conversations.collection import open_collection
 from rejoinder.conversations.explore import explore, read_facts
 from rejoinder.corpus.texts import Entry
 from rejoinder.index.indexing import Index
+from rejoinder.io.formats.compression import decompressed
 
 SAID = (
     "Does anybody know how I can mount a usb drive?", "sudo mount /dev/sdb1 /mnt", "thanks",
@@ -83,6 +85,34 @@ def test_an_index_that_grew_is_that_made_at_once(tmp_path, seed):
     for mode in ("semantic", "words"):
         assert scores(index, mode) == scores(whole, mode)
     assert all(around(index, one.id) == around(whole, one.id) for one in messages)
+
+
+def messages_of(path, share):
+    """The first messages of a chat of Telegram, WhatsApp or a mailbox."""
+    if path.suffix == ".json":
+        chat = json.loads(path.read_bytes())
+        chat["messages"] = chat["messages"][: int(len(chat["messages"]) * share)]
+        return json.dumps(chat).encode()
+    content = b"".join(decompressed(path))
+    parts = re.split(rb"(?m)^(?=From )" if ".mbox" in path.name else rb"(?<=\n)", content)
+    return b"".join(parts[: int(len(parts) * share)])
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    "name",
+    ["telegram/BIG_20A_5475M.json", "whatsapp/whatstk_lorem-2000.txt", "mbox/r-sig-gui.mbox.zst"],
+)
+def test_real_exports_that_grew_are_those_explored_at_once(shared_data, tmp_path, name):
+    source, draw = shared_data / "exports" / name, random.Random(name)
+    export = tmp_path / source.name.removesuffix(".zst")
+    for share in (*sorted(draw.uniform(0.3, 0.98) for _ in range(2)), 1):
+        export.write_bytes(messages_of(source, share))
+        ready = explore(export, model="rejoinder-small")
+    assert ready.changes is not None
+    whole = explore(export, out=tmp_path / "whole", model="rejoinder-small")
+    assert content(Index(ready.index)) == content(Index(whole.index))
 
 
 def test_only_the_end_of_a_channel_is_linked_again(monkeypatch):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,11 @@ def _by_channel(rows: Rows) -> dict[int, NDArray[np.uint64]]:
     order = np.lexsort((np.arange(len(rows)), rows["time"], rows["channel"]))
     order = order[rows["channel"][order] > 0]
     channels, firsts = np.unique(rows["channel"][order], return_index=True)
-    return dict(zip(channels.tolist(), np.split(rows["said"][order], firsts[1:]), strict=True))
+    parts = pairwise([*firsts.tolist(), len(order)])
+    return {
+        channel: rows["said"][order[first:end]]
+        for channel, (first, end) in zip(channels.tolist(), parts, strict=True)
+    }
 
 
 def with_gone(parts: Sequence[Part], gone: Sequence[Entry]) -> list[Part]:
