@@ -82,7 +82,7 @@ class FieldsWriter:
         rows, values = np.empty(len(about), _ROW), self._values
         rows["time"] = [np.nan if one.get("time") is None else one["time"] for one in about]
         rows["asks"] = [
-            _asks(text) | round(100 * one.get("confidence", 0)) << _SURE
+            asks_of(text) | round(100 * one.get("confidence", 0)) << _SURE
             for text, one in zip(texts, about, strict=True)
         ]
         for name in _STRINGS:
@@ -115,10 +115,10 @@ class FieldsWriter:
         return (*FILES, *_OTHERS)
 
 
-def _asks(text: str) -> int:
+def asks_of(text: str) -> int:
     """Returns whether a text has a question mark, and whether it ends with one.
 
-    >>> _asks("Really? Yes."), _asks("Really? "), _asks("Yes.")
+    >>> asks_of("Really? Yes."), asks_of("Really? "), asks_of("Yes.")
     (1, 3, 0)
     """
     if not any(mark in text for mark in _MARKS):

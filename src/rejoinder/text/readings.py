@@ -214,7 +214,7 @@ _FEWEST_FOREIGN, _OF_FOREIGN = 3, 2.5
 
 
 @dataclass(frozen=True)
-class _Lists:
+class Lists:
     """What `tools/spelling_lists.py` wrote."""
 
     misspelt: dict[str, str]
@@ -223,10 +223,11 @@ class _Lists:
 
 
 @cache
-def _lists() -> _Lists:
+def read_lists() -> Lists:
+    """Returns the lists of English that readings depend on."""
     tensors = load(files("rejoinder").joinpath("data/spelling.safetensors").read_bytes())
     lines = tensors["misspelt"].tobytes().decode().splitlines()
-    return _Lists(dict(line.split("\t") for line in lines), tensors["own"])
+    return Lists(dict(line.split("\t") for line in lines), tensors["own"])
 
 
 class Mark(IntEnum):
@@ -331,7 +332,7 @@ class Readings:
         return np.array(ids, np.int32), np.array(scores, np.float32)
 
     def _new(self, words: list[str]) -> list[tuple[int, float]]:
-        lists, index = _lists(), self._vocabulary.index
+        lists, index = read_lists(), self._vocabulary.index
         ids, scores = self._spelling.likely(words)
         scores += [_SHORT.get(len(word), 0.0) for word in words]
         scores[_are_own(words)] = _NONE
@@ -348,7 +349,7 @@ class Readings:
     def table(self) -> NDArray[np.int32]:
         """(V,) the id that each known word is read as, its complement if `joined` may join it."""
         index, table = self._vocabulary.index, np.arange(len(self._vocabulary), dtype=np.int32)
-        for wrong, right in _lists().misspelt.items():
+        for wrong, right in read_lists().misspelt.items():
             if wrong in index and right in index:
                 table[index[wrong]] = index[right]
         ends = self._parted[2][:-1]
@@ -380,12 +381,12 @@ class Readings:
 
 def is_listed(word: str) -> bool:
     """Returns whether people often write another word so."""
-    return word in _lists().misspelt
+    return word in read_lists().misspelt
 
 
 def _are_own(words: Sequence[str]) -> NDArray[np.bool_]:
     """Returns which words are in the list of those that are not misspellings."""
-    own, keys = _lists().own, word_keys(words)
+    own, keys = read_lists().own, word_keys(words)
     found: NDArray[np.bool_] = own[np.minimum(np.searchsorted(own, keys), len(own) - 1)] == keys
     return found
 

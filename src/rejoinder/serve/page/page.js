@@ -144,7 +144,7 @@ async function start() {
     byId("model").textContent = error.message;
     return show("fault", error.message);
   }
-  const { corpus, dim, explains, language, ranks, max_body_bytes: most } = info.rejoinder;
+  const { corpus, dim, explains, language, ranks, offline, max_body_bytes: most } = info.rejoinder;
   needKey(info.rejoinder.needs_key);
   byId("language").hidden = language !== "en";
   byId("model").textContent = `${info.model_id} · ${dim} dimensions`;
@@ -159,7 +159,7 @@ async function start() {
     ...(facts.found.includes("asked") && { asked: startAsked() }),
     ...(facts.found.includes("topics") && { topics: startTopics() }),
     ...(facts.found.includes("suggest") && { suggest: startSuggest(facts) }),
-    compare: startCompare(explains),
+    ...(!offline && { compare: startCompare(explains) }),
     ...(!facts.found.length && { reply: startReply(texts), map: startMap(texts) }),
   };
   showTabs(Object.keys(updates));

@@ -12,7 +12,7 @@ const LIBRARIES = ["page/graphology.umd.min.js", "page/sigma.min.js"];
 /** Loads the libraries, once. They are for this part of the page alone. */
 let loaded;
 function load() {
-  loaded ??= LIBRARIES.reduce((before, address) => before.then(() => new Promise((resolve, reject) => {
+  loaded ??= globalThis.Sigma ? Promise.resolve() : LIBRARIES.reduce((before, address) => before.then(() => new Promise((resolve, reject) => {
     const script = element("script", { src: address });
     script.addEventListener("load", resolve);
     script.addEventListener("error", reject);

@@ -1,0 +1,329 @@
+"""Writes conversations that were explored as one HTML file, which searches them without a server.
+
+The file is the page of the server, whose calls `offline.js` answers from columns: base64 of gzip,
+one `<script>` each that is not run. Messages have no vectors there: theirs are sums of rows of the
+model, so that the numbers of the rows take a fiftieth of the room, and give the same cosines.
+"""
+
+import re
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from zlib import DEFLATED, Z_DEFAULT_STRATEGY, Z_HUFFMAN_ONLY, compressobj
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.conversations.explore import ASKED, POINTS, TOPICS, Prepared, read_facts
+from rejoinder.corpus.core_text import Repeated, core_of
+from rejoinder.encoders.layers import BagSums, quantize_rows, scales_name
+from rejoinder.errors import InputError
+from rejoinder.index.fields import asks_of
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.indexing import place_of_model
+from rejoinder.index.manifest import WEIGHT
+from rejoinder.index.segment import EncodedTexts
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.io.files.atomic import write_text
+from rejoinder.io.files.claims import refuse_inputs
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.models.folder import ModelContents, read_model
+from rejoinder.text.features import WordFeatures
+from rejoinder.text.languages import stemmer, with_digits_in_words
+from rejoinder.text.normalize import is_punctuation
+from rejoinder.text.ragged import Ragged
+from rejoinder.text.readings import read_lists
+from rejoinder.text.vocabulary import with_letters
+from rejoinder.text.words import NumberedWords
+
+_FREQUENT = 15_000
+"""Words of the model that have rows though no message has them: a query may."""
+_TABLE = "encoder.table.weight"
+_NAMED = ("author", "source", "thread", "title")
+
+Column = tuple[str, bytes]
+"""How `offline.js` reads a column, and its bytes."""
+Numbers = NDArray[np.integer[Any]]
+
+
+def write_one_file(prepared: Prepared, out: Path, name: str) -> int:
+    """Writes what was explored as one HTML file, and returns the number of messages in it.
+
+    Args:
+        prepared: What `explore` returned.
+        out: The file.
+        name: What the page calls the conversations.
+
+    Raises:
+        InputError: the model is not a sum of rows of words, or the index is damaged.
+        StorageError: the file can't be written.
+    """
+    refuse_inputs(out, [prepared.index, prepared.folder])
+    index = TextIndex(prepared.index)
+    model = read_model(place_of_model(index))
+    features = _features(model, index)
+    parts = list(index.encoded())
+    columns = {
+        **_messages(parts),
+        **_words(parts, features, index.manifest.language or ""),
+        **_explored(prepared.folder),
+    }
+    rows, used = _rows(parts, model, features)
+    known = {
+        "buckets": features.letter_buckets,
+        "width": model.dim,
+        "used": used,
+        "weight": WEIGHT if index.manifest.language is None else index.manifest.weight,
+        "are_known": any(part.about for part in parts),
+    }
+    columns |= rows | {"model": _json(known), "facts": _json(_facts(prepared, index, model, name))}
+    page = _page(name, columns)
+    write_text(out, page)
+    return len(index)
+
+
+def _features(model: ModelContents, index: TextIndex) -> WordFeatures:
+    """Returns the features of a model that the page can compute.
+
+    Raises:
+        InputError: it can't.
+    """
+    features = model.features
+    if (
+        not isinstance(features, WordFeatures)
+        or not model.is_sum_of_rows
+        or model.adaptation is not None
+        or index.manifest.response
+        or features.spelling != "likely"
+        or any((features.buckets, features.unknown_buckets, features.arabic_letter_buckets))
+        or features.fold_marks
+    ):
+        raise InputError(
+            f"{model.name} can't search in one file, only models like rejoinder-base can: sums of "
+            "rows of words and letters. Leave out `model`, or send others to `rejoinder serve`."
+        )
+    return features
+
+
+def _messages(parts: Sequence[EncodedTexts]) -> dict[str, Column]:
+    """Returns what the messages say, and what is known of them."""
+    ids = [str(name) for part in parts for name in part.ids]
+    about = [one for part in parts for one in part.about or [{}] * len(part.texts)]
+    rows = {name: row for row, name in enumerate(ids, 1)}
+    columns = {
+        "ids": _json(ids),
+        "texts": _json([text for part in parts for text in part.texts]),
+        "times": _floats([one.get("time", np.nan) for one in about], "<f8"),
+        "links": _json([one.get("link", "") for one in about]),
+        "answers": _varint([rows.get(one.get("answers", ""), 0) for one in about]),
+        "confidence": _varint([round(100 * one.get("confidence", 0)) for one in about]),
+    }
+    for key in _NAMED:
+        numbers = {"": 0}
+        of_each = [numbers.setdefault(one.get(key, ""), len(numbers)) for one in about]
+        columns |= {f"{key}s": _varint(of_each), f"{key}_names": _json(list(numbers))}
+    return columns
+
+
+def _words(
+    parts: Sequence[EncodedTexts], features: WordFeatures, language: str
+) -> dict[str, Column]:
+    """Returns the stems of words, and which messages have each how often, as in `index.words`."""
+    texts = [with_digits_in_words(text) for part in parts for text in part.searched]
+    numbered = NumberedWords()
+    found = numbered(texts)
+    written, known = numbered.since(0), features.vocabulary.words
+    others = [word for word in written if word not in features.vocabulary.index]
+    stems = stemmer(language)([*known, *others])
+    numbers: dict[str, int] = {}
+    for stem in stems:
+        numbers.setdefault(stem, len(numbers))
+    stem_of = dict(zip([*known, *others], stems, strict=True))
+    searched = [-1 if is_punctuation(word) else numbers[stem_of[word]] for word in written]
+    found = Ragged(np.array([*searched, -1])[found.ids], found.offsets)
+    found = found.only(found.ids >= 0)
+    owners = np.repeat(np.arange(len(texts)), found.lengths)
+    pairs, times = np.unique(found.ids * len(texts) + owners, return_counts=True)
+    words, rows = np.divmod(pairs, max(len(texts), 1))
+    gaps = np.diff(rows, prepend=-1) - 1
+    begins = np.flatnonzero(np.diff(words, prepend=-1))
+    gaps[begins] = rows[begins]
+    return {
+        "words": _json(known),
+        "spellings": _json(others),
+        "stems": _json(stems),
+        "having": _varint(np.bincount(words, minlength=len(numbers))),
+        "having_rows": _varint(gaps),
+        "having_times": _varint(times),
+        "lengths": _varint(found.lengths),
+        "asks": _varint([asks_of(text) for part in parts for text in part.texts]),
+    }
+
+
+def _rows(
+    parts: Sequence[EncodedTexts], model: ModelContents, features: WordFeatures
+) -> tuple[dict[str, Column], int]:
+    """Returns the rows of the model that are needed, and those of each message.
+
+    Those of messages come first; their number is returned, too. A message is a list of terms, and a
+    term the row of a known word, or the rows of the letters of another.
+    """
+    texts = features.texts(_encoded(parts, SentenceEncoder(model)))
+    batch, unknown, _ = features.word_ids.read_parts(texts)
+    words = iter(unknown)
+    pairs = [(one, "" if one >= 0 else next(words)) for one in batch.ids.tolist()]
+    terms = {pair: number for number, (pair, _) in enumerate(Counter(pairs).most_common())}
+    of_terms = with_letters(
+        Ragged(np.array([one for one, _ in terms], np.int32), np.arange(len(terms) + 1)),
+        [word for _, word in terms if word], len(features.vocabulary), features.letter_buckets,
+    )  # fmt: skip
+    first = np.unique(of_terms.ids)
+    letters = np.arange(len(features.vocabulary), features.words)
+    frequent = np.arange(min(_FREQUENT, len(features.vocabulary)))
+    ids = np.concatenate([first, np.setdiff1d([*frequent, *letters], first)]).astype(np.int64)
+    table, scales = model.tensors[_TABLE], model.tensors.get(scales_name(_TABLE))
+    if scales is None:
+        table, scales = quantize_rows(table)
+    norms = np.linalg.norm(BagSums(table, scales)(features(texts)), axis=1)
+    lists = read_lists()
+    columns = {
+        "row_ids": _varint(ids),
+        "rows": ("i1", np.ascontiguousarray(table[ids]).tobytes()),
+        "scales": _floats(scales[ids], "<f4"),
+        "term_sizes": _varint(of_terms.lengths),
+        "term_rows": _varint(np.searchsorted(first, of_terms.ids)),
+        "message_sizes": _varint(batch.lengths),
+        "message_terms": _varint([terms[pair] for pair in pairs]),
+        "norms": _floats(norms, "<f4"),
+        "misspelt": _json(list(lists.misspelt.items())),
+        "own": _varint(np.diff(lists.own.astype(np.int64), prepend=0)),
+    }
+    return columns, len(first)
+
+
+def _encoded(parts: Sequence[EncodedTexts], encoder: SentenceEncoder) -> list[str]:
+    """Returns what was encoded of each message.
+
+    The index keeps the whole texts alone. What was left out of them (`corpus.core_text`) depends on
+    others, so that of what may have been encoded the nearest is taken.
+    """
+    repeated, taken = Repeated(), list[str]()
+    for part in parts:
+        about = part.about or [{}] * len(part.texts)
+        ways: list[list[str]] = [[], [], []]
+        for text, one in zip(part.texts, about, strict=True):
+            author, title = one.get("author", ""), one.get("title")
+            cut = core_of(repeated.seen(text).cut(text), author)
+            for way, said in zip(ways, (cut, core_of(text, author), text), strict=True):
+                way.append(f"{title}. {said}" if title else said)
+        near = [np.einsum("nd,nd->n", encoder.encode(way), part.embeddings) for way in ways]
+        best = np.argmax(np.round(near, 5), axis=0)
+        taken += [ways[way][at] for at, way in enumerate(best.tolist())]
+    return taken
+
+
+def _explored(folder: Path) -> dict[str, Column]:
+    return {
+        "asked": ("json", (folder / ASKED).read_bytes()),
+        "topics": ("json", (folder / TOPICS).read_bytes()),
+        "points": ("bytes", (folder / POINTS).read_bytes()),
+        "point_ids": _json(read_facts(folder).ids),
+    }
+
+
+def _facts(
+    prepared: Prepared, index: TextIndex, model: ModelContents, name: str
+) -> dict[str, Any]:
+    """Returns the answers of `/info` and `/corpus`, as far as the page reads them."""
+    read = read_facts(prepared.folder).read
+    corpus = {**vars(index.summary()), "name": name, "read": read, "found": ["asked", "topics"]}
+    about = {"corpus": True, "dim": model.dim, "explains": True, "ranks": False, "offline": True}
+    return {"info": {"model_id": model.name, "rejoinder": about}, "corpus": corpus}
+
+
+def _json(value: Any) -> Column:
+    return "json", msgspec.json.encode(value)
+
+
+def _floats(values: Sequence[float] | NDArray[Any], dtype: str) -> Column:
+    return dtype[1:], np.asarray(values, dtype).tobytes()
+
+
+def _varint(values: Sequence[int] | Numbers) -> Column:
+    """Returns whole numbers from 0 on, seven bits a byte, the lowest first (LEB128)."""
+    left = np.asarray(values, np.int64)
+    bytes_, kept = np.zeros((len(left), 5), np.uint8), np.zeros((len(left), 5), np.bool_)
+    for at in range(5):
+        kept[:, at] = (left > 0) | (at == 0)
+        bytes_[:, at] = (left & 127) | ((left > 127) << 7)
+        left = left >> 7
+    return "varint", bytes_[kept].tobytes()
+
+
+def _packed(kind: str, content: bytes) -> str:
+    # zlib's search for repetitions makes rows larger
+    strategy = Z_HUFFMAN_ONLY if kind == "i1" else Z_DEFAULT_STRATEGY
+    packer = compressobj(9, DEFLATED, 31, 9, strategy)
+    return b64encode(packer.compress(content) + packer.flush()).decode()
+
+
+_IMPORT = re.compile(r'^import \{ ([^}]+) \} from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+_SERVED = re.compile(r'^<(?:link rel="(?:icon|stylesheet)"|script ).*\n', re.MULTILINE)
+"""Matches what the server's page loads."""
+_LIBRARIES = ("graphology.umd.min.js", "sigma.min.js")
+
+
+def _page(name: str, columns: dict[str, Column]) -> str:
+    """Returns the page with its scripts, its style and columns."""
+    folder = files("rejoinder").joinpath("serve", "page")
+
+    def read(file: str) -> str:
+        return folder.joinpath(file).read_text("utf-8")
+
+    icon = f"data:image/svg+xml;base64,{b64encode(read('icon.svg').encode()).decode()}"
+    style, script = read("style.css"), "\n".join([*map(read, _LIBRARIES), _bundled(read)])
+    if "</" in style or re.search("</script|<!--", script, re.IGNORECASE):
+        raise AssertionError("the page's own files would end their element")
+    allowed = "; ".join([
+        "default-src 'none'", f"script-src '{_hash_of(script)}'", f"style-src '{_hash_of(style)}'",
+        "img-src data:", "base-uri 'none'", "form-action 'none'",
+    ])  # fmt: skip
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{allowed}">\n'
+        f'<link rel="icon" href="{icon}">\n<style>{style}</style>\n'
+    )
+    data = "".join(
+        f'<script type="text/plain" id="{key}" data-kind="{kind}">{_packed(kind, content)}</script>\n'
+        for key, (kind, content) in columns.items()
+    )
+    page = _SERVED.sub("", read("index.html")).replace("page/icon.svg", icon)
+    page = page.replace("<title>rejoinder</title>\n", f"<title>{escape(name)}</title>\n{head}")
+    return page.replace("</body>", f"{data}<script>{script}</script>\n</body>")
+
+
+def _hash_of(content: str) -> str:
+    return f"sha256-{b64encode(bytes.fromhex(sha256_of(content.encode()))).decode()}"
+
+
+def _bundled(read: Callable[[str], str]) -> str:
+    """Returns the modules of the page as one script, each after those that it imports."""
+    modules: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in modules:
+            return
+        source = read(f"{name}.js").replace('"./api.js"', '"./offline.js"')
+        for found in _IMPORT.finditer(source):
+            add(found[2])
+        exported = ", ".join(_EXPORT.findall(source))
+        body = _EXPORT.sub("", _IMPORT.sub(r"const { \1 } = \2_;\n", source))
+        modules[name] = f"const {name}_ = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();\n"
+
+    add("page")
+    return '(() => {\n"use strict";\n' + "".join(modules.values()) + "})();\n"

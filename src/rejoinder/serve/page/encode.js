@@ -1,0 +1,244 @@
+// Encodes a text as a model of words does: the same tokens, readings of misspelt words, rows, sum.
+// It follows text/normalize.py, text/readings.py, text/vocabulary.py and text/features.py.
+
+const WORD = "[\\p{L}\\p{M}]", SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const TOKEN = new RegExp(`${WORD}+(?:'${WORD}+)*|\\p{Nd}+|[^${SPACE}\\p{L}\\p{M}\\p{Nd}]`, "gu");
+const QUOTES = { "\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"' };
+const ACCENTS = { "\u00b4": "'", "\u2032": "'" };
+const replaced = (text, signs) => Object.entries(signs).reduce((made, [sign, other]) => made.replaceAll(sign, other), text);
+const isLetter = (character) => /^[\p{L}\p{M}]/u.test(character);
+const isCapital = (character) => character >= "A" && character <= "Z";
+
+/** NFKC, straight quotes, lower case. */
+export const normalized = (text) => replaced(text.normalize("NFKC"), QUOTES).toLowerCase();
+
+/** The same, but for ASCII capitals; accents that stand for apostrophes become those. */
+function cased(text) {
+  const plain = replaced(replaced(text.replace(/\p{Cs}/gu, "\ufffd"), ACCENTS).normalize("NFKC"), QUOTES);
+  if (plain.includes("\u0130")) return plain.toLowerCase();
+  if (!plain.includes("\u03a3")) return plain.replace(/[^\x00-\x7f]+/g, (part) => part.toLowerCase());
+  const small = [...plain.toLowerCase()]; // the small letter of a sigma depends on what is around it
+  return [...plain].map((one, at) => (one < "\x80" ? one : small[at])).join("");
+}
+
+/** Tokens of a normalised text, as matches with their places. */
+export const tokensOf = (text) => [...text.matchAll(TOKEN)];
+
+/** The words of a text, without punctuation. */
+export const wordsOf = (text) => tokensOf(normalized(text)).map(([word]) => word).filter((word) => !/^\p{P}$/u.test(word));
+
+const CRC = Uint32Array.from({ length: 256 }, (_, value) => {
+  for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
+  return value;
+});
+const crc32 = (bytes) => (bytes.reduce((sum, byte) => CRC[(sum ^ byte) & 255] ^ (sum >>> 8), -1) ^ -1) >>> 0;
+const utf8 = new TextEncoder();
+
+const GAMMA = 0x9e3779b97f4a7c15n, U64 = (1n << 64n) - 1n;
+function mix64(value) {
+  value = ((value ^ (value >> 30n)) * 0xbf58476d1ce4e5b9n) & U64;
+  value = ((value ^ (value >> 27n)) * 0x94d049bb133111ebn) & U64;
+  return value ^ (value >> 31n);
+}
+
+/** The key of a word in the list of those that are not misspellings. */
+function keyOf(letters) {
+  let power = 1n, sum = 0n;
+  for (const letter of letters) {
+    power = (power * GAMMA) & U64;
+    sum += mix64(BigInt(letter.codePointAt(0))) * power;
+  }
+  return Number((sum & U64) >> 32n);
+}
+
+const LEAST = 4, MOST = 24, OTHER = -3, FIRST = -1, RANK = 100, SHORT = { 4: -1, 5: -0.5 };
+const SURE = -12.5, LIKELY = -13.5, AGAIN = 2;
+const ROWS = ["qwertyuiop", "asdfghjkl", "zxcvbnm"], ENDINGS = ["s", "m", "d", "t", "re", "ve", "ll"];
+const NEAR = new Set(ROWS.flatMap((keys, row) => [...keys].flatMap((key, at) => [keys[at + 1], ROWS[row + 1]?.[at], ROWS[row + 1]?.[at - 1]].filter(Boolean).flatMap((other) => [key + other, other + key]))));
+
+export class Encoder {
+  /**
+   * `words`: known words, the most frequent first; `buckets`: of letters; `places`: the row of each id, -1 for none;
+   * `rows`: of `width` numbers each, times their `scales`; `misspelt`: words and what they stand for; `own`: keys of words
+   * that are not misspelt, ascending.
+   */
+  constructor({ words, buckets, places, rows, scales, width, misspelt, own }) {
+    Object.assign(this, { words, buckets, places, rows, scales, width, own, misspelt: new Map(misspelt) });
+    this.index = new Map(words.map((word, at) => [word, at]));
+    this.letters = [...new Set(words.filter((word) => isLetter(word)).join(""))];
+    this.table = new Map(misspelt.flatMap(([wrong, right]) => (this.index.has(wrong) && this.index.has(right) ? [[this.index.get(wrong), this.index.get(right)]] : [])));
+    this.whole = new Map(); // the word that a word and an end make, which old corpora part
+    this.not = this.index.get("n't") ?? -1;
+    for (const [word, id] of this.index) {
+      const cut = word.lastIndexOf("'"), first = word.slice(0, Math.max(cut, 0)), last = word.slice(cut + 1);
+      if (cut < 0) continue;
+      if (ENDINGS.includes(last) && this.index.has(first) && this.index.has(last)) this.whole.set(`${this.index.get(first)} ${this.index.get(last)}`, id);
+      if (last === "t" && this.index.has(first.slice(0, -1)) && this.not >= 0) this.whole.set(`${this.index.get(first.slice(0, -1))} ${this.not}`, id);
+    }
+    this.ends = new Set([...this.whole.keys()].map((pair) => Number(pair.split(" ")[1])));
+    this.apostrophes = new Set(["'", "`"].flatMap((sign) => this.index.get(sign) ?? []));
+    this.found = new Map();
+  }
+
+  /**
+   * The tokens of a text: what each says, where it is in the text (`undefined` if normalising moved characters), the id of
+   * a known word or -1, whether it is read `both` ways, and its rows.
+   */
+  read(text) {
+    const plain = cased(text), tokens = tokensOf(plain.toLowerCase());
+    const ids = tokens.map(([word]) => this.index.get(word) ?? -1), marks = marksOf(plain, tokens, ids);
+    const places = placesOf(text, plain);
+    let read = tokens.map(({ 0: word, index }, at) => ({ word, mark: marks[at], start: places?.[index], stop: places?.[index + word.length], id: this.table.get(ids[at]) ?? ids[at], both: false }));
+    this.readUnknown(read);
+    read = this.joined(read);
+    for (const one of read) {
+      const row = one.id < 0 ? -1 : this.places[one.id];
+      one.rows = row < 0 || one.both ? [...(row < 0 ? [] : [row]), ...this.rowsOfLetters(one.word)] : [row];
+    }
+    return read;
+  }
+
+  /** Gives unknown words the ids of those that they likely stand for. */
+  readUnknown(tokens) {
+    const known = new Set(tokens.map(({ id }) => id)), times = new Map(), doubted = new Set();
+    const likely = tokens.map(({ word, id, mark }) => {
+      if (id >= 0) return [-1, -Infinity];
+      const [other, score] = this.likely(word);
+      if (mark === "name" || (mark === "foreign" && score < Infinity)) return [other, -Infinity];
+      if (score >= LIKELY && score < Infinity) {
+        times.set(other, (times.get(other) ?? 0) + 1);
+        doubted.add(word);
+      }
+      return [other, score];
+    });
+    for (const [at, token] of tokens.entries()) {
+      if (token.id >= 0) continue;
+      let [id, score] = likely[at];
+      if (doubted.has(token.word) && score > -Infinity && (known.has(id) || times.get(id) > 1)) score -= AGAIN;
+      if (score < LIKELY) continue;
+      token.both = score < SURE && this.buckets > 0;
+      if (score >= SURE || token.both) token.id = id;
+    }
+  }
+
+  /** The known word that a word is most likely to stand for, and how likely that is. */
+  likely(word) {
+    if (this.found.has(word)) return this.found.get(word);
+    const right = this.index.get(this.misspelt.get(word));
+    const found = right === undefined ? this.nearest([...word]) : [right, Infinity];
+    this.found.set(word, found);
+    return found;
+  }
+
+  nearest(letters) {
+    let best = [-1, -Infinity];
+    if (letters.length < LEAST || letters.length > MOST || !isLetter(letters[0]) || this.isOwn(letters)) return best;
+    const consider = (word, length, error, at) => {
+      const id = this.index.get(word);
+      if (id === undefined || length < LEAST || length > MOST || !isLetter(word)) return;
+      const score = error + (at === 0 ? FIRST : 0) - Math.log(id + RANK);
+      if (score > best[1]) best = [id, score];
+    };
+    const length = letters.length;
+    for (let at = 0; at <= length; at++) {
+      const before = letters.slice(0, at).join(""), letter = letters[at], next = letters[at + 1];
+      const after = letters.slice(at + 1).join(""), rest = letters.slice(at).join("");
+      for (const other of this.letters) {
+        consider(before + other + rest, length + 1, 0, at);
+        if (letter) consider(before + other + after, length, NEAR.has(letter + other) ? 0 : OTHER, at);
+      }
+      if (letter) consider(before + after, length - 1, letter === letters[at - 1] || letter === next ? 0 : OTHER, at);
+      if (next) consider(before + next + letter + letters.slice(at + 2).join(""), length, 0, -1);
+    }
+    return [best[0], Math.fround(best[1] + (SHORT[letters.length] ?? 0))];
+  }
+
+  isOwn(letters) {
+    const key = keyOf(letters);
+    let low = 0, high = this.own.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.own[middle] < key) low = middle + 1;
+      else high = middle;
+    }
+    return this.own[low] === key;
+  }
+
+  /** Makes words one that old corpora part: `do n't`. */
+  joined(tokens) {
+    const kept = [...tokens];
+    for (const [at, { id }] of tokens.entries()) {
+      if (!this.ends.has(id) || tokens[at].both) continue;
+      const back = at > 0 && !tokens[at - 1].both && this.apostrophes.has(tokens[at - 1].id) ? 2 : 1, first = kept[at - back];
+      if (!first || first.both) continue;
+      const together = this.whole.get(`${first.id} ${id}`);
+      if (together === undefined || (back === 2) !== (id !== this.not)) continue;
+      const parts = tokens.slice(at - back, at + 1);
+      kept[at - back] = Object.assign(first, { id: together, word: parts.map(({ word }) => word).join(""), stop: parts.at(-1).stop });
+      kept.fill(null, at - back + 1, at + 1);
+    }
+    return kept.filter(Boolean);
+  }
+
+  rowsOfLetters(word) {
+    const edged = [..."<", ...word, ">"], rows = [];
+    if (!this.buckets) return rows;
+    for (let length = 3; length <= 6; length++) {
+      for (let at = 0; at + length <= edged.length; at++) rows.push(this.places[this.words.length + (crc32(utf8.encode(edged.slice(at, at + length).join(""))) % this.buckets)]);
+    }
+    return rows.filter((row) => row >= 0);
+  }
+
+  /** The sum of rows. */
+  sum(rows) {
+    const sum = new Float64Array(this.width);
+    for (const row of rows) {
+      const scale = this.scales[row], begin = row * this.width;
+      for (let at = 0; at < this.width; at++) sum[at] += scale * this.rows[begin + at];
+    }
+    return sum;
+  }
+
+  /** The embedding of a text: of length 1, or of zeros. */
+  encode(text) {
+    return unit(this.sum(this.read(text).flatMap(({ rows }) => rows)));
+  }
+}
+
+export const dot = (one, other) => one.reduce((sum, value, at) => sum + value * other[at], 0);
+
+export function unit(vector) {
+  const length = Math.sqrt(dot(vector, vector));
+  return length ? vector.map((value) => value / length) : vector;
+}
+
+/** What the text tells of its unknown words: a name is right, and so is most of a text in another language. */
+function marksOf(text, tokens, ids) {
+  const found = [];
+  let last = "", words = 0, strange = 0, small = false;
+  for (const [at, { 0: word, index: start }] of tokens.entries()) {
+    const letter = isLetter(word), first = text[start], stop = start + word.length, capital = isCapital(first);
+    const late = /[A-Z]/.test(text.slice(start + 1, stop));
+    found.push([late || (capital && last !== "" && (last === "word" || ",;-('&/".includes(last))), letter && isInCode(text, start, stop)]);
+    if (letter) {
+      words += 1;
+      strange += ids[at] < 0;
+      small ||= !capital && utf8.encode(word).length >= 4;
+    }
+    last = /^[\p{L}\p{M}\p{Nd}]/u.test(word) ? "word" : first;
+  }
+  const rest = strange >= 3 && 2.5 * strange >= words ? "foreign" : "";
+  return found.map(([name, code]) => (code || (small && name) ? "name" : rest)); // where all have a capital, it tells nothing
+}
+
+function isInCode(text, start, stop) {
+  const before = text[start - 1] ?? "", after = text[stop] ?? "", next = text[stop + 1] ?? "";
+  return /^[0-9_@#$`\\]$/.test(before) || /^[0-9_@`\\]$/.test(after) || (after === "(" && next === ")") || (after === "." && /^[a-z0-9]$/.test(next)) || (before === "." && start > 1 && !" .\t\n\r".includes(text[start - 2]));
+}
+
+/** For each place in the normalised text, the character of the text that it comes from, by code points. */
+function placesOf(text, plain) {
+  const parts = [...text].map(cased);
+  if (parts.join("").toLowerCase().replaceAll("ς", "σ") !== plain.toLowerCase().replaceAll("ς", "σ")) return null;
+  return [...parts.flatMap((part, at) => Array(part.length).fill(at)), parts.length];
+}
