@@ -244,7 +244,7 @@ def _readable(service: "Service") -> str:
         return _counted(service.searched, "text")
     more = "at least " if len(found.authors) == MOST_NAMES else ""
     said = f"{_counted(found.texts, 'message')} by {more}{_counted(len(found.authors), 'author')}"
-    private = between_two(index.segments)
+    private = sum(between_two(index.segments).values())
     return f"{said}, {private:,} of them in chats of two" if private else said
 
 
@@ -272,6 +272,7 @@ EXPLORE_EXAMPLES = options.epilog(
     "rejoinder explore tickets.csv --columns text=subject,id=number",
     "rejoinder explore index/ --port 9000",
     "rejoinder explore slack-export.zip --host 0.0.0.0",
+    "rejoinder explore slack-export.zip --to archive.html",
 )
 
 
@@ -308,9 +309,31 @@ def explore(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
+    to: Annotated[
+        Path | None,
+        "HTML file to write instead of opening a page. It searches without rejoinder or a network.",
+    ] = None,
+    only: Annotated[
+        list[str] | None, "With --to: write only the messages of this channel. Repeatable."
+    ] = None,
+    without_private: Annotated[
+        bool, "With --to: leave out channels in which at most two people wrote."
+    ] = False,
+    pseudonyms: Annotated[
+        bool | None,
+        typer.Option(
+            "--pseudonyms/--real-names",
+            help="With --to: call people Person 1, Person 2 and so on, and mask addresses and "
+            "numbers. Default: if there are channels in which at most two people wrote.",
+        ),
+    ] = None,
     threads: options.ThreadsOption = None,
 ) -> None:
     """Prepare conversations, and open a page to search them. Only --host lets others in."""
+    if to is None and (only or without_private or pseudonyms is not None):
+        raise InputError(
+            "--only, --without-private, --pseudonyms and --real-names are for --to FILE."
+        )
     require(
         "explore", "polars", "sklearn", "graspologic_native", "fastapi", "uvicorn",
         "httptools", "orjson", "prometheus_client",
@@ -320,6 +343,7 @@ def explore(
     from rejoinder.cli.progress import Bar, encoding_bar
     from rejoinder.conversations.explore import MADE_UP, SUFFIX, Watch
     from rejoinder.conversations.explore import explore as prepare
+    from rejoinder.conversations.one_file import Choice, write_one_file
     from rejoinder.index.folder import TextIndex
     from rejoinder.index.lists import LEAST_ROWS, PACKAGE
     from rejoinder.serve.server import ServerSettings
@@ -344,6 +368,19 @@ def explore(
     if ready.fresh:
         output.status_line(f"wrote {ready.folder}, which the next start opens at once")
 
+    if to is not None:
+        choice = Choice(only or (), without_private, pseudonyms)
+        with Bar("") as bar:
+            watch = Watch(lambda stage, done, total: bar.show(stage, done, total, ""))
+            written = write_one_file(ready, to, source.name, choice, watch)
+        names = "pseudonyms" if written.pseudonyms else "real names"
+        private = f", {written.private:,} of them in chats of two" if written.private else ""
+        size = to.stat().st_size / 1e6
+        output.status_line(
+            f"wrote {to}: {_counted(written.messages, 'message')}{private}, with {names}, "
+            f"{size:,.1f} MB"
+        )
+        return
     def started(address: str) -> None:
         if browser and _has_screen():
             webbrowser.open(address)

@@ -9,6 +9,7 @@ import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -19,19 +20,34 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.conversations.explore import ASKED, POINTS, TOPICS, Prepared, read_facts
+from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.explore import (
+    ASKED,
+    INDEX,
+    POINTS,
+    TOPICS,
+    Prepared,
+    Watch,
+    explore,
+    read_facts,
+)
+from rejoinder.conversations.pseudonyms import Pseudonyms
 from rejoinder.corpus.core_text import Repeated, core_of
+from rejoinder.corpus.texts import Entry
 from rejoinder.encoders.layers import BagSums, quantize_rows, scales_name
 from rejoinder.errors import InputError
-from rejoinder.index.fields import asks_of
+from rejoinder.index.fields import asks_of, refuse_unmet
 from rejoinder.index.folder import TextIndex
-from rejoinder.index.indexing import place_of_model
+from rejoinder.index.indexing import Index, place_of_model
 from rejoinder.index.manifest import WEIGHT
+from rejoinder.index.reader import between_two
 from rejoinder.index.segment import EncodedTexts
+from rejoinder.index.where import conditions_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.claims import refuse_inputs
 from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.files.storage import scratch_folder
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.languages import stemmer, with_digits_in_words
@@ -43,6 +59,8 @@ from rejoinder.text.words import NumberedWords
 
 _FREQUENT = 15_000
 """Words of the model that have rows though no message has them: a query may."""
+_COMMON = 300
+"""Words of the model, the most frequent, that are hardly a name where they stand in a text."""
 _TABLE = "encoder.table.weight"
 _NAMED = ("author", "source", "thread", "title")
 
@@ -51,28 +69,82 @@ Column = tuple[str, bytes]
 Numbers = NDArray[np.integer[Any]]
 
 
-def write_one_file(prepared: Prepared, out: Path, name: str) -> int:
-    """Writes what was explored as one HTML file, and returns the number of messages in it.
+@dataclass(frozen=True)
+class Choice:
+    """Which messages are written, and how."""
+
+    only: Sequence[str] = ()
+    """Channels; empty: all."""
+    without_private: bool = False
+    """Whether to leave out channels of at most two authors, as direct messages are."""
+    pseudonyms: bool | None = None
+    """Whether people have pseudonyms. None: if there are messages of such channels."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    messages: int
+    private: int
+    """Messages of channels of at most two authors."""
+    pseudonyms: bool
+
+
+def write_one_file(
+    prepared: Prepared, out: Path, name: str, choice: Choice, watch: Watch
+) -> Written:
+    """Writes what was explored as one HTML file.
 
     Args:
         prepared: What `explore` returned.
-        out: The file.
+        out: The file, which is replaced if it is there.
         name: What the page calls the conversations.
+        choice: Which messages, and how. Other messages than those of `prepared` are explored again.
+        watch: Told about that.
 
     Raises:
-        InputError: the model is not a sum of rows of words, or the index is damaged.
+        InputError: the model is not a sum of rows of words, the index is damaged, or it has no
+            messages of a channel.
         StorageError: the file can't be written.
     """
     refuse_inputs(out, [prepared.index, prepared.folder])
     index = TextIndex(prepared.index)
+    model = place_of_model(index)
+    features = _features(read_model(model), index)
+    wanted = {"source": list(choice.only)} if choice.only else {}
+    refuse_unmet(conditions_of(wanted), [one.fields for one in index.segments if one.fields])
+    collection = open_collection(prepared.index, where=wanted)
+    two = between_two(index.segments)
+    private = [source in two for source in collection.column("source")]
+    kept = [row for row, one in enumerate(private) if not (one and choice.without_private)]
+    if not kept:
+        raise InputError(f"{name} has no other messages than private ones; nothing is written.")
+    left = sum(private[row] for row in kept)
+    hidden = left > 0 if choice.pseudonyms is None else choice.pseudonyms
+    written = Written(len(kept), left, hidden)
+    if len(kept) == len(index) and not hidden:
+        write_text(out, _page(prepared, name))
+        return written
+    every = list(map(Entry, collection.ids, collection.texts, collection.about, collection.cores))
+    entries = [every[row] for row in kept]
+    if hidden:
+        people = [author for one in entries if (author := one.about.get("author"))]
+        hide = Pseudonyms(people, common=frozenset(features.vocabulary.words[:_COMMON]))
+        entries, name = hide.entries(entries), hide(name)
+    with scratch_folder() as scratch:
+        Index.create(scratch / INDEX, entries, model, progress=watch.indexing)
+        again = explore(scratch / INDEX, out=scratch / "explored", watch=watch)
+        write_text(out, _page(again, name))
+    return written
+
+
+def _page(prepared: Prepared, name: str) -> str:
+    """Returns the page with what was explored."""
+    index = TextIndex(prepared.index)
     model = read_model(place_of_model(index))
     features = _features(model, index)
     parts = list(index.encoded())
-    columns = {
-        **_messages(parts),
-        **_words(parts, features, index.manifest.language or ""),
-        **_explored(prepared.folder),
-    }
     rows, used = _rows(parts, model, features)
     known = {
         "buckets": features.letter_buckets,
@@ -81,10 +153,15 @@ def write_one_file(prepared: Prepared, out: Path, name: str) -> int:
         "weight": WEIGHT if index.manifest.language is None else index.manifest.weight,
         "are_known": any(part.about for part in parts),
     }
-    columns |= rows | {"model": _json(known), "facts": _json(_facts(prepared, index, model, name))}
-    page = _page(name, columns)
-    write_text(out, page)
-    return len(index)
+    columns = {
+        **_messages(parts),
+        **_words(parts, features, index.manifest.language or ""),
+        **_explored(prepared.folder),
+        **rows,
+        "model": _json(known),
+        "facts": _json(_facts(prepared, index, model, name)),
+    }
+    return _with_columns(name, columns)
 
 
 def _features(model: ModelContents, index: TextIndex) -> WordFeatures:
@@ -191,6 +268,7 @@ def _rows(
         table, scales = quantize_rows(table)
     norms = np.linalg.norm(BagSums(table, scales)(features(texts)), axis=1)
     lists = read_lists()
+    own = lists.own.astype(np.int64)
     columns = {
         "row_ids": _varint(ids),
         "rows": ("i1", np.ascontiguousarray(table[ids]).tobytes()),
@@ -201,7 +279,7 @@ def _rows(
         "message_terms": _varint([terms[pair] for pair in pairs]),
         "norms": _floats(norms, "<f4"),
         "misspelt": _json(list(lists.misspelt.items())),
-        "own": _varint(np.diff(lists.own.astype(np.int64), prepend=0)),
+        "own": _varint(np.append(own[:1], own[1:] - own[:-1])),
     }
     return columns, len(first)
 
@@ -236,9 +314,7 @@ def _explored(folder: Path) -> dict[str, Column]:
     }
 
 
-def _facts(
-    prepared: Prepared, index: TextIndex, model: ModelContents, name: str
-) -> dict[str, Any]:
+def _facts(prepared: Prepared, index: TextIndex, model: ModelContents, name: str) -> dict[str, Any]:
     """Returns the answers of `/info` and `/corpus`, as far as the page reads them."""
     read = read_facts(prepared.folder).read
     corpus = {**vars(index.summary()), "name": name, "read": read, "found": ["asked", "topics"]}
@@ -279,7 +355,7 @@ _SERVED = re.compile(r'^<(?:link rel="(?:icon|stylesheet)"|script ).*\n', re.MUL
 _LIBRARIES = ("graphology.umd.min.js", "sigma.min.js")
 
 
-def _page(name: str, columns: dict[str, Column]) -> str:
+def _with_columns(name: str, columns: dict[str, Column]) -> str:
     """Returns the page with its scripts, its style and columns."""
     folder = files("rejoinder").joinpath("serve", "page")
 
@@ -287,11 +363,12 @@ def _page(name: str, columns: dict[str, Column]) -> str:
         return folder.joinpath(file).read_text("utf-8")
 
     icon = f"data:image/svg+xml;base64,{b64encode(read('icon.svg').encode()).decode()}"
-    style, script = read("style.css"), "\n".join([*map(read, _LIBRARIES), _bundled(read)])
-    if "</" in style or re.search("</script|<!--", script, re.IGNORECASE):
+    style, scripts = read("style.css"), [*map(read, _LIBRARIES), _bundled(read)]
+    if "</" in style or re.search("</script|<!--", "".join(scripts), re.IGNORECASE):
         raise AssertionError("the page's own files would end their element")
     allowed = "; ".join([
-        "default-src 'none'", f"script-src '{_hash_of(script)}'", f"style-src '{_hash_of(style)}'",
+        "default-src 'none'", f"script-src {' '.join(map(_hash_of, scripts))}",
+        f"style-src {_hash_of(style)}",
         "img-src data:", "base-uri 'none'", "form-action 'none'",
     ])  # fmt: skip
     head = (
@@ -299,16 +376,20 @@ def _page(name: str, columns: dict[str, Column]) -> str:
         f'<link rel="icon" href="{icon}">\n<style>{style}</style>\n'
     )
     data = "".join(
-        f'<script type="text/plain" id="{key}" data-kind="{kind}">{_packed(kind, content)}</script>\n'
+        f'<script type="text/plain" data-column="{key}" data-kind="{kind}">'
+        f"{_packed(kind, content)}</script>\n"
         for key, (kind, content) in columns.items()
     )
     page = _SERVED.sub("", read("index.html")).replace("page/icon.svg", icon)
     page = page.replace("<title>rejoinder</title>\n", f"<title>{escape(name)}</title>\n{head}")
-    return page.replace("</body>", f"{data}<script>{script}</script>\n</body>")
+    *libraries, own = scripts
+    # only the map runs them: they need WebGL, and begin to draw
+    kept = [f'<script type="text/plain" data-library>{one}</script>\n' for one in libraries]
+    return page.replace("</body>", f"{''.join(kept)}{data}<script>{own}</script>\n</body>")
 
 
 def _hash_of(content: str) -> str:
-    return f"sha256-{b64encode(bytes.fromhex(sha256_of(content.encode()))).decode()}"
+    return f"'sha256-{b64encode(bytes.fromhex(sha256_of(content.encode()))).decode()}'"
 
 
 def _bundled(read: Callable[[str], str]) -> str:

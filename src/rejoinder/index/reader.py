@@ -73,8 +73,8 @@ def summary_of(segments: Sequence[Segment]) -> Summary:
     )
 
 
-def between_two(segments: Sequence[Segment]) -> int:
-    """Returns how many messages are in channels of at most two authors, as direct messages are.
+def between_two(segments: Sequence[Segment]) -> dict[str, int]:
+    """Returns the channels of at most two authors, as direct messages are, and their messages.
 
     Raises:
         InputError: a file was changed.
@@ -89,7 +89,7 @@ def between_two(segments: Sequence[Segment]) -> int:
         for (source, author), count in zip(names.tolist(), times.tolist(), strict=True):
             counts[fields.value(source)] += count
             authors[fields.value(source)].add(fields.value(author))
-    return sum(counts[name] for name, some in authors.items() if name and len(some) <= 2)
+    return {name: counts[name] for name, some in authors.items() if name and len(some) <= 2}
 
 
 T = TypeVar("T")

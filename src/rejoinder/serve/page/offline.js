@@ -12,6 +12,8 @@ export class Failure extends Error {
 
 export const useKey = () => {};
 export const watch = () => {};
+export const needKey = () => {};
+export const needsKey = () => false;
 
 const FURTHEST = 200, LONGEST = 30;
 let opened = null;
@@ -28,8 +30,8 @@ export const fetchNumbers = (path) => call(path);
 
 async function open() {
   const columns = {};
-  await Promise.all([...document.querySelectorAll("script[data-kind]")].map(async (script) => {
-    columns[script.id] = await columnOf(script.textContent, script.dataset.kind);
+  await Promise.all([...document.querySelectorAll("script[data-column]")].map(async (script) => {
+    columns[script.dataset.column] = await columnOf(script.textContent, script.dataset.kind);
     script.remove();
   }));
   return new Archive(columns);

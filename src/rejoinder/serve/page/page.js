@@ -149,6 +149,7 @@ async function start() {
   byId("language").hidden = language !== "en";
   byId("model").textContent = `${info.model_id} · ${dim} dimensions`;
   byId("tab-reply").disabled = !ranks;
+  if (offline) byId("served").textContent = "All of it is in this file, which asks no server. Suggested replies need the program: rejoinder explore.";
   takeFiles(most);
   const texts = info.max_client_batch_size;
   const facts = corpus ? await call("corpus", undefined, undefined, false) : { found: [] };
@@ -170,7 +171,7 @@ async function start() {
 
 /** Shows the tabs of some parts. */
 function showTabs(parts) {
-  for (const tab of tabs) tab.hidden = !parts.includes(partOf(tab));
+  for (const tab of tabs) tab.hidden = byId(partOf(tab)).hidden = !parts.includes(partOf(tab));
   tabs = tabs.filter((tab) => !tab.hidden);
   tabs[0].parentElement.hidden = false;
 }

@@ -12,7 +12,8 @@ const LIBRARIES = ["page/graphology.umd.min.js", "page/sigma.min.js"];
 /** Loads the libraries, once. They are for this part of the page alone. */
 let loaded;
 function load() {
-  loaded ??= globalThis.Sigma ? Promise.resolve() : LIBRARIES.reduce((before, address) => before.then(() => new Promise((resolve, reject) => {
+  const inside = [...document.querySelectorAll("script[data-library]")]; // in one file
+  loaded ??= inside.length ? Promise.resolve(inside.forEach((one) => document.head.append(element("script", {}, one.textContent)))) : LIBRARIES.reduce((before, address) => before.then(() => new Promise((resolve, reject) => {
     const script = element("script", { src: address });
     script.addEventListener("load", resolve);
     script.addEventListener("error", reject);

@@ -1,0 +1,92 @@
+"""Messages without the names of people: one person, one pseudonym, also where texts name them.
+
+Mail addresses, phone numbers and keys are masked, ids are numbers, and links are left out. Who
+knows the people may still tell who wrote what: names that no author has stay, and so does what they
+say.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+from rejoinder.corpus.export_options import mask_pii
+from rejoinder.corpus.texts import Entry
+
+SOMEBODY = "Somebody"
+"""Stands for a first name that several people have."""
+_LEAST = 3
+"""Letters of a part of a name that stands for all of it, at least."""
+
+
+class Pseudonyms:
+    """Replaces the names of authors in texts.
+
+    >>> hide = Pseudonyms(["Ann Smith", "will", "Bo Smith"], common={"will"})
+    >>> hide("@ann will you tell will? will: ask Mr Smith, or Bo Smith")
+    'Person 1 will you tell will? Person 2: ask Mr Somebody, or Person 3'
+    """
+
+    def __init__(self, names: Iterable[str], *, common: Collection[str] = ()) -> None:
+        """Gives each name a number.
+
+        `common` words stay in texts, though they are names, unless they address somebody: after @,
+        or first in a line before a colon or comma; or they have the capital of the name.
+        """
+        self.of = {name: f"Person {number}" for number, name in enumerate(dict.fromkeys(names), 1)}
+        self._common = common
+        people: dict[str, set[str]] = defaultdict(set)
+        written: dict[str, str] = {}
+        for name, pseudonym in self.of.items():
+            digits = "".join(filter(str.isdigit, name))
+            parts = [part for part in name.split() if len(part) >= _LEAST]
+            # who has a number as a name is mentioned by its digits
+            for part in {name, *([digits] if name.upper() == name.lower() and digits else parts)}:
+                people[part.casefold()].add(pseudonym)
+                written[part.casefold()] = part
+            people[name.casefold()] = {pseudonym}
+        self._written = written
+        self._people = {
+            part: next(iter(some)) if len(some) == 1 else SOMEBODY for part, some in people.items()
+        }
+        # a trie of two letters: a thousand alternatives would be tried at each word
+        groups: dict[str, list[str]] = defaultdict(list)
+        for part in sorted(self._people, key=len, reverse=True):
+            groups[part[:2]].append(re.escape(part[2:]))
+        some = "|".join(f"{re.escape(two)}(?:{'|'.join(rest)})" for two, rest in groups.items())
+        self._pattern = re.compile(rf"(?<!\w)(@?)({some})(?!\w)", re.IGNORECASE) if some else None
+
+    def __call__(self, text: str) -> str:
+        """Returns a text without names, addresses, numbers and keys."""
+        text = mask_pii(text)
+        return text if self._pattern is None else self._pattern.sub(self._replaced, text)
+
+    def _replaced(self, found: re.Match[str]) -> str:
+        at, name = found.groups()
+        folded, text = name.casefold(), found.string
+        if folded in self._common and not at:
+            is_first = not text[: found.start()].rpartition("\n")[2].strip()
+            is_addressed = is_first and text[found.end() :][:1] in (":", ",")
+            is_written = name != folded and name == self._written.get(folded)
+            if not is_addressed and not is_written:
+                return found[0]
+        return self._people.get(folded, SOMEBODY)
+
+    def entries(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Returns messages without what tells who wrote them."""
+        ids = {one.id: str(number) for number, one in enumerate(entries, 1)}
+        threads: dict[str, str] = {}
+        hidden = []
+        for one in entries:
+            about = {key: one.about[key] for key in ("time", "confidence") if key in one.about}
+            if author := one.about.get("author"):
+                about["author"] = self.of[author]
+            for key in ("source", "title"):
+                if name := one.about.get(key):
+                    about[key] = self(name)
+            if thread := one.about.get("thread"):
+                about["thread"] = threads.setdefault(thread, str(len(threads) + 1))
+            if (answers := ids.get(one.about.get("answers"))) is not None:
+                about["answers"] = answers
+            said = None if one.said is None else self(one.said)
+            hidden.append(Entry(ids[one.id], self(one.text), about, said))
+        return hidden
