@@ -99,6 +99,22 @@ def test_other_machines_need_the_key_that_is_made(call, export, command):
         assert process.wait(60) == 0
 
 
+def test_an_export_becomes_one_file(call, export, tmp_path):
+    file = tmp_path / "archive.html"
+    command = "explore", export, "-m", "rejoinder-small", "--to", file
+    status, _, err = call(*command, "--real-names")
+    assert (status, f"wrote {file}: 4 messages" in err, "real names" in err) == (0, True, True)
+    assert file.read_text("utf-8").startswith("<!doctype html>")
+    status, _, err = call(*command, "--only", "help")
+    assert (status, re.search(r"wrote .* [123] messages?", err) is not None) == (0, True)
+    status, _, err = call(*command, "--only", "hepl")
+    assert (status, "help" in err) == (2, True)
+    status, _, err = call("explore", export, "--only", "help")
+    assert (status, "--to" in err) == (2, True)
+    status, _, err = call("explore", export, "--to", file, "--host", "0.0.0.0")  # noqa: S104
+    assert (status, "--host" in err) == (2, True)
+
+
 def test_what_can_not_be_explored_is_one_sentence(call, tmp_path, export):
     assert call("explore", tmp_path / "none.zip")[0] == 2
     status, _, err = call("explore", export, "--out", export)

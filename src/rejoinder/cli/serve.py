@@ -334,6 +334,8 @@ def explore(
         raise InputError(
             "--only, --without-private, --pseudonyms and --real-names are for --to FILE."
         )
+    if to is not None and (host != "127.0.0.1" or port or api_key_file is not None):
+        raise InputError("--host, --port and --api-key-file are for a page, and --to has no server.")
     require(
         "explore", "polars", "sklearn", "graspologic_native", "fastapi", "uvicorn",
         "httptools", "orjson", "prometheus_client",

@@ -52,7 +52,7 @@ function keyOf(letters) {
 }
 
 const LEAST = 4, MOST = 24, OTHER = -3, FIRST = -1, RANK = 100, SHORT = { 4: -1, 5: -0.5 };
-const SURE = -12.5, LIKELY = -13.5, AGAIN = 2;
+const NONE = [-1, -Infinity], SURE = -12.5, LIKELY = -13.5, AGAIN = 2;
 const ROWS = ["qwertyuiop", "asdfghjkl", "zxcvbnm"], ENDINGS = ["s", "m", "d", "t", "re", "ve", "ll"];
 const NEAR = new Set(ROWS.flatMap((keys, row) => [...keys].flatMap((key, at) => [keys[at + 1], ROWS[row + 1]?.[at], ROWS[row + 1]?.[at - 1]].filter(Boolean).flatMap((other) => [key + other, other + key]))));
 
@@ -102,9 +102,7 @@ export class Encoder {
   readUnknown(tokens) {
     const known = new Set(tokens.map(({ id }) => id)), times = new Map(), doubted = new Set();
     const likely = tokens.map(({ word, id, mark }) => {
-      if (id >= 0) return [-1, -Infinity];
-      const [other, score] = this.likely(word);
-      if (mark === "name" || (mark === "foreign" && score < Infinity)) return [other, -Infinity];
+      const [other, score] = id >= 0 || mark === "name" ? NONE : this.likely(word, mark);
       if (score >= LIKELY && score < Infinity) {
         times.set(other, (times.get(other) ?? 0) + 1);
         doubted.add(word);
@@ -122,16 +120,16 @@ export class Encoder {
   }
 
   /** The known word that a word is most likely to stand for, and how likely that is. */
-  likely(word) {
-    if (this.found.has(word)) return this.found.get(word);
+  likely(word, mark) {
     const right = this.index.get(this.misspelt.get(word));
-    const found = right === undefined ? this.nearest([...word]) : [right, Infinity];
-    this.found.set(word, found);
-    return found;
+    if (right !== undefined) return [right, Infinity];
+    if (mark === "foreign") return NONE;
+    if (!this.found.has(word)) this.found.set(word, this.nearest([...word]));
+    return this.found.get(word);
   }
 
   nearest(letters) {
-    let best = [-1, -Infinity];
+    let best = NONE;
     if (letters.length < LEAST || letters.length > MOST || !isLetter(letters[0]) || this.isOwn(letters)) return best;
     const consider = (word, length, error, at) => {
       const id = this.index.get(word);
