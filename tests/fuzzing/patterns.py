@@ -35,8 +35,8 @@ _CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
 _CUT = {"rejoinder.text.languages._NOT_WORDS": 300}
 """Characters of the texts that a pattern is given."""
 _LATER = {
-    "rejoinder.api.scorer", "rejoinder.evaluation.metrics", "rejoinder.models.config",
-    "rejoinder.text.normalize",
+    "rejoinder.api.scorer", "rejoinder.conversations.pseudonyms", "rejoinder.evaluation.metrics",
+    "rejoinder.models.config", "rejoinder.text.normalize",
 }  # fmt: skip
 """Modules with patterns that are arguments, or made in a function."""
 _SIZES = (250, 2_000, 16_000)

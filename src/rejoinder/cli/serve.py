@@ -335,7 +335,9 @@ def explore(
             "--only, --without-private, --pseudonyms and --real-names are for --to FILE."
         )
     if to is not None and (host != "127.0.0.1" or port or api_key_file is not None):
-        raise InputError("--host, --port and --api-key-file are for a page, and --to has no server.")
+        raise InputError(
+            "--host, --port and --api-key-file are for a page, and --to has no server."
+        )
     require(
         "explore", "polars", "sklearn", "graspologic_native", "fastapi", "uvicorn",
         "httptools", "orjson", "prometheus_client",
@@ -383,6 +385,7 @@ def explore(
             f"{size:,.1f} MB"
         )
         return
+
     def started(address: str) -> None:
         if browser and _has_screen():
             webbrowser.open(address)

@@ -40,6 +40,7 @@ from rejoinder.index.fields import asks_of, refuse_unmet
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import Index, place_of_model
 from rejoinder.index.manifest import WEIGHT
+from rejoinder.index.ranking import date_rules
 from rejoinder.index.reader import between_two
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.index.where import conditions_of
@@ -159,6 +160,7 @@ def _page(prepared: Prepared, name: str) -> str:
         **_explored(prepared.folder),
         **rows,
         "model": _json(known),
+        "dates": _json(date_rules()),
         "facts": _json(_facts(prepared, index, model, name)),
     }
     return _with_columns(name, columns)

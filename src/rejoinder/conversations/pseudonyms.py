@@ -19,11 +19,11 @@ _LEAST = 3
 
 
 class Pseudonyms:
-    """Replaces the names of authors in texts.
+    r"""Replaces the names of authors in texts.
 
     >>> hide = Pseudonyms(["Ann Smith", "will", "Bo Smith"], common={"will"})
-    >>> hide("@ann will you tell will? will: ask Mr Smith, or Bo Smith")
-    'Person 1 will you tell will? Person 2: ask Mr Somebody, or Person 3'
+    >>> hide("@ann will you tell will?\nwill: ask Mr Smith, or Bo Smith")
+    'Person 1 will you tell will?\nPerson 2: ask Mr Somebody, or Person 3'
     """
 
     def __init__(self, names: Iterable[str], *, common: Collection[str] = ()) -> None:

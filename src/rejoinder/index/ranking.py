@@ -237,6 +237,12 @@ _HOLIDAY = re.compile(
 _LAST = re.compile(rf"\blast {_MONTH}")
 
 
+def date_rules() -> dict[str, Any]:
+    """Returns the patterns, months and holidays of `date_in`, for other programs that read them."""
+    patterns = [one.pattern for one in (*_DATES, _HOLIDAY)]
+    return {"patterns": patterns, "last": _LAST.pattern, "months": _MONTHS, "holidays": _HOLIDAYS}
+
+
 def date_in(query: str) -> tuple[str, Date]:
     """Returns the words of a query that name a date, empty if none do, and as much as they say.
 

@@ -82,7 +82,7 @@ export class Archive {
     this.answers = {
       info: () => info, corpus: () => corpus, asked: () => columns.asked, topics: () => columns.topics, points: () => columns.points,
       search: (body) => body.queries.map((query) => this.search(query, body)),
-      read: ({ queries }) => queries.map((query) => Object.fromEntries(this.encoder.read(query).filter(({ word, id }) => id >= 0 && words[id] !== word).map(({ word, id }) => [word, words[id]]))),
+      read: ({ queries }) => queries.map((query) => this.readAs(query)),
       unknown: ({ inputs }) => inputs.map((text) => this.unknownShare(text)),
       explain: ({ first, second }) => this.explain(first, second),
       messages: (body) => body.rows.map((row) => this.message(this.rowOf.get(columns.point_ids[row]))),
@@ -112,6 +112,14 @@ export class Archive {
   hit(row, score, context = 0) {
     const answered = this.columns.answers[row], [before, after] = this.messagesAround(row, context);
     return { ...this.message(row), score, before, after, answered: answered ? this.columns.texts[answered - 1] : null };
+  }
+
+  /** The words of a query that are read as others, and those; and the date that it names. */
+  readAs(query) {
+    const { words } = this.encoder, [named, date] = this.ranking.dateIn(query), { months } = this.columns.dates;
+    const read = this.encoder.read(query).filter(({ word, id }) => id >= 0 && words[id] !== word).map(({ word, id }) => [word, words[id]]);
+    const month = Object.keys(months).find((name) => months[name] === date[1])?.replace(/^./, (letter) => letter.toUpperCase());
+    return Object.fromEntries([...read, ...(named ? [[named, [date[2], month, date[0]].filter(Boolean).join(" ")]] : [])]);
   }
 
   search(typed, { top_k: most = 10, mode = "semantic", where, context = 0, explain = false, typed: isTyped = false }) {

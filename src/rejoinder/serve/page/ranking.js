@@ -167,8 +167,22 @@ export class Ranking {
     const words = wordsOf(query), says = words.map((word) => !names.has(word) && this.rarity(word) > 0);
     const stems = words.map(this.stem).map((one) => ([...one].length > 3 ? one.slice(0, -1) : one));
     const pairs = stems.slice(1).flatMap((stem, at) => (says[at] || says[at + 1] ? [[stems[at], stem]] : []));
-    const date = dateIn(query, this.newest);
+    const [, date] = this.dateIn(query);
     return { date, pairs, authors: names.size ? new Set([...names].flatMap(this.namedBy)) : null };
+  }
+
+  /** The words of a query that name a date, and its year, month and day, 0 where it has none. */
+  dateIn(query) {
+    const { patterns, last, months, holidays } = this.dates, text = query.toLowerCase();
+    const found = patterns.map((pattern) => patternOf(pattern).exec(text)).find(Boolean);
+    if (!found) return ["", [0, 0, 0]];
+    const { year = 0, month, number = 0, day = 0, holiday } = found.groups;
+    const date = [Number(year), ...(holidays[holiday] ?? [months[month] ?? Number(number), Number(day)])];
+    if (date[1] && !date[0] && Number.isFinite(this.newest) && patternOf(last).test(text)) {
+      const now = new Date(1_000 * this.newest);
+      date[0] = now.getUTCFullYear() - (date[1] > now.getUTCMonth() + 1);
+    }
+    return [found[0], date];
   }
 
   sideBySide(row, pairs) {
@@ -223,35 +237,9 @@ function follows(text, first, second) {
   return false;
 }
 
-const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-const MONTH = "(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)";
-const DATES = [
-  "\\b(?<year>(?:19|20)\\d\\d)-(?<number>\\d\\d)(?:-(?<day>\\d\\d))?\\b",
-  `\\b(?<day>\\d\\d?)(?:st|nd|rd|th)?(?: of)? ${MONTH}\\b\\.?,?(?: (?<year>\\d{4}))?`,
-  `\\b${MONTH}\\.? (?<day>\\d\\d?)(?:st|nd|rd|th)?\\b(?:,? (?<year>\\d{4}))?`,
-  `\\b(?:in|of|since|last|during|until|by|before|after|early|late) ${MONTH}\\b(?:,? (?:of )?(?<year>\\d{4}))?`,
-  `\\b${MONTH},? (?<year>(?:19|20)\\d\\d)\\b`,
-  "\\b(?:in|of|since|during|until|by|before|after) (?<year>(?:19|20)\\d\\d)\\b",
-].map((pattern) => new RegExp(pattern));
-const HOLIDAYS = { "christmas eve": [12, 24], christmas: [12, 25], "new year's eve": [12, 31], "new year": [1, 1], valentine: [2, 14], halloween: [10, 31] };
-const HOLIDAY = new RegExp(`\\b(?:on|at|last|this|before|after) (${Object.keys(HOLIDAYS).join("|")})(?:'s)?(?: day)?\\b(?: (?<year>(?:19|20)\\d\\d))?`);
-
-/** The year, month and day that a query names, 0 where it does not. */
-function dateIn(query, newest) {
-  const text = query.toLowerCase(), holiday = HOLIDAY.exec(text), found = DATES.map((pattern) => pattern.exec(text)).find(Boolean);
-  let date = [0, 0, 0];
-  if (found) {
-    const name = found.slice(1).find((part) => MONTHS.includes(part?.slice(0, 3))), { year, number, day } = found.groups;
-    date = [Number(year ?? 0), name ? MONTHS.indexOf(name.slice(0, 3)) + 1 : Number(number ?? 0), Number(day ?? 0)];
-  } else if (holiday) {
-    date = [Number(holiday.groups.year ?? 0), ...HOLIDAYS[holiday[1]]];
-  }
-  if (date[1] && !date[0] && Number.isFinite(newest) && new RegExp(`\\blast ${MONTH}`).test(text)) {
-    const now = new Date(1_000 * newest);
-    date[0] = now.getUTCFullYear() - (date[1] > now.getUTCMonth() + 1);
-  }
-  return date;
-}
+const BORDER = "(?:(?<![\\p{L}\\p{N}_])(?=[\\p{L}\\p{N}_])|(?<=[\\p{L}\\p{N}_])(?![\\p{L}\\p{N}_]))";
+/** A pattern of Python, whose words have any letters. */
+const patternOf = (pattern) => new RegExp(pattern.replaceAll("(?P<", "(?<").replaceAll("\\b", BORDER), "u");
 
 function partsOfDate(date, time) {
   if (!date.some(Boolean) || Number.isNaN(time)) return 0;
