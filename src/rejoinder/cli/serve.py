@@ -334,9 +334,9 @@ def explore(
         raise InputError(
             "--only, --without-private, --pseudonyms and --real-names are for --to FILE."
         )
-    if to is not None and (host != "127.0.0.1" or port or api_key_file is not None):
+    if to is not None and (host != "127.0.0.1" or port or api_key_file or watch):
         raise InputError(
-            "--host, --port and --api-key-file are for a page, and --to has no server."
+            "--host, --port, --api-key-file and --watch are for a page, and --to writes a file."
         )
     require(
         "explore", "polars", "sklearn", "graspologic_native", "fastapi", "uvicorn",
@@ -373,16 +373,15 @@ def explore(
         output.status_line(f"wrote {ready.folder}, which the next start opens at once")
 
     if to is not None:
-        choice = Choice(only or (), without_private, pseudonyms)
         with Bar("") as bar:
-            watch = Watch(lambda stage, done, total: bar.show(stage, done, total, ""))
-            written = write_one_file(ready, to, source.name, choice, watch)
-        names = "pseudonyms" if written.pseudonyms else "real names"
+            shown = Watch(lambda stage, done, total: bar.show(stage, done, total, ""))
+            choice = Choice(only or (), without_private, pseudonyms)
+            written = write_one_file(ready, to, source.name, choice, shown)
         private = f", {written.private:,} of them in chats of two" if written.private else ""
-        size = to.stat().st_size / 1e6
         output.status_line(
-            f"wrote {to}: {_counted(written.messages, 'message')}{private}, with {names}, "
-            f"{size:,.1f} MB"
+            f"wrote {to}: {_counted(written.messages, 'message')}{private}, with "
+            f"{'pseudonyms' if written.pseudonyms else 'real names'}, "
+            f"{to.stat().st_size / 1e6:,.1f} MB"
         )
         return
 
