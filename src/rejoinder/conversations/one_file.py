@@ -350,7 +350,7 @@ def _packed(kind: str, content: bytes) -> str:
     return b64encode(packer.compress(content) + packer.flush()).decode()
 
 
-_IMPORT = re.compile(r'^import \{ ([^}]+) \} from "\./(\w+)\.js";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{ ([^}\n]+) \} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 _SERVED = re.compile(r'^<(?:link rel="(?:icon|stylesheet)"|script ).*\n', re.MULTILINE)
 """Matches what the server's page loads."""
