@@ -75,8 +75,11 @@ def running_app(app: FastAPI, limits: Limits | None = None) -> Iterator[Running]
         thread.start()
         assert started.wait(120)
         address = f"http://127.0.0.1:{port}"
-        with httpx.Client(base_url=address, timeout=120, trust_env=False, verify=_PLAIN) as client:
-            yield Running(client, app.state.service, address, port, loops[0])
-        server.should_exit = True
-        thread.join(120)
+        client = httpx.Client(base_url=address, timeout=120, trust_env=False, verify=_PLAIN)
+        try:
+            with client:
+                yield Running(client, app.state.service, address, port, loops[0])
+        finally:
+            server.should_exit = True
+            thread.join(120)
         assert not thread.is_alive()

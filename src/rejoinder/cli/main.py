@@ -14,6 +14,7 @@ from rejoinder.cli import (
     extract,
     forget,
     index,
+    mcp,
     models,
     search,
     serve,
@@ -58,6 +59,7 @@ for _function, _examples in (
     (models.models, models.EXAMPLES),
     (serve.explore, serve.EXPLORE_EXAMPLES),
     (serve.serve, serve.EXAMPLES),
+    (mcp.mcp, mcp.EXAMPLES),
     (forget.forget, forget.EXAMPLES),
     (forget.find_personal, forget.PERSONAL_EXAMPLES),
 ):

@@ -26,6 +26,7 @@ from rejoinder.errors import InputError, RejoinderError, require
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from starlette.applications import Starlette
 
     from rejoinder.conversations.explore import Prepared
     from rejoinder.serve.server import ServerSettings
@@ -119,7 +120,7 @@ def serve(
         drain_seconds=drain_seconds,
         cors_origins=tuple(cors_origin or ()),
         allowed_hosts=tuple(allowed_host or ()),
-        api_key=_api_key(api_key_file),
+        api_key=api_key(api_key_file),
     )
     if workers > 1:
         if texts == "-":
@@ -154,6 +155,8 @@ class Served:
     index: Path | None = None
     ready: "Prepared | None" = None
     """What was found in the index."""
+    archives: tuple[Path, ...] = ()
+    """What assistants search at `/mcp`; by default the index, if the extra is installed."""
     name: str | None = None
     """What the index is of, as the page calls it."""
     scorer: Path | None = None
@@ -181,8 +184,16 @@ class Served:
             explored = Latest(self.ready.folder / FILE, read)
         return create_app(
             contents, self.settings, texts=texts, index=index, scorer=self.scorer,
-            explored=explored, threads=self.threads,
+            explored=explored, assistants=self._assistants(), threads=self.threads,
         )  # fmt: skip
+
+    def _assistants(self) -> "Starlette | None":
+        archives = self.archives or ([self.index] if self.index else [])
+        if not archives or find_spec("mcp") is None:
+            return None
+        from rejoinder.serve.mcp import Archive, http_app
+
+        return http_app(map(Archive, archives))
 
     def run(self, listening: socket) -> None:
         """Runs one of several processes."""
@@ -252,7 +263,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-def _api_key(file: Path | None) -> str | None:
+def api_key(file: Path | None) -> str | None:
     """Returns the key from a file or the environment; all users would see an argument."""
     key = os.environ.get(KEY_VARIABLE) or None
     if file is None:
@@ -352,7 +363,7 @@ def explore(
     from rejoinder.index.lists import LEAST_ROWS, PACKAGE
     from rejoinder.serve.server import ServerSettings
 
-    settings = ServerSettings(host=host, port=port, api_key=_api_key(api_key_file))
+    settings = ServerSettings(host=host, port=port, api_key=api_key(api_key_file))
     if source is None:
         source = MADE_UP
         out = out or Path(f"{source.name}{SUFFIX}")

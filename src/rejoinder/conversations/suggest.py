@@ -42,6 +42,7 @@ from rejoinder.index.where import Conditions, Where, fields_of
 from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import one_core_each
 from rejoinder.inference.sentence_stream import EncodingProgress
+from rejoinder.io.files.claims import stamp_of
 from rejoinder.measures import Floats, Indices
 from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
@@ -318,7 +319,7 @@ _MOST = 4
 
 
 class Suggester:
-    """Suggests the replies of all authors, or of one. Threads take turns."""
+    """Suggests the replies of all authors, or of one, of the latest state. Threads take turns."""
 
     def __init__(self, index: Path, threads: int | None = None) -> None:
         """Prepares for the messages of an index, which are opened when they are first used.
@@ -329,6 +330,7 @@ class Suggester:
         """
         self._index, self._threads = index, threads
         self._encoder: Model = None
+        self._stamp: object = None
         self._lock = Lock()
         self._ready: OrderedDict[str | None, Suggestions] = OrderedDict()
 
@@ -339,6 +341,9 @@ class Suggester:
             RejoinderError: the index is damaged, or has no such reply.
         """
         with self._lock:
+            if (stamp := stamp_of(self._index / INDEX)) != self._stamp:
+                self._ready.clear()
+                self._stamp, self._encoder = stamp, None
             if author not in self._ready:
                 where = None if author is None else {"author": author}
                 opened = Suggestions.open(

@@ -327,5 +327,5 @@ _MOST_COMPARED = 10_000
 def _hint(value: str, known: Collection[str]) -> str:
     if len(known) > _MOST_COMPARED:
         return ""
-    close = get_close_matches(value, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    close = get_close_matches(value, known, n=3) or sorted(one for one in known if value in one)[:3]
+    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""

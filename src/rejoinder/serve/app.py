@@ -6,11 +6,12 @@ Counts requests, and checks their host, key and size before they reach a route.
 import hmac
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import RedirectResponse
@@ -36,6 +37,7 @@ def create_app(
     index: TextIndex | None = None,
     scorer: Path | None = None,
     explored: Callable[[], Explored] | None = None,
+    assistants: Starlette | None = None,
     threads: int | None = None,
 ) -> FastAPI:
     """Returns the app that serves a model.
@@ -48,6 +50,7 @@ def create_app(
         scorer: Folder of a scorer fitted with the model, which `/rerank` takes instead of the
             cosine.
         explored: Returns what was found in the index, see `service.Latest`.
+        assistants: App of `serve.mcp.http_app`, whose routes it has, too.
         threads: CPU threads of the encoder; by default all.
 
     Raises:
@@ -61,7 +64,10 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with AsyncExitStack() as stack:
+            if assistants is not None:
+                await stack.enter_async_context(assistants.router.lifespan_context(assistants))
+            yield
         service.files.close()
 
     app = FastAPI(
@@ -77,6 +83,8 @@ def create_app(
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
+    if assistants is not None:
+        app.router.routes.extend(assistants.routes)
     for path in _PAGE:
         app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
     # the last one added is called first
