@@ -72,8 +72,8 @@ app.add_typer(index.commands, name="index")
 _TASKS = {
     "see what it does": "rejoinder explore",
     "search my export": "rejoinder explore slack-export.zip",
-    "share it": "rejoinder explore slack-export.zip --host 0.0.0.0",
-    "search my texts": "rejoinder index texts.txt --out index/",
+    "share it": "rejoinder explore slack-export.zip --to archive.html",
+    "for an assistant": "rejoinder mcp slack-export.zip",
     "suggest replies": "rejoinder suggest 'When do we eat?' --from chat.txt",
     "compare sentences": "rejoinder similarity 'How old are you?' 'What is your age?'",
     "train a model": "rejoinder finetune --pairs pairs/ --out my-model/",
