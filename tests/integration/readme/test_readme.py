@@ -82,8 +82,8 @@ def test_the_page_runs_from_top_to_bottom(serve, tmp_path, monkeypatch):
                 assert answer.status == 200
         elif reason(piece) is None:
             told = subprocess.run(
-                ["bash", "-c", piece], cwd=tmp_path, env=environment, capture_output=True, text=True,
-                stdin=subprocess.DEVNULL,
+                ["bash", "-c", piece], cwd=tmp_path, env=environment, capture_output=True,
+                text=True, stdin=subprocess.DEVNULL,
             )  # fmt: skip
             assert told.returncode == 0, f"{piece}\n{told.stdout}\n{told.stderr}"
             ran += 1
