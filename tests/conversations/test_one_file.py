@@ -23,6 +23,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import write_model
 from tiny_models import bilstm_model
 
+[MULTI] = (Path(__file__).parents[2] / "models/rejoinder-multi").glob("src/*/rejoinder-multi")
 PEOPLE = "ann", "bob", "cyd_", "Dee Grey", "will"
 SAID = (
     "How do I install the printer?", "Which package has the driver?", "try apt-get install cups",
@@ -157,7 +158,7 @@ def vectors(texts, tmp_path, model, monkeypatch):
 
 @needs_node
 @pytest.mark.filterwarnings("ignore::rejoinder.errors.ForeignTextWarning")
-@pytest.mark.parametrize("model", ["rejoinder-small", "rejoinder-base"])
+@pytest.mark.parametrize("model", ["rejoinder-small", MULTI])
 def test_the_page_encodes_as_the_library_does(tmp_path, monkeypatch, model):
     texts = [
         *SAID,
@@ -173,8 +174,9 @@ def test_the_page_encodes_as_the_library_does(tmp_path, monkeypatch, model):
 @pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.filterwarnings("ignore::rejoinder.errors.ForeignTextWarning")
+@pytest.mark.parametrize("model", ["rejoinder-base", MULTI])
 def test_ten_thousand_texts_in_seven_languages_are_encoded_alike(
-    shared_data, tmp_path, monkeypatch
+    shared_data, tmp_path, monkeypatch, model
 ):
     languages: dict[str, list[str]] = {"en": []}
     for path in sorted((shared_data / "parallel").rglob("[!h]*.zst")):
@@ -185,7 +187,7 @@ def test_ten_thousand_texts_in_seven_languages_are_encoded_alike(
                 languages.setdefault(row["lang"][-2:], []).append(row["sentence2"])
     assert len(languages) == 7
     texts = [one for some in languages.values() for one in Random(0).sample(some, 1_429)]
-    made, expected = vectors(texts, tmp_path, "rejoinder-base", monkeypatch)
+    made, expected = vectors(texts, tmp_path, model, monkeypatch)
     np.testing.assert_allclose(made, expected, atol=1e-6)
 
 

@@ -149,6 +149,9 @@ def _page(prepared: Prepared, name: str) -> str:
     rows, used = _rows(parts, model, features)
     known = {
         "buckets": features.letter_buckets,
+        "arabic": features.arabic_letter_buckets,
+        "folds": features.fold_marks,
+        "corrects": features.spelling == "likely",
         "width": model.dim,
         "used": used,
         "weight": WEIGHT if index.manifest.language is None else index.manifest.weight,
@@ -178,9 +181,9 @@ def _features(model: ModelContents, index: TextIndex) -> WordFeatures:
         or not model.is_sum_of_rows
         or model.adaptation is not None
         or index.manifest.response
-        or features.spelling != "likely"
-        or any((features.buckets, features.unknown_buckets, features.arabic_letter_buckets))
-        or features.fold_marks
+        or features.spelling == "nearest"
+        or features.buckets
+        or features.unknown_buckets
     ):
         raise InputError(
             f"{model.name} can't search in one file, only models like rejoinder-base can: sums of "
@@ -260,11 +263,13 @@ def _rows(
     of_terms = with_letters(
         Ragged(np.array([one for one, _ in terms], np.int32), np.arange(len(terms) + 1)),
         [word for _, word in terms if word], len(features.vocabulary), features.letter_buckets,
+        features.arabic_letter_buckets,
     )  # fmt: skip
     first = np.unique(of_terms.ids)
     letters = np.arange(len(features.vocabulary), features.words)
     frequent = np.arange(min(_FREQUENT, len(features.vocabulary)))
-    ids = np.concatenate([first, np.setdiff1d([*frequent, *letters], first)]).astype(np.int64)
+    rest = [*frequent, *(letters if len(letters) < _FREQUENT else ())]
+    ids = np.concatenate([first, np.setdiff1d(rest, first)]).astype(np.int64)
     table, scales = model.tensors[_TABLE], model.tensors.get(scales_name(_TABLE))
     if scales is None:
         table, scales = quantize_rows(table)

@@ -9,12 +9,15 @@ const replaced = (text, signs) => Object.entries(signs).reduce((made, [sign, oth
 const isLetter = (character) => /^[\p{L}\p{M}]/u.test(character);
 const isCapital = (character) => character >= "A" && character <= "Z";
 
+/** Without the marks of letters, and with one form of letters that are mixed up. */
+const folded = (text) => replaced(text.normalize("NFKD").replace(/\p{Mn}+/gu, ""), { "\u0131": "i", "\u0649": "\u064a", "\u0629": "\u0647", "\u0640": "" });
+
 /** NFKC, straight quotes, lower case. */
 export const normalized = (text) => replaced(text.normalize("NFKC"), QUOTES).toLowerCase();
 
 /** The same, but for ASCII capitals; accents that stand for apostrophes become those. */
 function cased(text) {
-  const plain = replaced(replaced(text.replace(/\p{Cs}/gu, "\ufffd"), ACCENTS).normalize("NFKC"), QUOTES);
+  const plain = replaced(replaced(text, ACCENTS).normalize("NFKC"), QUOTES);
   if (plain.includes("\u0130")) return plain.toLowerCase();
   if (!plain.includes("\u03a3")) return plain.replace(/[^\x00-\x7f]+/g, (part) => part.toLowerCase());
   const small = [...plain.toLowerCase()]; // the small letter of a sigma depends on what is around it
@@ -58,12 +61,13 @@ const NEAR = new Set(ROWS.flatMap((keys, row) => [...keys].flatMap((key, at) => 
 
 export class Encoder {
   /**
-   * `words`: known words, the most frequent first; `buckets`: of letters; `places`: the row of each id, -1 for none;
+   * `words`: known words, the most frequent first; `buckets`, `arabic`: of the letters of words, and of Arabic ones if these
+   * have their own; `folds`: marks are left out; `corrects`: misspelt words stand for others; `places`: the row of each id, -1 for none;
    * `rows`: of `width` numbers each, times their `scales`; `misspelt`: words and what they stand for; `own`: keys of words
    * that are not misspelt, ascending.
    */
-  constructor({ words, buckets, places, rows, scales, width, misspelt, own }) {
-    Object.assign(this, { words, buckets, places, rows, scales, width, own, misspelt: new Map(misspelt) });
+  constructor({ words, misspelt, ...rest }) {
+    Object.assign(this, { ...rest, words, misspelt: new Map(misspelt) });
     this.index = new Map(words.map((word, at) => [word, at]));
     this.letters = [...new Set(words.filter((word) => isLetter(word)).join(""))];
     this.table = new Map(misspelt.flatMap(([wrong, right]) => (this.index.has(wrong) && this.index.has(right) ? [[this.index.get(wrong), this.index.get(right)]] : [])));
@@ -85,17 +89,32 @@ export class Encoder {
    * a known word or -1, whether it is read `both` ways, and its rows.
    */
   read(text) {
-    const plain = cased(text), tokens = tokensOf(plain.toLowerCase());
-    const ids = tokens.map(([word]) => this.index.get(word) ?? -1), marks = marksOf(plain, tokens, ids);
-    const places = placesOf(text, plain);
-    let read = tokens.map(({ 0: word, index }, at) => ({ word, mark: marks[at], start: places?.[index], stop: places?.[index + word.length], id: this.table.get(ids[at]) ?? ids[at], both: false }));
-    this.readUnknown(read);
-    read = this.joined(read);
+    const plain = this.plain(text), tokens = tokensOf(plain.toLowerCase()), places = this.placesIn(text, plain);
+    let read = tokens.map(({ 0: word, index }) => ({ word, start: places?.[index], stop: places?.[index + word.length], id: this.index.get(word) ?? -1, both: false }));
+    if (this.corrects) {
+      const marks = marksOf(plain, tokens, read);
+      read.forEach((one, at) => Object.assign(one, { mark: marks[at], id: this.table.get(one.id) ?? one.id }));
+      this.readUnknown(read);
+      read = this.joined(read);
+    }
     for (const one of read) {
       const row = one.id < 0 ? -1 : this.places[one.id];
       one.rows = row < 0 || one.both ? [...(row < 0 ? [] : [row]), ...this.rowsOfLetters(one.word)] : [row];
     }
     return read;
+  }
+
+  /** A normalised text, with its ASCII capitals where they tell names. */
+  plain(text) {
+    const whole = text.replace(/\p{Cs}/gu, "\ufffd"), bare = this.folds ? folded(whole) : whole;
+    return this.corrects ? cased(bare) : normalized(bare);
+  }
+
+  /** For each place in the normalised text, the character of the text that it comes from, by code points. */
+  placesIn(text, plain) {
+    const parts = [...text].map((character) => this.plain(character));
+    if (parts.join("").toLowerCase().replaceAll("ς", "σ") !== plain.toLowerCase().replaceAll("ς", "σ")) return null;
+    return [...parts.flatMap((part, at) => Array(part.length).fill(at)), parts.length];
   }
 
   /** Gives unknown words the ids of those that they likely stand for. */
@@ -179,10 +198,10 @@ export class Encoder {
   }
 
   rowsOfLetters(word) {
-    const edged = [..."<", ...word, ">"], rows = [];
-    if (!this.buckets) return rows;
+    const edged = [..."<", ...word, ">"], rows = [], [first, buckets] = this.arabic && /^[\u0600-\u06ff]/.test(word) ? [this.buckets, this.arabic] : [0, this.buckets];
+    if (!buckets) return rows;
     for (let length = 3; length <= 6; length++) {
-      for (let at = 0; at + length <= edged.length; at++) rows.push(this.places[this.words.length + (crc32(utf8.encode(edged.slice(at, at + length).join(""))) % this.buckets)]);
+      for (let at = 0; at + length <= edged.length; at++) rows.push(this.places[this.words.length + first + (crc32(utf8.encode(edged.slice(at, at + length).join(""))) % buckets)]);
     }
     return rows.filter((row) => row >= 0);
   }
@@ -211,7 +230,7 @@ export function unit(vector) {
 }
 
 /** What the text tells of its unknown words: a name is right, and so is most of a text in another language. */
-function marksOf(text, tokens, ids) {
+function marksOf(text, tokens, read) {
   const found = [];
   let last = "", words = 0, strange = 0, small = false;
   for (const [at, { 0: word, index: start }] of tokens.entries()) {
@@ -220,7 +239,7 @@ function marksOf(text, tokens, ids) {
     found.push([late || (capital && last !== "" && (last === "word" || ",;-('&/".includes(last))), letter && isInCode(text, start, stop)]);
     if (letter) {
       words += 1;
-      strange += ids[at] < 0;
+      strange += read[at].id < 0;
       small ||= !capital && utf8.encode(word).length >= 4;
     }
     last = /^[\p{L}\p{M}\p{Nd}]/u.test(word) ? "word" : first;
@@ -232,11 +251,4 @@ function marksOf(text, tokens, ids) {
 function isInCode(text, start, stop) {
   const before = text[start - 1] ?? "", after = text[stop] ?? "", next = text[stop + 1] ?? "";
   return /^[0-9_@#$`\\]$/.test(before) || /^[0-9_@`\\]$/.test(after) || (after === "(" && next === ")") || (after === "." && /^[a-z0-9]$/.test(next)) || (before === "." && start > 1 && !" .\t\n\r".includes(text[start - 2]));
-}
-
-/** For each place in the normalised text, the character of the text that it comes from, by code points. */
-function placesOf(text, plain) {
-  const parts = [...text].map(cased);
-  if (parts.join("").toLowerCase().replaceAll("ς", "σ") !== plain.toLowerCase().replaceAll("ς", "σ")) return null;
-  return [...parts.flatMap((part, at) => Array(part.length).fill(at)), parts.length];
 }

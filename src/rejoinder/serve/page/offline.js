@@ -71,7 +71,7 @@ const summed = (numbers) => numbers.map(((sum) => (number) => (sum += number))(0
 export class Archive {
   constructor(columns) {
     const { model, words, row_ids: ids, rows, scales, misspelt, own } = columns;
-    const places = new Int32Array(words.length + model.buckets).fill(-1);
+    const places = new Int32Array(words.length + model.buckets + model.arabic).fill(-1);
     ids.forEach((id, row) => (places[id] = row));
     this.encoder = new Encoder({ words, places, rows, scales, misspelt, own: summed(own), ...model });
     this.ranking = new Ranking({ ...columns, ...model }, this.encoder);
