@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rejoinder import Index
+from rejoinder import Index, SentenceEncoder
 from rejoinder.errors import InputError
 from rejoinder.index import words as word_files
 from rejoinder.index.folder import TextIndex, create_index
@@ -104,6 +104,16 @@ def named(tmp_path_factory):
 )
 def test_words_are_read_as_those_of_the_index(named, query, expected):
     assert named.read_as(query) == [expected]
+
+
+def test_a_word_that_is_its_own_sequence_of_letters_is_read_as_one_of_the_index():
+    features = SentenceEncoder("rejoinder-base").features
+
+    def count(words):
+        return np.array([10 * (word == "arcade") for word in words])
+
+    query = "mame runs mrcade games"  # the model reads it both ways
+    assert word_files.own_words([query], count, features) == [{"mrcade": "arcade"}]
 
 
 @pytest.mark.parametrize("mode", ["semantic", "words", "hybrid"])

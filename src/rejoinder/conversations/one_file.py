@@ -226,11 +226,12 @@ def _words(
     for stem in stems:
         numbers.setdefault(stem, len(numbers))
     stem_of = dict(zip([*known, *others], stems, strict=True))
+    times = dict(zip(written, np.bincount(found.ids, minlength=len(written)).tolist(), strict=True))
     searched = [-1 if is_punctuation(word) else numbers[stem_of[word]] for word in written]
     found = Ragged(np.array([*searched, -1])[found.ids], found.offsets)
     found = found.only(found.ids >= 0)
     owners = np.repeat(np.arange(len(texts)), found.lengths)
-    pairs, times = np.unique(found.ids * len(texts) + owners, return_counts=True)
+    pairs, counts = np.unique(found.ids * len(texts) + owners, return_counts=True)
     words, rows = np.divmod(pairs, max(len(texts), 1))
     gaps = np.diff(rows, prepend=-1) - 1
     begins = np.flatnonzero(np.diff(words, prepend=-1))
@@ -239,9 +240,10 @@ def _words(
         "words": _json(known),
         "spellings": _json(others),
         "stems": _json(stems),
+        "spelt": _varint([times.get(word, 0) for word in (*known, *others)]),
         "having": _varint(np.bincount(words, minlength=len(numbers))),
         "having_rows": _varint(gaps),
-        "having_times": _varint(times),
+        "having_times": _varint(counts),
         "lengths": _varint(found.lengths),
         "asks": _varint([asks_of(text) for part in parts for text in part.texts]),
     }

@@ -286,9 +286,10 @@ def own_words(queries: Sequence[str], count: Count, features: WordFeatures) -> l
 
 def _own_words(query: str, count: Count, features: WordFeatures) -> dict[str, str]:
     doubted = features.doubted(query)
-    read = {token.text: token.read_as for token in read_tokens(features, [query])[0]}
-    words = [word for word in {**doubted, **read} if word in doubted or read.get(word)]
-    found = dict[str, str]()
+    # letters of a word may be all of it, and are not read as others
+    tokens = read_tokens(features, [query])[0]
+    read = {token.text: token.read_as for token in tokens if token.read_as is not None}
+    words, found = list({**doubted, **read}), dict[str, str]()
     for word, times in zip(words, count(words).tolist(), strict=True):
         if times and not is_listed(word):
             continue

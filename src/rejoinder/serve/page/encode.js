@@ -148,26 +148,9 @@ export class Encoder {
   }
 
   nearest(letters) {
-    let best = NONE;
-    if (letters.length < LEAST || letters.length > MOST || !isLetter(letters[0]) || this.isOwn(letters)) return best;
-    const consider = (word, length, error, at) => {
-      const id = this.index.get(word);
-      if (id === undefined || length < LEAST || length > MOST || !isLetter(word)) return;
-      const score = error + (at === 0 ? FIRST : 0) - Math.log(id + RANK);
-      if (score > best[1]) best = [id, score];
-    };
-    const length = letters.length;
-    for (let at = 0; at <= length; at++) {
-      const before = letters.slice(0, at).join(""), letter = letters[at], next = letters[at + 1];
-      const after = letters.slice(at + 1).join(""), rest = letters.slice(at).join("");
-      for (const other of this.letters) {
-        consider(before + other + rest, length + 1, 0, at);
-        if (letter) consider(before + other + after, length, NEAR.has(letter + other) ? 0 : OTHER, at);
-      }
-      if (letter) consider(before + after, length - 1, letter === letters[at - 1] || letter === next ? 0 : OTHER, at);
-      if (next) consider(before + next + letter + letters.slice(at + 2).join(""), length, 0, -1);
-    }
-    return [best[0], Math.fround(best[1] + (SHORT[letters.length] ?? 0))];
+    if (this.isOwn(letters)) return NONE;
+    const [id, likely] = nearestOf(letters, this.index, this.letters);
+    return [id, Math.fround(likely + (SHORT[letters.length] ?? 0))];
   }
 
   isOwn(letters) {
@@ -227,6 +210,46 @@ export const dot = (one, other) => one.reduce((sum, value, at) => sum + value * 
 export function unit(vector) {
   const length = Math.sqrt(dot(vector, vector));
   return length ? vector.map((value) => value / length) : vector;
+}
+
+/** The words of an index that a word is one error from, by numbers, and how likely each error is without its number. */
+function* oneErrorFrom(letters, index, alphabet) {
+  const { length } = letters;
+  if (length < LEAST || length > MOST || !isLetter(letters[0])) return;
+  const known = (word, size) => index.has(word) && size >= LEAST && size <= MOST && isLetter(word);
+  for (let at = 0; at <= length; at++) {
+    const before = letters.slice(0, at).join(""), letter = letters[at], next = letters[at + 1], first = at ? 0 : FIRST;
+    const after = letters.slice(at + 1).join(""), rest = letters.slice(at).join("");
+    for (const other of alphabet) {
+      if (known(before + other + rest, length + 1)) yield [before + other + rest, first];
+      if (letter && known(before + other + after, length)) yield [before + other + after, first + (NEAR.has(letter + other) ? 0 : OTHER)];
+    }
+    if (letter && known(before + after, length - 1)) yield [before + after, first + (letter === letters[at - 1] || letter === next ? 0 : OTHER)];
+    const swapped = next && before + next + letter + letters.slice(at + 2).join("");
+    if (next && known(swapped, length)) yield [swapped, 0];
+  }
+}
+
+function nearestOf(letters, index, alphabet) {
+  let best = NONE;
+  for (const [word, error] of oneErrorFrom(letters, index, alphabet)) {
+    const number = index.get(word), likely = error - Math.log(number + RANK);
+    if (likely > best[1]) best = [number, likely];
+  }
+  return best;
+}
+
+const SHORTEST = 5, LONG = 7, EASY = -0.5, ALPHABET = [..."abcdefghijklmnopqrstuvwxyz"];
+
+/** The word of texts that a word is one error from, by how often each word stands in them; of several, the likeliest. */
+export function nearestWord(word, times) {
+  const letters = [...word];
+  if (letters.length < SHORTEST) return null;
+  const near = new Set([...oneErrorFrom(letters, { has: (one) => times(one) > 0 }, ALPHABET)].map(([one]) => one));
+  near.delete(word);
+  const known = [...near].sort((a, b) => times(b) - times(a) || (a < b ? -1 : 1));
+  const [number, likely] = nearestOf(letters, new Map(known.map((one, at) => [one, at])), ALPHABET);
+  return number < 0 || (letters.length < LONG && likely + Math.log(number + RANK) < EASY) ? null : known[number];
 }
 
 /** What the text tells of its unknown words: a name is right, and so is most of a text in another language. */

@@ -117,13 +117,14 @@ export class Archive {
   /** The words of a query that are read as others, and those; and the date that it names. */
   readAs(query) {
     const { words } = this.encoder, [named, date] = this.ranking.dateIn(query), { months } = this.columns.dates;
-    const read = this.encoder.read(query).filter(({ word, id }) => id >= 0 && words[id] !== word).map(({ word, id }) => [word, words[id]]);
+    const own = Object.entries(this.ranking.ownWords(query)), read = this.encoder.read(this.ranking.inOwnWords(query)).filter(({ word, id }) => id >= 0 && words[id] !== word).map(({ word, id }) => [word, words[id]]);
     const month = Object.keys(months).find((name) => months[name] === date[1])?.replace(/^./, (letter) => letter.toUpperCase());
-    return Object.fromEntries([...read, ...(named ? [[named, [date[2], month, date[0]].filter(Boolean).join(" ")]] : [])]);
+    return Object.fromEntries([...read, ...own, ...(named ? [[named, [date[2], month, date[0]].filter(Boolean).join(" ")]] : [])]);
   }
 
   search(typed, { top_k: most = 10, mode = "semantic", where, context = 0, explain = false, typed: isTyped = false }) {
-    const [query, conditions] = isTyped ? readQuery(typed) : [typed, {}];
+    const [said, conditions] = isTyped ? readQuery(typed) : [typed, {}];
+    const query = this.ranking.inOwnWords(said);
     const hits = this.ranking.search(query, most, mode, this.absent({ ...where, ...conditions })).map(([row, score]) => this.hit(row, score, context));
     if (explain) for (const hit of hits) hit.why = this.why(query, hit.text);
     return hits;

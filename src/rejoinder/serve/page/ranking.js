@@ -1,9 +1,9 @@
 // Search by words, by meaning and by both, in messages that are all in memory.
 // It follows index/matching.py, index/matcher.py and index/ranking.py, which say why.
 
-import { unit, wordsOf } from "./encode.js";
+import { nearestWord, unit, wordsOf } from "./encode.js";
 
-const FREQUENT = 50, RARE = 1_000, K1 = 0.9, B = 0.2;
+const OFTEN = 20, LONG = 7, FREQUENT = 50, RARE = 1_000, K1 = 0.9, B = 0.2;
 const DEPTH = 30, MOST_BY = 0.8, APART = 6 * 3_600, ASKED = 0.5, AROUND = 0.2, ADJACENT = 0.3, FAR = 0.1, BY = 0.2;
 const ON = 0.15, TOGETHER = 0.2, ENDS = 0.08, SHORT = 0.25, LENGTH = 0.01, FEW = 3, CLOSE = 0.4, ENDING = 8, READ = 20;
 
@@ -11,7 +11,7 @@ export class Ranking {
   constructor(columns, encoder) {
     Object.assign(this, columns, { encoder, count: columns.texts.length });
     this.mean = sum(this.lengths) / Math.max(this.count, 1);
-    this.stems = new Map([...encoder.words, ...columns.spellings].map((word, at) => [word, columns.stems[at]]));
+    this.numbers = new Map([...encoder.words, ...columns.spellings].map((word, at) => [word, at]));
     this.postings = new Map();
     let begin = 0;
     for (const stem of columns.stems) {
@@ -50,7 +50,39 @@ export class Ranking {
     return place >= 0 && this.runs[other] === this.runs[place] ? this.order[other] : -1;
   }
 
-  stem = (word) => this.stems.get(word) ?? word;
+  stem = (word) => this.stems[this.numbers.get(word)] ?? word;
+
+  /** How often a word stands in the messages as it is written. */
+  timesOf = (word) => this.spelt[this.numbers.get(word)] ?? 0;
+
+  /** Words of a query that likely stand for words of the messages, and those (`own_words` in index/words.py). */
+  ownWords(query) {
+    const { encoder } = this, found = {}, read = encoder.read(query), isListed = (word) => encoder.misspelt.has(word);
+    const unknown = read.filter(({ word }) => !encoder.index.has(word) && !encoder.isOwn([...word]));
+    if (!encoder.corrects || !read.some(({ word }) => isListed(word) || (!encoder.index.has(word) && !this.timesOf(word)))) return found;
+    const others = new Map(read.filter(({ word, id }) => id >= 0 && encoder.words[id] !== word).map(({ word, id }) => [word, encoder.words[id]]));
+    const marks = new Map([...[...others.keys()].map((word) => [word, ""]), ...unknown.map(({ word, mark }) => [word, mark])]);
+    for (const [word, mark] of marks) {
+      const times = this.timesOf(word), other = others.get(word);
+      if (times && !isListed(word)) continue;
+      const near = nearestWord(word, this.timesOf) ?? other;
+      if (!near || this.timesOf(near) <= OFTEN * times) continue;
+      if (other || mark !== "name" || (word.length >= LONG && !encoder.index.has(near))) found[word] = near;
+    }
+    return found;
+  }
+
+  /** A query in which words are replaced. Capitals stay, which tell names. */
+  inOwnWords(query) {
+    const words = this.ownWords(query), characters = [...query];
+    for (const { word, start, stop } of Object.keys(words).length ? this.encoder.read(query).reverse() : []) {
+      if (!(word in words) || start === undefined || stop === undefined) continue;
+      const written = characters.slice(start, stop).join(""), right = words[word];
+      const isUpper = written.slice(1) !== written.slice(1).toLowerCase(), isCapital = written[0] !== written[0].toLowerCase();
+      characters.splice(start, stop - start, isUpper ? right.toUpperCase() : isCapital ? right[0].toUpperCase() + right.slice(1) : right);
+    }
+    return characters.join("");
+  }
 
   textsWith(stem) {
     const [begin, end] = this.postings.get(stem) ?? [0, 0];
