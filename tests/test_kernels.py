@@ -245,11 +245,14 @@ def test_a_table_that_reads_words_as_others_takes_no_more_words():
     assert np.frombuffer(table.ids(("a c",), False)[0], np.int32).tolist() == [1, -1]
 
 
-def test_commands_note_that_they_were_not_built():
+def test_commands_note_that_they_were_not_built(tmp_path):
+    environment = {**os.environ, "REJOINDER_CACHE": str(tmp_path)}
     code = "import sys; sys.modules['rejoinder.text._words'] = None; "
     code += "from rejoinder.cli.main import run; run()"
-    for words, told in ((["--version"], True), (["models"], True), (["models", "-q"], False)):
-        done = run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    told_by = ("models", "-q", False), ("models", True), ("models", False), ("--version", True)
+    for *words, told in told_by:
+        command = [sys.executable, "-c", code, *words]
+        done = run(command, env=environment, capture_output=True, text=True, check=True)
         assert ("C compiler" in done.stderr) == told
 
 

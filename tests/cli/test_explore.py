@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -21,11 +22,20 @@ def export(tmp_path, monkeypatch):
     return write(slack.FILES, tmp_path / "team")
 
 
+@contextmanager
+def started(command):
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def opened(*words, start=("explore", "--no-browser", "-m", "rejoinder-small")):
     """Explores, and returns what was printed and the corpus; it must end with status 0."""
     command = [PROGRAM, *start, *map(str, words)]
     lines = []
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with started(command) as process:
         for line in process.stderr:
             lines.append(line)
             if found := re.search(r"http://127\.0\.0\.1:\d+", line):
@@ -84,12 +94,12 @@ def test_other_machines_need_the_key_that_is_made(call, export, command):
         assert call("index", export, "--out", index, "-m", "rejoinder-small")[0] == 0
         words = ["--index", index]
     command = [PROGRAM, command, *map(str, words), "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with started(command) as process:
         lines = iter(process.stderr.readline, "")
         printed = next(line for line in lines if "key=" in line)
         if "--quiet" not in words:
             assert "4 messages by 3 authors" in next(lines)
-        port, key = re.search(r"http://\S+:(\d+)/\?key=(\S{32})\b", printed).groups()
+        port, key = re.search(r"http://\S+:(\d+)/\?key=(\S{32})", printed).groups()
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
             assert client.get("/health").status_code == 200
             assert client.get("/corpus").status_code == 401
@@ -129,7 +139,7 @@ def test_what_changes_is_read_while_the_page_is_open(tmp_path):
     log.write_text("id,text\n1,Is it open?\n")
     command = [PROGRAM, "explore", log, "--columns", "text=text,id=id", "-m", "rejoinder-small"]
     command += ["--no-browser", "--watch"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with started(command) as process:
         address = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))
         log.write_text("id,text\n1,Is it open?\n2,Since when?\n")
         assert next(line for line in process.stderr if "new" in line).startswith("1 new, 0 changed")
