@@ -47,6 +47,6 @@ def test_an_example_prints_what_it_says(folder, kind, code):
 
 
 def test_every_library_of_the_page_has_an_example():
-    anchors = {parameter.id.rsplit(" ", 1)[0].lower() for parameter in examples()}
-    assert anchors == set(re.findall(r"\(#([\w-]+)\)", PAGE.read_text("utf-8")))
-    assert len(anchors) == 10
+    titles = {parameter.id.rsplit(" ", 1)[0] for parameter in examples()}
+    assert titles == set(re.findall(r"^## (.+)$", PAGE.read_text("utf-8"), re.M))
+    assert len(titles) == 10
