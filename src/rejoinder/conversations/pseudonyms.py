@@ -15,15 +15,15 @@ from rejoinder.corpus.texts import Entry
 SOMEBODY = "Somebody"
 """Stands for a first name that several people have."""
 _LEAST = 3
-"""Letters of a part of a name that stands for all of it, at least."""
+"""Letters, at least, of a part that stands for the name, and of a name unlike common words."""
 
 
 class Pseudonyms:
     r"""Replaces the names of authors in texts.
 
-    >>> hide = Pseudonyms(["Ann Smith", "will", "Bo Smith"], common={"will"})
-    >>> hide("@ann will you tell will?\nwill: ask Mr Smith, or Bo Smith")
-    'Person 1 will you tell will?\nPerson 2: ask Mr Somebody, or Person 3'
+    >>> hide = Pseudonyms(["Ann Smith", "will", "Bo Smith", "m"], common={"will"})
+    >>> hide("@ann will you tell will?\nwill: I'm at Mr Smith's, ask Bo Smith, or @m")
+    "Person 1 will you tell will?\nPerson 2: I'm at Mr Somebody's, ask Person 3, or Person 4"
     """
 
     def __init__(self, names: Iterable[str], *, common: Collection[str] = ()) -> None:
@@ -53,17 +53,16 @@ class Pseudonyms:
         for part in sorted(self._people, key=len, reverse=True):
             groups[part[:2]].append(re.escape(part[2:]))
         some = "|".join(f"{re.escape(two)}(?:{'|'.join(rest)})" for two, rest in groups.items())
-        self._pattern = re.compile(rf"(?<!\w)(@?)({some})(?!\w)", re.IGNORECASE) if some else None
+        self._pattern = re.compile(rf"(?<![\w'’])(@?)({some or '(?!)'})(?!\w)", re.IGNORECASE)
 
     def __call__(self, text: str) -> str:
         """Returns a text without names, addresses, numbers and keys."""
-        text = mask_pii(text)
-        return text if self._pattern is None else self._pattern.sub(self._replaced, text)
+        return self._pattern.sub(self._replaced, mask_pii(text))
 
     def _replaced(self, found: re.Match[str]) -> str:
         at, name = found.groups()
         folded, text = name.casefold(), found.string
-        if folded in self._common and not at:
+        if (folded in self._common or len(folded) < _LEAST) and not at:
             is_first = not text[: found.start()].rpartition("\n")[2].strip()
             is_addressed = is_first and text[found.end() :][:1] in (":", ",")
             is_written = name != folded and name == self._written.get(folded)
