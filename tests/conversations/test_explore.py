@@ -102,6 +102,8 @@ def test_lines_and_tables_are_explored_too(tmp_path):
     table.write_text("q,n\nHow old are you?,7\nWhere do you live?,8\n")
     ready = explore(table, model="rejoinder-small", columns="text=q,id=n")
     assert Index(ready.index).get("8") == "Where do you live?"
+    ready = explore(table, model="rejoinder-small", columns="text=q")
+    assert len(Index(ready.index)) == 2
 
 
 def test_both_sides_of_pairs_are_explored(export, tmp_path):

@@ -197,7 +197,9 @@ def explore(
     read, made = Reading(work.source, columns), _Indexed()
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
         if not work.is_index:
-            before = None if known is None else Before.read(folder, folder / INDEX)
+            before = None
+            if known is not None and known.columns == columns:  # else ids may be others
+                before = Before.read(folder, folder / INDEX)
             fits = known is not None and _fits(known, wanted)
             made = _index(work, new, read, before, as_before=fits)
         _find(work.source if work.is_index else new / INDEX, new, work, read, made)
