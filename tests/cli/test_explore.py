@@ -71,6 +71,7 @@ def test_without_an_export_a_made_up_one_is_explored(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == [f"{MADE_UP.name}.explore"]
 
 
+@pytest.mark.slow
 def test_an_index_that_was_not_explored_is_served_with_the_command_that_does(call, export):
     assert call("index", export, "--out", "index", "-m", "rejoinder-small")[0] == 0
     serve = ("serve", "--port", "0", "--index")
@@ -134,6 +135,7 @@ def test_what_can_not_be_explored_is_one_sentence(call, tmp_path, export):
     assert not export.with_name("team.explore").exists()
 
 
+@pytest.mark.slow
 def test_what_changes_is_read_while_the_page_is_open(tmp_path):
     log = tmp_path / "chat.csv"
     log.write_text("id,text\n1,Is it open?\n")

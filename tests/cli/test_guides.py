@@ -45,6 +45,7 @@ def explore(words):
         assert process.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_the_commands_on_private_messages_run(call, tmp_path, monkeypatch):
     page = (ROOT / "docs/exports.md").read_text("utf-8")
     [commands] = re.findall(r"```sh\n(rejoinder find-personal.*?)```", page, re.DOTALL)

@@ -183,14 +183,8 @@ LIMITED = (
 )
 
 
-@pytest.mark.parametrize(
-    "size",
-    [
-        pytest.param(300, marks=pytest.mark.slow),
-        1_000,
-        pytest.param(40_000, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [300, 1_000, 40_000])
 def test_a_disk_that_fills_while_training_is_one_sentence(folder, size):
     words = ("train", "--config", "c.toml", "--pairs", "pairs", "--out", "full", "--overwrite")
     told = subprocess.run(

@@ -261,6 +261,7 @@ def test_personal_data_is_found_in_whatever_has_texts(export, tmp_path):
     assert [*find_personal(lines)] == [("email", "2", "bob@example.org")]
 
 
+@pytest.mark.slow
 def test_a_newer_export_brings_back_what_it_still_has(export, tmp_path):
     ready = explore(export, model="rejoinder-small")
     removed = forget([ready.folder], author="Zoltanplant").removed["messages"]

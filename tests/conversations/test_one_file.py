@@ -162,7 +162,7 @@ def vectors(texts, tmp_path, model, monkeypatch):
 
 @needs_node
 @pytest.mark.filterwarnings("ignore::rejoinder.errors.ForeignTextWarning")
-@pytest.mark.parametrize("model", ["rejoinder-small", MULTI])
+@pytest.mark.parametrize("model", ["rejoinder-small", pytest.param(MULTI, marks=pytest.mark.slow)])
 def test_the_page_encodes_as_the_library_does(tmp_path, monkeypatch, model):
     texts = [
         *SAID,

@@ -44,6 +44,7 @@ def test_texts_are_encoded(tmp_path, texts):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["e.npy", "texts.txt"]
 
 
+@pytest.mark.slow
 def test_an_index_is_made_searched_and_changed(tmp_path, texts):
     index, ids = tmp_path / "index", tmp_path / "ids.txt"
     more = tmp_path / "more.txt"
@@ -90,6 +91,7 @@ def test_an_export_is_explored(tmp_path):
         assert server.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_file_that_another_program_has_open_is_one_sentence(tmp_path, texts):
     out = tmp_path / "e.npy"
     out.write_text("mine")

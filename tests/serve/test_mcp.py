@@ -233,6 +233,7 @@ def served(main, archives):
         yield server.address
 
 
+@pytest.mark.slow
 def test_a_server_asks_assistants_for_its_key(chats, tmp_path):
     key = "a-key-of-mine"
     (tmp_path / "key").write_text(key)
@@ -261,6 +262,7 @@ def test_a_signal_ends_a_process_that_waits_for_input(chats):
         assert process.wait(60) == -signal.SIGTERM
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_a_real_export_is_searched(shared_data, tmp_path):
     export = shared_data / "exports" / "telegram" / "BIG_20A_5475M.json"
