@@ -10,8 +10,8 @@ BIN     := $(VENV)/bin
 TOOLS   := $(VENV)/tools
 # Of the slow tests, a third: 0, 1 or 2.
 THIRD   ?=
-# Processes that share the tests: on two cores, a third one works while others wait.
-JOBS    ?= 3
+# Processes that share the tests.
+JOBS    ?= 2
 
 # Pages with figures, and what writes them.
 SHOWN   := README.md docs/index.md docs/use.md

@@ -64,7 +64,9 @@ def around(index, name):
     return [one.id for one in (*hit.before, *hit.after)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 8))]
+)
 def test_an_index_that_grew_is_that_made_at_once(tmp_path, seed):
     draw, messages = random.Random(seed), chat(400, seed)
     index = Index.create(tmp_path / "grown", all_linked(of(messages[:120])), "rejoinder-small")
