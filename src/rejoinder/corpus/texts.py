@@ -83,7 +83,6 @@ def entries_of(
     on_read: Callable[[int], None] | None = None,
     on_left_out: Callable[[str], None] = lambda _reason: None,
     most: int | None = None,
-    on_export: Callable[[str, "Files"], None] = lambda _title, _files: None,
 ) -> Iterator[Entry]:
     """Yields the texts of a file (`io.formats.texts`), the messages of an export, or replies.
 
@@ -96,8 +95,6 @@ def entries_of(
         on_left_out: Called for each message that is left out, with the reason
             (`corpus.export_options`) or `malformed`.
         most: Bytes of an export's content that may be read, see `exports.files.opened`.
-        on_export: Called with the title of an export's format and its files, after the last
-            message.
 
     Raises:
         InputError: the path can't be read, or has no texts. The message names it.
@@ -112,7 +109,7 @@ def entries_of(
         from rejoinder.exports import exports_of
 
         if exports := exports_of(path, most):
-            messages = (messages_of(path, one, on_left_out, most, on_export) for one in exports)
+            messages = (messages_of(path, one, on_left_out, most) for one in exports)
             return refuse_empty(chain.from_iterable(messages), path, exports)
     if path.is_dir():
         inside = path / _EXPLORED
@@ -170,9 +167,12 @@ def messages_of(
     export: "ExportFormat",
     on_left_out: Callable[[str], None],
     most: int | None,
-    on_export: Callable[[str, "Files"], None],
+    on_export: Callable[[str, "Files"], None] = lambda _title, _files: None,
 ) -> Iterator[Entry]:
-    """Yields the messages of an export, by one of its formats (`exports.exports_of`)."""
+    """Yields the messages of an export, by one of its formats (`exports.exports_of`).
+
+    `on_export` is called with the format's title and the files, after the last message.
+    """
     from rejoinder.corpus.core_text import Repeated
     from rejoinder.corpus.export_options import ExportOptions, why_not
     from rejoinder.exports.base import Message
