@@ -20,6 +20,7 @@ from rejoinder.api.pairs import (
 from rejoinder.datasets.groups import read_graded
 from rejoinder.errors import InputError, ModelError
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
+from rejoinder.evaluation.costs import reference_speeds, speed
 from rejoinder.evaluation.encoding import identity
 from rejoinder.evaluation.results import Missing, Result, open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, score_tasks
@@ -27,6 +28,7 @@ from rejoinder.evaluation.tasks import Context, families_of, resolve
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.hashed import decoded
 from rejoinder.models.adaptation import Adapted, read_adaptation
+from rejoinder.models.find import shipped_models
 from rejoinder.protocols import Encodes
 from rejoinder.registry import Registry
 
@@ -101,6 +103,8 @@ class Repeated:
     """Task, split, name, value before and value now of everything that differs."""
     missing: tuple[Missing, ...]
     """Tasks whose data is missing now."""
+    speeds: tuple[float | None, float | None] = (None, None)
+    """Sentences a second before and now, None where none was encoded."""
 
 
 def evaluate(
@@ -204,6 +208,7 @@ def evaluate(
             progress=progress,
             cache=None if cache is None else Path(cache),
             about=about,
+            costs=dict if file is None else lambda: _costs(encoder),
             request=asdict(request) if is_named else None,
             keep=(lambda result: result) if file is None else file.add,
             skip_missing=skip_missing,
@@ -240,6 +245,7 @@ def repeat(
         groups.setdefault(replace(request, tasks=""), []).append(result)
     encoders: dict[tuple[str, str | None], tuple[Encodes, Mapping[str, Any]]] = {}
     same = 0
+    costs: list[Mapping[str, float]] = []
     differences: list[tuple[str, str, str, Any, Any]] = []
     missing: list[Missing] = []
     for request, results in groups.items():
@@ -257,6 +263,7 @@ def repeat(
             skip_missing=True,
         )
         by_part = {(result.task, result.split): result for result in again}
+        costs += (result.cost for result in again)
         for before in results:
             now = by_part.get((before.task, before.split))
             scores = {} if now is None else now.scores
@@ -273,7 +280,9 @@ def repeat(
                     found.append((what, str(one)[:24], str(other)[:24]))
             differences += [(before.task, before.split, *row) for row in found]
         missing += again.missing
-    return Repeated(same, tuple(differences), tuple(missing))
+    earlier = (result.cost for results in groups.values() for result in results)
+    speeds = (speed(earlier), speed(costs))
+    return Repeated(same, tuple(differences), tuple(missing), speeds)
 
 
 def _text(path: object) -> str | None:
@@ -339,6 +348,19 @@ def load_encoder(
         if not isinstance(name, str) or not _MAY_BE_FOREIGN.fullmatch(name) or Path(name).exists():
             raise
         raise ModelError(f"{error} A model of Sentence Transformers is st:{name}.") from None
+
+
+REFERENCES = ("rejoinder-small", "baseline:bow")
+"""Encoders whose speed goes into each results file."""
+
+
+def _costs(encoder: str | Path | Encodes) -> dict[str, float]:
+    """Returns the speeds of the reference encoders, and the bytes of a model that is in files."""
+    speeds = reference_speeds({name: load_encoder(name) for name in REFERENCES})
+    path = Path(str(encoder).partition(":")[2] or str(encoder))
+    path = shipped_models().get(str(encoder), path)
+    size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
+    return {**speeds, "model_bytes": size} if size else speeds
 
 
 def places_of(encoder: object) -> tuple[object, str]:

@@ -168,10 +168,13 @@ def _repeat(path: Path, cache: Path | None) -> "tuple[Sequence[Missing], int]":
         repeated = repeat(path, cache=cache, progress=progress)
     columns, rows = ("task", "split", "score", "before", "now"), repeated.differences
     summary = f"{repeated.same} scores are the same, {len(rows)} differ"
+    if None not in repeated.speeds:
+        before, now = repeated.speeds
+        summary += f"; {before:,.0f} sentences a second were encoded before, {now:,.0f} now"
     form = output.form_of_output()
     if form == "json":
         differ = [dict(zip(columns, row, strict=True)) for row in rows]
-        typer.echo(json.dumps({"same": repeated.same, "differ": differ}))
+        typer.echo(json.dumps({"same": repeated.same, "differ": differ, "speeds": repeated.speeds}))
     elif form == "tsv":
         output.print_rows(columns, rows)
         output.status_line(summary)
@@ -280,11 +283,14 @@ def _all_rows(result: "Result", label: str) -> list[tuple[Any, ...]]:
 
 def _show_notes(results: "Sequence[Result]", *, to_stderr: bool) -> None:
     """Prints each note once, with all results that it applies to."""
+    from rejoinder.evaluation.results import cost_text
+
     tasks: dict[str, list[str]] = {}
     for result in results:
         for text in result.notes:
             tasks.setdefault(text, []).append(f"{result.task} on {result.split}")
     notes = [f"{', '.join(dict.fromkeys(where))}: {text}" for text, where in tasks.items()]
+    notes += filter(None, [cost_text(max(results, key=lambda one: one.cost.get("sentences", 0)))])
     training = results[0].encoder.get("training") if results else None
     pairs = training.get("pairs") if isinstance(training, Mapping) else None
     if isinstance(training, Mapping) and isinstance(pairs, int) and pairs:

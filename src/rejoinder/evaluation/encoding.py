@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.evaluation.costs import Meter
 from rejoinder.io.files.hashed import blake2b_number, sha256_of
 from rejoinder.io.files.storage import creation_errors
 from rejoinder.measures import Floats, Indices, cosines
@@ -222,6 +223,8 @@ class Embedder:
         self._index: dict[str, int] = {}  # row of each text, counted through the arrays of `_kept`
         self._kept: list[Embeddings] = []
         self._prepared: tuple[str, Sequence[str]] = "", ()
+        self.meter = Meter()
+        """What the calls of the encoder have cost; may be set anew."""
         self.dtype: str | None = None
         """dtype that the encoder returned; tasks compute on float32. None before the first call."""
 
@@ -294,7 +297,9 @@ class Embedder:
         who = self.who(task, "encode")
 
         def encode(texts: Sequence[str]) -> list[Embeddings]:
-            embeddings, self.dtype = encode_checked(self.encoder.encode, texts, who)
+            with self.meter.running(len(texts)):
+                embeddings, self.dtype = encode_checked(self.encoder.encode, texts, who)
+            self.meter.dimensions = embeddings.shape[1]
             return [embeddings]
 
         if self._cache is None:
@@ -320,7 +325,8 @@ class Embedder:
         """
         if isinstance(self.encoder, ScoresPairs):
             who = self.who(task, "similarity_pairs")
-            returned = call(self.encoder.similarity_pairs, first, second, who=who)
+            with self.meter.running(2 * len(first)):
+                returned = call(self.encoder.similarity_pairs, first, second, who=who)
             note = "the similarity is the encoder's own, similarity_pairs"
             return similarities_of(returned, len(first), who), [note]
         both = self.embed([*first, *second], task)

@@ -13,6 +13,7 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import InputError
+from rejoinder.evaluation.costs import speed
 from rejoinder.evaluation.metrics import Items, Metric, metric_of
 from rejoinder.io.files.atomic import write_bytes, write_text
 from rejoinder.io.files.claims import claim, refuse_inputs
@@ -71,6 +72,10 @@ class Result(Shown):
     """The data that was scored on: its name, form and SHA-256."""
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    cost: Mapping[str, float] = field(default_factory=dict)
+    """What encoding cost: `sentences`, `seconds`, `processor_seconds`, `joules`, `peak_bytes`,
+    `dimensions`, `model_bytes`, and sentences a second of reference encoders in the same run, by
+    their names. Tasks that share their sentences have the same. What is not known is absent."""
     encoder: Mapping[str, Any] = field(default_factory=dict)
     """The encoder's description of itself, with its training data."""
     dtype: str | None = None
@@ -146,6 +151,26 @@ class Missing:
 
     task: str
     reason: str
+
+
+def cost_text(result: Result) -> str:
+    """Returns what encoding cost as people read it, an empty string if nothing was encoded."""
+    cost, rate = result.cost, speed([result.cost])
+    if rate is None:
+        return ""
+    parts = [
+        f"{rate:,.0f} sentences a second",
+        f"{1e3 * cost['processor_seconds'] / cost['sentences']:.3g} ms of processor time each",
+    ]
+    if "joules" in cost:
+        parts.append(f"{cost['joules'] / cost['sentences']:.3g} joules each")
+    if "dimensions" in cost:
+        parts.append(f"{cost['dimensions']:,.0f} dimensions")
+    if "model_bytes" in cost:
+        parts.append(f"{cost['model_bytes'] / 1e6:,.0f} MB on disk")
+    if "peak_bytes" in cost:
+        parts.append(f"at most {cost['peak_bytes'] / 1e6:,.0f} MB of memory")
+    return "encoding: " + ", ".join(parts)
 
 
 def settings_key(settings: Mapping[str, Any]) -> str:

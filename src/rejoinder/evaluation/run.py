@@ -17,6 +17,7 @@ from typing import Any, overload
 
 from rejoinder.datasets.catalogue import official_rows
 from rejoinder.errors import DataMissingError, InputError
+from rejoinder.evaluation.costs import Meter
 from rejoinder.evaluation.encoding import Embedder, VectorCache, identity
 from rejoinder.evaluation.results import (
     Key,
@@ -83,6 +84,7 @@ def score_tasks(
     progress: EvaluationProgress = lambda _done, _total, _task: None,
     cache: Path | None = None,
     about: Mapping[str, Any] | None = None,
+    costs: Callable[[], Mapping[str, float]] = dict,
     request: Mapping[str, Any] | None = None,
     keep: Callable[[Result], Result] = lambda result: result,
     skip_missing: bool = False,
@@ -98,6 +100,7 @@ def score_tasks(
         progress: called before each task, and by long tasks in between.
         cache: folder that keeps embeddings for later runs of the same encoder.
         about: the encoder's `identity`, if it is known already.
+        costs: returns what else each new result says of costs; called once, before the first.
         request: what `evaluate` was asked for; each new result carries it with its own task.
         keep: saves a new result, and returns it with what saving adds.
         skip_missing: list tasks whose data is missing, instead of raising an error at the first.
@@ -113,6 +116,7 @@ def score_tasks(
     embedder = Embedder(encoder, about["name"], _open_cache(encoder, about, cache))
     results: list[Result] = []
     missing: list[Missing] = []
+    more: Mapping[str, float] | None = None
     done = taken = 0
     for family, ids in families_of(wanted):
         progress(done, len(wanted), ids[0])
@@ -120,7 +124,7 @@ def score_tasks(
         def tell(doing: str, done: int = done, task: str = ids[0]) -> None:
             progress(done, len(wanted), f"{task}: {doing}")
 
-        begun, settings = time.perf_counter(), family.settings(context)
+        begun, settings, embedder.meter = time.perf_counter(), family.settings(context), Meter()
         reused: list[Result] = []
         found: Mapping[Part, Scored] = {}
         try:
@@ -139,6 +143,9 @@ def score_tasks(
         results += reused
         taken += len(reused)
         seconds = (time.perf_counter() - begun) / max(len(found), 1)
+        if found and more is None:
+            more = costs()
+        cost = {**embedder.meter.cost(), **(more or {})}
         for (task, split), scored in found.items():
             notes = (*scored.notes, leak_note(task, split, about))
             about_data = {**scored.data, "sha256": data[task, split].sha256}
@@ -148,6 +155,7 @@ def score_tasks(
                 n=len(scored.items.ids),
                 seed=context.classifiers.seed if family.protocol else context.seed,
                 seconds=round(seconds, 3),
+                cost=cost,
                 encoder=about,
                 dtype=embedder.dtype,
                 date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -123,6 +123,28 @@ def processor_name() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
+def peak_memory() -> int:
+    """Returns the most memory that this process has had, in bytes; 0 on Windows."""
+    if WINDOWS:
+        return 0
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def joules() -> float:
+    """Returns the energy that the processors have used since some moment, 0 if that is not told.
+
+    Linux tells it of processors that count it, mostly to root alone.
+    """
+    try:
+        counters = Path("/sys/class/powercap").glob("intel-rapl:?/energy_uj")
+        return sum(int(counter.read_text("ascii")) for counter in counters) / 1e6
+    except OSError:
+        return 0.0
+
+
 def spin_briefly() -> bool:
     """Lets idle threads of GNU's OpenMP spin for microseconds, then sleep, if torch is yet to load.
 
