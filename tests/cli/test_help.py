@@ -32,6 +32,12 @@ def test_no_bracket_of_a_help_text_is_taken_for_markup(command):
             assert Text.from_markup(text).plain == text.replace("\\[", "[")
 
 
+@pytest.mark.parametrize("command", [command for _, command in COMMANDS])
+def test_every_argument_and_option_says_what_it_is(command):
+    assert command.help
+    assert not {param.name for param in command.params if not param.help}
+
+
 @pytest.mark.parametrize("path", [path for path, _ in COMMANDS], ids=" ".join)
 def test_both_options_print_the_same_help(path):
     long, short = (

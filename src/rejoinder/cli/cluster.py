@@ -34,12 +34,6 @@ SourceArgument = Annotated[
 _SHORT = 20_000
 """Texts that are compared within seconds, without a bar."""
 
-EXAMPLES = options.epilog(
-    "rejoinder cluster slack_export.zip",
-    "rejoinder cluster index/ --topics 50 --json",
-    "rejoinder cluster messages.csv --columns text=body --out topics/",
-    "rejoinder cluster newer.csv --columns text=body --out topics/ --add",
-)
 _COLUMNS = ("topic", "name", "messages", "over time", "typical message")
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_MONTHS = 24
@@ -61,28 +55,30 @@ def cluster(
     where: options.WhereOption = None,
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
-    topics: Annotated[
-        int | None,
-        typer.Option(min=1, help="About how many topics to find. Default: as the texts have."),
-    ] = None,
-    least: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Least number of different texts of a topic. Default: 10, or fewer for fewer than "
-            "500 texts.",
-        ),
-    ] = None,
-    seed: Annotated[int | None, "Seed of all random draws. Default: 0."] = None,
+    topics: Annotated[int | None, typer.Option(min=1)] = None,
+    least: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: int | None = None,
     threads: options.ThreadsOption = None,
-    out: Annotated[Path | None, "Folder to write: topics, and the topic of each message."] = None,
-    add: Annotated[
-        bool,
-        "Keep the topics in OUT, and add the texts that it lacks to the nearest ones.",
-    ] = False,
+    out: Path | None = None,
+    add: bool = False,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Find the topics of texts: names, sizes, typical messages, and change over time."""
+    """Find the topics of texts: names, sizes, typical messages, and change over time.
+
+    Args:
+        topics: About how many topics to find. Default: as the texts have.
+        least: Least number of different texts of a topic. Default: 10, or fewer for fewer than 500
+            texts.
+        seed: Seed of all random draws. Default: 0.
+        out: Folder to write: topics, and the topic of each message.
+        add: Keep the topics in OUT, and add the texts that it lacks to the nearest ones.
+
+    Examples:
+        rejoinder cluster slack_export.zip
+        rejoinder cluster index/ --topics 50 --json
+        rejoinder cluster messages.csv --columns text=body --out topics/
+        rejoinder cluster newer.csv --columns text=body --out topics/ --add
+    """
     from rejoinder.conversations.topics import Topics
     from rejoinder.conversations.topics import cluster as find
     from rejoinder.io.files.claims import refuse_occupied
@@ -162,15 +158,6 @@ def _line(shares: Sequence[float]) -> str:
     return "".join(_BARS[round(share / highest * (len(_BARS) - 1))] for share in shares)
 
 
-DEDUPE_EXAMPLES = options.epilog(
-    "rejoinder dedupe questions.txt",
-    "rejoinder dedupe slack-export.zip --questions --min-words 5",
-    "rejoinder dedupe questions.txt --examples pairs.jsonl",
-    "rejoinder dedupe questions.txt --scorer --threshold 0.8",
-    "rejoinder dedupe index/ --false-positives 0.01 --json",
-    "rejoinder dedupe tickets.csv --columns text=subject --out unique/",
-    "rejoinder dedupe unique/ --threshold 0.95",
-)
 _TOP, _MEMBERS = 20, 3
 _CHARACTERS = 160
 
@@ -185,53 +172,49 @@ _CHARACTERS = 160
 )
 def dedupe(
     source: SourceArgument,
-    threshold: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Cosine from which two texts mean the same."),
-    ] = None,
-    examples: Annotated[
-        Path | None,
-        "JSON lines with sentence1, sentence2 and label (1: they mean the same, or 0): the "
-        "threshold with the highest F1 on them is taken.",
-    ] = None,
-    false_positives: Annotated[
-        float | None,
-        "Share of texts without a duplicate that may be dropped: the threshold is estimated on the "
-        "texts themselves. Default: 0.001, with a threshold of at most 0.9.",
-    ] = None,
-    scorer: Annotated[
-        bool, "Also score pairs by the words one by one: they must reach --least-score."
-    ] = False,
+    threshold: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    examples: Path | None = None,
+    false_positives: float | None = None,
+    scorer: bool = False,
     scorer_from: options.ScorerFromOption = None,
-    least_score: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=5, help="Score from which two texts mean the same to the scorer. Default: 4."
-        ),
-    ] = None,
+    least_score: Annotated[float | None, typer.Option(min=0, max=5)] = None,
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
     columns: options.ColumnsOption = None,
     where: options.WhereOption = None,
-    questions: Annotated[bool, "Compare only texts with a question mark."] = False,
-    min_words: Annotated[
-        int, typer.Option(min=0, help="Compare only texts of at least so many words.")
-    ] = 0,
-    out: Annotated[
-        Path | None,
-        "Folder to write: kept.jsonl, dropped.jsonl, and duplicates.safetensors, which another "
-        "threshold is applied to.",
-    ] = None,
+    questions: bool = False,
+    min_words: Annotated[int, typer.Option(min=0)] = 0,
+    out: Path | None = None,
     overwrite: options.OverwriteOption = False,
-    top: Annotated[
-        int | None,
-        typer.Option(min=1, help="Groups to print. Default: 20, and all as JSON or TSV."),
-    ] = None,
+    top: Annotated[int | None, typer.Option(min=1)] = None,
     threads: options.ThreadsOption = None,
-) -> None:  # fmt: skip
+) -> None:
     """Find texts that mean the same, in groups around one to keep, the largest first.
 
     SOURCE may also be the OUT of another run: another --threshold is applied to it.
+
+    Args:
+        threshold: Cosine from which two texts mean the same.
+        examples: JSON lines with sentence1, sentence2 and label (1: they mean the same, or 0): the
+            threshold with the highest F1 on them is taken.
+        false_positives: Share of texts without a duplicate that may be dropped: the threshold is
+            estimated on the texts themselves. Default: 0.001, with a threshold of at most 0.9.
+        scorer: Also score pairs by the words one by one: they must reach --least-score.
+        least_score: Score from which two texts mean the same to the scorer. Default: 4.
+        questions: Compare only texts with a question mark.
+        min_words: Compare only texts of at least so many words.
+        out: Folder to write: kept.jsonl, dropped.jsonl, and duplicates.safetensors, which another
+            threshold is applied to.
+        top: Groups to print. Default: 20, and all as JSON or TSV.
+
+    Examples:
+        rejoinder dedupe questions.txt
+        rejoinder dedupe slack-export.zip --questions --min-words 5
+        rejoinder dedupe questions.txt --examples pairs.jsonl
+        rejoinder dedupe questions.txt --scorer --threshold 0.8
+        rejoinder dedupe index/ --false-positives 0.01 --json
+        rejoinder dedupe tickets.csv --columns text=subject --out unique/
+        rejoinder dedupe unique/ --threshold 0.95
     """
     by_scorer = scorer or scorer_from is not None
     from rejoinder.conversations.duplicates import FILE

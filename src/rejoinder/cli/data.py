@@ -40,16 +40,14 @@ commands = typer.Typer(
 @commands.command("list", epilog=_EPILOG)
 @options.prints("json")
 def list_sets(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME[,NAME]",
-            help="Data sets or groups to show in full. Default: a table of all.",
-        ),
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME[,NAME]")] = None,
     data: DataFolder = Path("data"),
 ) -> None:
-    """Show data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
+    """Show data sets: rows, licence, citation, address, SHA-256, and whether they are here.
+
+    Args:
+        names: Data sets or groups to show in full. Default: a table of all.
+    """
     from rejoinder.datasets.acquire.layout import presence
     from rejoinder.datasets.catalogue import catalogue, select
 
@@ -79,18 +77,17 @@ def list_sets(
 @commands.command("add", epilog=_EPILOG)
 @options.prints("json")
 def add_sets(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME[,NAME]...",
-            help="Data sets or groups. all: every data set that is recognised.",
-        ),
-    ],
-    files: Annotated[list[Path], typer.Argument(help="Archives, files or folders.")],
+    name: Annotated[str, typer.Argument(metavar="NAME[,NAME]...")],
+    files: Annotated[list[Path], typer.Argument()],
     data: DataFolder = Path("data"),
     overwrite: Overwrite = False,
 ) -> None:
-    """Recognise and check local files, and copy them into the folder of data sets."""
+    """Recognise and check local files, and copy them into the folder of data sets.
+
+    Args:
+        name: Data sets or groups. all: every data set that is recognised.
+        files: Archives, files or folders.
+    """
     from rejoinder.datasets.acquire.layout import add
     from rejoinder.datasets.catalogue import select
 
@@ -101,18 +98,16 @@ def add_sets(
 @commands.command("fetch", epilog=_EPILOG)
 @options.prints("json")
 def fetch_sets(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME[,NAME]", help="Data sets (stsb) or groups (sts, senteval, probing, all)."
-        ),
-    ],
+    names: Annotated[list[str], typer.Argument(metavar="NAME[,NAME]")],
     data: DataFolder = Path("data"),
     overwrite: Overwrite = False,
 ) -> None:
     """Download data sets from their official addresses and lay them out.
 
     The same command resumes what was interrupted.
+
+    Args:
+        names: Data sets (stsb) or groups (sts, senteval, probing, all).
     """
     from rejoinder.cli.progress import Bar
     from rejoinder.datasets.acquire.layout import Failed, fetch
@@ -132,19 +127,16 @@ def fetch_sets(
 @commands.command("licences", epilog=_EPILOG)
 @options.prints("json", "tsv")
 def list_licences(
-    config: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME|FILE]",
-            help="Config of `rejoinder train`: show only its data. Default: all known data.",
-        ),
-    ] = None,
+    config: Annotated[str | None, typer.Argument(metavar="[NAME|FILE]")] = None,
     pairs: options.PairsOption = None,
 ) -> None:
     """Show the licences of all data that the recipes use, or of a config's data.
 
     A source of conversations is known by the files that --pairs was extracted from. The table does
     not have your data: its licence is not stated, and counts as not open.
+
+    Args:
+        config: Config of `rejoinder train`: show only its data. Default: all known data.
     """
     from rejoinder.datasets.catalogue import all_rows
 
@@ -210,11 +202,6 @@ def _show(dataset: "DataSet", here: "Presence") -> None:
         typer.echo(f"  {sentence}")
 
 
-LEAKS_EXAMPLES = options.epilog(
-    "rejoinder leaks --train pairs/ --eval stsb-test,snli",
-    "rejoinder leaks --train multinli.jsonl.zst,captions.jsonl --show 5",
-    "rejoinder leaks --train pairs/ --eval my_test.tsv --json",
-)
 _LEAK_COLUMNS = ("train", "train_rows", "evaluation", "sentences", "of_sentences", "rows", "pairs",
             "of_pairs")  # fmt: skip
 """The keys of JSON without the examples."""
@@ -222,32 +209,30 @@ _LEAK_COLUMNS = ("train", "train_rows", "evaluation", "sentences", "of_sentences
 
 @options.prints("json")
 def leaks(
-    train: Annotated[
-        list[str],
-        typer.Option(
-            metavar="PATH[,PATH]...",
-            help="Folders of `rejoinder extract` (the train split), JSON lines of inference pairs, "
-            "paraphrases or groups, or text: a sentence per line, or several between tabs.",
-        ),
-    ],
+    train: Annotated[list[str], typer.Option(metavar="PATH[,PATH]...")],
     evaluation: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--eval",
-            metavar="SET[,SET]...",
-            show_default=False,
-            help="Sets: stsb-train, stsb-dev, stsb-test, sts12 to sts15, sts2017, snli-dev, "
-            "snli-test, mrpc-test, cqa2016-dev, cqa2016-test, mr, cr, subj, sst2-dev, sst2-test, "
-            "trec-test, sts2017-languages (tracks 1 to 4 and 6), flores200. A name without its "
-            "split, such as stsb, means all its splits. Or files. Default: all sets.",
-        ),
+        list[str] | None, typer.Option("--eval", metavar="SET[,SET]...", show_default=False)
     ] = None,
-    show: Annotated[int, typer.Option(min=0, help="Number of sentences to show of each set.")] = 0,
+    show: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """Count the sentences and pairs of evaluation sets that occur in training data.
 
     Texts are compared by their letters and digits, in lower case. A pipe gets TSV, one row per set.
     The sentences of --show are printed on a terminal and in JSON.
+
+    Args:
+        train: Folders of `rejoinder extract` (the train split), JSON lines of inference pairs,
+            paraphrases or groups, or text: a sentence per line, or several between tabs.
+        evaluation: Sets: stsb-train, stsb-dev, stsb-test, sts12 to sts15, sts2017, snli-dev,
+            snli-test, mrpc-test, cqa2016-dev, cqa2016-test, mr, cr, subj, sst2-dev, sst2-test,
+            trec-test, sts2017-languages (tracks 1 to 4 and 6), flores200. A name without its split,
+            such as stsb, means all its splits. Or files. Default: all sets.
+        show: Number of sentences to show of each set.
+
+    Examples:
+        rejoinder leaks --train pairs/ --eval stsb-test,snli
+        rejoinder leaks --train multinli.jsonl.zst,captions.jsonl --show 5
+        rejoinder leaks --train pairs/ --eval my_test.tsv --json
     """
     from rejoinder.cli.progress import Bar
     from rejoinder.datasets.leaks import evaluation_sets, find_leaks

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from rejoinder.inference.sentence_stream import EncodedChunk
 
 _FILE_NAME = re.compile(r"\S+\.(?:txt|csv|tsv|jsonl|parquet|gz|zst|zip)")
-EXAMPLES = options.epilog(
-    "rejoinder encode 'How old are you?' --json",
-    "rejoinder encode sentences.txt --model model/ --out embeddings.npy",
-    "rejoinder encode texts.txt.gz --out vectors.parquet --resume",
-    "rejoinder encode tickets.csv --columns text=subject --out vectors.parquet",
-    "rejoinder encode --json < sentences.txt",
-    "rejoinder encode texts/ --engine spark --master yarn --out vectors.parquet",
-    "rejoinder encode texts/ --engine ray --master auto --out vectors.parquet",
-)
 
 
 @options.prints(
@@ -42,45 +33,47 @@ EXAMPLES = options.epilog(
     excludes=(("--columns", "--engine"), ("--out", "--tsv")),
 )
 def encode(
-    texts: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Sentences; or one file of them, plain or compressed: one per line, a table "
-            "(.csv, .tsv, .parquet) or JSON lines; or an export of conversations, or a folder of "
-            "pairs. Without any, or with -, standard input. With --engine: files with one sentence "
-            "per line, folders and patterns of them."
-        ),
-    ] = None,
+    texts: Annotated[list[str] | None, typer.Argument()] = None,
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
-    sentences: Annotated[
-        str | None,
-        "The file, for scripts: an argument that is not there would be a sentence. - is standard "
-        "input.",
-    ] = None,
+    sentences: str | None = None,
     columns: options.ColumnsOption = None,
-    out: Annotated[
-        Path | None,
-        "File to write: .npy (N x D float32), .parquet or .jsonl. With --engine: a folder "
-        "of such files.",
-    ] = None,
-    resume: Annotated[bool, "Continue what an interrupted run wrote to OUT."] = False,
+    out: Path | None = None,
+    resume: bool = False,
     overwrite: options.OverwriteOption = False,
-    response: Annotated[bool, "Encode as responses (v' of the paper)."] = False,
-    batch_size: Annotated[
-        int, typer.Option(min=1, help="Sentences per batch: affects memory, not results.")
-    ] = 4_096,
+    response: bool = False,
+    batch_size: Annotated[int, typer.Option(min=1)] = 4_096,
     on_too_long: options.OnTooLongOption = "truncate",
-    engine: Annotated[
-        str | None,
-        "Encode files on many cores or machines: spark or ray. Default: this process.",
-    ] = None,
+    engine: str | None = None,
     master: options.MasterOption = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="With --engine: files at a time on this machine.")
-    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1)] = None,
 ) -> None:
-    """Compute embeddings of sentences: write them to a file, or print a line for each sentence."""
+    """Compute embeddings of sentences: write them to a file, or print a line for each sentence.
+
+    Args:
+        texts: Sentences; or one file of them, plain or compressed: one per line, a table (.csv,
+            .tsv, .parquet) or JSON lines; or an export of conversations, or a folder of pairs.
+            Without any, or with -, standard input. With --engine: files with one sentence per line,
+            folders and patterns of them.
+        sentences: The file, for scripts: an argument that is not there would be a sentence. - is
+            standard input.
+        out: File to write: .npy (N x D float32), .parquet or .jsonl. With --engine: a folder of
+            such files.
+        resume: Continue what an interrupted run wrote to OUT.
+        response: Encode as responses (v' of the paper).
+        batch_size: Sentences per batch: affects memory, not results.
+        engine: Encode files on many cores or machines: spark or ray. Default: this process.
+        threads: With --engine: files at a time on this machine.
+
+    Examples:
+        rejoinder encode 'How old are you?' --json
+        rejoinder encode sentences.txt --model model/ --out embeddings.npy
+        rejoinder encode texts.txt.gz --out vectors.parquet --resume
+        rejoinder encode tickets.csv --columns text=subject --out vectors.parquet
+        rejoinder encode --json < sentences.txt
+        rejoinder encode texts/ --engine spark --master yarn --out vectors.parquet
+        rejoinder encode texts/ --engine ray --master auto --out vectors.parquet
+    """
     words = [*(texts or [])]
     shared: dict[str, Any] = {"response": response, "batch_size": batch_size}
     kept: dict[str, Any] = {**shared, "resume": resume, "overwrite": overwrite}

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from rejoinder.training.loop.checkpoint import Reporter
 
 
-EXAMPLES = options.epilog(
-    "rejoinder evaluate runs/dan/model --tasks response --pairs pairs/",
-    "rejoinder evaluate runs/dan/model --tasks stsb,sts --data data --out dan.json",
-    "rejoinder evaluate baseline:bow --tasks sts --data data",
-    "rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data",
-    "rejoinder evaluate tei:http://localhost:8080 --tasks stsb --data data",
-    "rejoinder evaluate py:my_module:my_encode --tasks stsb --data data --worst 20",
-    "rejoinder evaluate --repeat dan.json",
-)
 _SHOWN_GROUPS = 10
 _SMALL_GROUP = 100
 _DETAILED = 6
@@ -48,56 +39,61 @@ _WITH_REPEAT = ("repeat", "cache", "skip_missing", "json", "quiet")
 
 @options.prints("json")
 def evaluate(
-    encoder: Annotated[
-        str | None,
-        typer.Argument(
-            help="Model name or folder, py:MODULE:FUNCTION, st:NAME (sentence-transformers), "
-            "vectors:FILE, openai:MODEL@URL, tei:URL, or baseline:bow, tfidf, random, "
-            "average:FILE, sif:FILE, soft-cosine:FILE, charagram:FILE."
-        ),
-    ] = None,
-    tasks: Annotated[
-        str | None,
-        "Tasks or groups of tasks, joined by commas: response, stsb, sts, senteval, "
-        "probing, cqa, memory, links, contrasts, bias, or a single task such as trec.",
-    ] = None,
+    encoder: Annotated[str | None, typer.Argument()] = None,
+    tasks: str | None = None,
     data: options.DataOption = None,
     pairs: options.PairsOption = None,
-    split: Annotated[str, "Split of the pairs that response ranks: train, dev or test."] = "test",
-    form: Annotated[str | None, "Form of the STS data: official or senteval. Default: any."] = None,
-    mode: Annotated[
-        str, "How classifiers are fitted: fast, or compat (as SentEval does)."
-    ] = "fast",
-    pytorch: Annotated[
-        bool, "With compat, use SentEval's PyTorch classifier and penalties."
-    ] = False,
-    nhid: Annotated[int, typer.Option(min=0, help="Hidden units of classifiers.")] = 0,
-    kfold: Annotated[int, typer.Option(min=2, help="Folds of cross-validation.")] = 10,
-    text: Annotated[str, "Part of the questions of cqa: subject, body or both."] = "both",
-    seed: Annotated[int, "Seed of the draws of negatives and of intervals."] = 0,
-    out: Annotated[
-        Path | None,
-        "Results file, written after each task. Results that it holds of the same "
-        "encoder, data and settings are reused; those of other settings stay.",
-    ] = None,
-    overwrite: Annotated[
-        bool, "Score again what OUT holds; drop its results of other encoders."
-    ] = False,
-    skip_missing: Annotated[bool, "Exit with 0 even if data of some tasks is missing."] = False,
-    worst: Annotated[
-        int, typer.Option(min=0, help="Number of items with the largest errors to show.")
-    ] = 0,
-    adaptation: Annotated[
-        Path | None,
-        "What `rejoinder adapt` wrote, for an encoder that is not a model folder.",
-    ] = None,
-    cache: Annotated[Path | None, "Folder that keeps embeddings for later runs."] = None,
-    repeat: Annotated[
-        Path | None,
-        "Results file. Compute each of its results again and show what differs (exit status 1).",
-    ] = None,
+    split: str = "test",
+    form: str | None = None,
+    mode: str = "fast",
+    pytorch: bool = False,
+    nhid: Annotated[int, typer.Option(min=0)] = 0,
+    kfold: Annotated[int, typer.Option(min=2)] = 10,
+    text: str = "both",
+    seed: int = 0,
+    out: Path | None = None,
+    overwrite: bool = False,
+    skip_missing: bool = False,
+    worst: Annotated[int, typer.Option(min=0)] = 0,
+    adaptation: Path | None = None,
+    cache: Path | None = None,
+    repeat: Path | None = None,
 ) -> None:
-    """Score an encoder: response selection, SentEval, SemEval STS, community questions."""
+    """Score an encoder: response selection, SentEval, SemEval STS, community questions.
+
+    Args:
+        encoder: Model name or folder, py:MODULE:FUNCTION, st:NAME (sentence-transformers),
+            vectors:FILE, openai:MODEL@URL, tei:URL, or baseline:bow, tfidf, random, average:FILE,
+            sif:FILE, soft-cosine:FILE, charagram:FILE.
+        tasks: Tasks or groups of tasks, joined by commas: response, stsb, sts, senteval, probing,
+            cqa, memory, links, contrasts, bias, or a single task such as trec.
+        split: Split of the pairs that response ranks: train, dev or test.
+        form: Form of the STS data: official or senteval. Default: any.
+        mode: How classifiers are fitted: fast, or compat (as SentEval does).
+        pytorch: With compat, use SentEval's PyTorch classifier and penalties.
+        nhid: Hidden units of classifiers.
+        kfold: Folds of cross-validation.
+        text: Part of the questions of cqa: subject, body or both.
+        seed: Seed of the draws of negatives and of intervals.
+        out: Results file, written after each task. Results that it holds of the same encoder, data
+            and settings are reused; those of other settings stay.
+        overwrite: Score again what OUT holds; drop its results of other encoders.
+        skip_missing: Exit with 0 even if data of some tasks is missing.
+        worst: Number of items with the largest errors to show.
+        adaptation: What `rejoinder adapt` wrote, for an encoder that is not a model folder.
+        cache: Folder that keeps embeddings for later runs.
+        repeat: Results file. Compute each of its results again and show what differs (exit status
+            1).
+
+    Examples:
+        rejoinder evaluate runs/dan/model --tasks response --pairs pairs/
+        rejoinder evaluate runs/dan/model --tasks stsb,sts --data data --out dan.json
+        rejoinder evaluate baseline:bow --tasks sts --data data
+        rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data
+        rejoinder evaluate tei:http://localhost:8080 --tasks stsb --data data
+        rejoinder evaluate py:my_module:my_encode --tasks stsb --data data --worst 20
+        rejoinder evaluate --repeat dan.json
+    """
     from rejoinder.api.evaluation import evaluate as run
     from rejoinder.cli.progress import task_bar
 
@@ -315,23 +311,22 @@ def _worst_of(result: "Result", count: int) -> Worst:
     ]
 
 
-REPORT_EXAMPLES = options.epilog(
-    "rejoinder report dan.json bow.json --out report/",
-    "rejoinder report dan.json bow.json --out report/ --overwrite --json",
-)
-
-
 @options.prints("json")
 def report(
-    results: Annotated[
-        list[Path], typer.Argument(help="Results files written by `rejoinder evaluate`.")
-    ],
+    results: Annotated[list[Path], typer.Argument()],
     out: options.OutOption,
     overwrite: options.OverwriteOption = False,
 ) -> None:
     """Write tables (Markdown), plots (SVG) and a page that shows all of them.
 
     The tables include published rows of Conneau and Kiela 2018 and Cer et al. 2017.
+
+    Args:
+        results: Results files written by `rejoinder evaluate`.
+
+    Examples:
+        rejoinder report dan.json bow.json --out report/
+        rejoinder report dan.json bow.json --out report/ --overwrite --json
     """
     from rejoinder.evaluation.report import write_report
 
@@ -346,22 +341,27 @@ _COMPARED = (
     *("task", "split", "settings", "score", "n", "first", "second", "difference"),
     *("low", "high", "p", "p_holm", "test", "separable", "note"),
 )
-COMPARE_EXAMPLES = options.epilog(
-    "rejoinder evaluate baseline:bow --tasks stsb --data data --out bow.json",
-    "rejoinder compare dan.json bow.json",
-)
 
 
 @options.prints("json")
 def compare(
-    first: Annotated[Path, typer.Argument(help="Results file of `rejoinder evaluate`.")],
-    second: Annotated[Path, typer.Argument(help="Results file of another encoder.")],
-    seed: Annotated[int, "Seed of the bootstrap."] = 0,
+    first: Annotated[Path, typer.Argument()],
+    second: Annotated[Path, typer.Argument()],
+    seed: int = 0,
 ) -> None:
     """Compare two encoders on every task that both were scored on.
 
     Correlations are compared by Williams' test, or by a bootstrap if they are means over subsets;
     accuracies by McNemar's test. p is corrected for the number of tasks by Holm's method.
+
+    Args:
+        first: Results file of `rejoinder evaluate`.
+        second: Results file of another encoder.
+        seed: Seed of the bootstrap.
+
+    Examples:
+        rejoinder evaluate baseline:bow --tasks stsb --data data --out bow.json
+        rejoinder compare dan.json bow.json
     """
     from dataclasses import asdict
 
@@ -402,35 +402,36 @@ def _show(title: str, compared: "Sequence[Comparison]") -> None:
             output.print_wrapped(f"{row.task} on {row.split}: {row.note}")
 
 
-REPRODUCE_EXAMPLES = options.epilog(
-    "rejoinder reproduce --data data --budget smoke --out report/",
-    "rejoinder reproduce --data data --budget standard --out report/",
-    "rejoinder reproduce --data data --also runs/dan/model --out report/",
-)
-
-
 @options.prints("json")
 def reproduce(
-    data: Annotated[Path, "Folder of data sets and conversations."],
-    out: Annotated[Path, "Folder of the report. Its folder work/ holds the models."],
-    encoder: Annotated[str, "dan or transformer."] = "dan",
-    budget: Annotated[
-        str,
-        "Amount of work: smoke (a minute), quick (ten minutes), standard (half an hour), "
-        "full (needs a GPU).",
-    ] = "quick",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all training runs.")] = 1,
-    also: Annotated[
-        list[Path] | None,
-        "Folder of a trained model to add rows for. May be given again.",
-    ] = None,
-    device: Annotated[str, "auto, cpu or cuda."] = "auto",
+    data: Path,
+    out: Path,
+    encoder: str = "dan",
+    budget: str = "quick",
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    also: list[Path] | None = None,
+    device: str = "auto",
     threads: options.ThreadsOption = None,
 ) -> None:
     """Print every table and figure of Yang et al. 2018 with our numbers added.
 
     --json prints results.json, all results with their settings, instead of the tables.
     Repeat the command to continue an interrupted reproduction.
+
+    Args:
+        data: Folder of data sets and conversations.
+        out: Folder of the report. Its folder work/ holds the models.
+        encoder: dan or transformer.
+        budget: Amount of work: smoke (a minute), quick (ten minutes), standard (half an hour), full
+            (needs a GPU).
+        seed: Seed of all training runs.
+        also: Folder of a trained model to add rows for. May be given again.
+        device: auto, cpu or cuda.
+
+    Examples:
+        rejoinder reproduce --data data --budget smoke --out report/
+        rejoinder reproduce --data data --budget standard --out report/
+        rejoinder reproduce --data data --also runs/dan/model --out report/
     """
     require("train", "polars", "torch", "pydantic")
     from rejoinder.cli.progress import TrainingProgress

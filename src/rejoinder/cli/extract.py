@@ -16,77 +16,27 @@ if TYPE_CHECKING:
     from rejoinder.corpus.convert import Comment
     from rejoinder.corpus.manifest import Carried, ExportCounts, Manifest
 
-EXAMPLES = options.epilog(
-    "rejoinder extract slack-export.zip --out pairs/",
-    "rejoinder extract chat.txt --out pairs/ --rules none --context 4",
-    "rejoinder extract chat.txt --out pairs/ --language en --dedupe",
-    "rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/",
-    "rejoinder extract dumps/ --out pairs/ --subreddits AskReddit,college",
-    "rejoinder extract faq.tsv --out faq/ --rules none --columns message=q,reply=a",
-    "rejoinder extract mail.csv --out pairs/ --columns id=id,parent=to,text=body",
-    "rejoinder extract RC_2015-03.zst --out pairs-2015-03/ --carry carried/",
-    "rejoinder extract dumps/ --out pairs/ --engine spark --master spark://h:7077",
-    "rejoinder extract 's3://logs/RC_*.zst' --out s3://logs/pairs --engine spark",
-)
-
 
 @options.prints("json", "tsv")
 def extract(
-    dumps: Annotated[
-        list[str],
-        typer.Argument(
-            help="Exports of conversations (files, folders, zip); or JSON lines, CSV, TSV or "
-            "Parquet files, folders of them, patterns. - is standard input. "
-            "With --engine spark also addresses, such as s3://bucket/RC_*."
-        ),
-    ],
-    out: Annotated[
-        str,
-        typer.Option(metavar="<path>", help="Folder to write: Parquet shards and manifest.json."),
-    ],
+    dumps: Annotated[list[str], typer.Argument()],
+    out: Annotated[str, typer.Option(metavar="<path>")],
     rules: Annotated[str, f"Rules that drop comments: {', '.join(PROFILES)}."] = "paper",
-    columns: Annotated[
-        str | None,
-        "Your columns: id=…,parent=…,text=…[,author=…,thread=…,source=…,created=…], "
-        "or message=…,reply=…. Numbers from 1 for a table without a header.",
-    ] = None,
-    separator: Annotated[
-        str | None,
-        "Character between the columns of CSV and TSV files. Default: detected in the first line.",
-    ] = None,
-    max_line: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Size beyond which a line is malformed, such as 64MB. Default: 16MiB.",
-        ),
-    ] = None,
-    subreddits: Annotated[str | None, "Read only these, separated by commas."] = None,
-    since: Annotated[str | None, "Read only comments from this date on, as 2021-02-28."] = None,
-    until: Annotated[str | None, "Read only comments before this date."] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Largest number of pairs.")] = None,
-    max_reply_count: Annotated[
-        int | None, typer.Option(min=1, help="Largest number of pairs with the same reply.")
-    ] = None,
-    split: Annotated[str, "Shares of train, dev and test."] = "95,2.5,2.5",
+    columns: str | None = None,
+    separator: str | None = None,
+    max_line: Annotated[str | None, typer.Option(metavar="SIZE")] = None,
+    subreddits: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    limit: Annotated[int | None, typer.Option(min=1)] = None,
+    max_reply_count: Annotated[int | None, typer.Option(min=1)] = None,
+    split: str = "95,2.5,2.5",
     engine: Annotated[str, f"One of: {', '.join(ENGINES)}."] = "local",
     master: options.MasterOption = None,
-    memory: Annotated[
-        str | None,
-        "Memory of the engine, 150MB or more; with --master, of each executor. Default: "
-        "2GB, for exports 200MB, or what the cluster's settings say. Reading and writing take "
-        "0.6 GB on top.",
-    ] = None,
+    memory: str | None = None,
     threads: options.ThreadsOption = None,
-    carry: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="STATE",
-            help="Folder of the comments of earlier extractions, which these answer; these are "
-            "added. For dumps month by month.",
-        ),
-    ] = None,
-    strict: Annotated[bool, "Stop at a malformed line."] = False,
+    carry: Annotated[Path | None, typer.Option(metavar="STATE")] = None,
+    strict: bool = False,
     format_: Annotated[
         str | None,
         typer.Option(
@@ -95,58 +45,66 @@ def extract(
             help=f"Program of an export: {', '.join(FORMATS)}. Default: recognised by content.",
         ),
     ] = None,
-    pair: Annotated[
-        str | None,
-        typer.Option(
-            metavar="links|adjacent|model",
-            help="In exports a message answers what the program says, or else (adjacent) the "
-            "message before it by another author, or (model) what a network finds in a chat. "
-            "Default: model where few or none have a link.",
-        ),
-    ] = None,
-    min_confidence: Annotated[
-        float, typer.Option(min=0, max=1, help="Least probability of what the model finds.")
-    ] = 0.3,
-    within: Annotated[
-        str, "Most time between adjacent messages that are in no thread: 90s, 10m, 2h."
-    ] = "10m",
-    context: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Keep the N turns before a message of an export, in a column context.",
-        ),
-    ] = None,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CODE", help="Keep messages of an export in these languages: en, or en,de."
-        ),
-    ] = None,
-    dedupe: Annotated[
-        bool, "Drop messages of an export that say nearly the same as an earlier one."
-    ] = False,
-    include_private: Annotated[
-        bool, "Keep internal notes, private channels and direct messages of exports."
-    ] = False,
-    mask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="pii", help="Replace mail addresses, phone numbers, keys … of exports."
-        ),
-    ] = None,
-    min_authors: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Models trained on an export know only words that so many authors used. "
-            "Default: 5; 1 for what everybody can read.",
-        ),
-    ] = None,
+    pair: Annotated[str | None, typer.Option(metavar="links|adjacent|model")] = None,
+    min_confidence: Annotated[float, typer.Option(min=0, max=1)] = 0.3,
+    within: str = "10m",
+    context: Annotated[int | None, typer.Option(min=1, metavar="N")] = None,
+    language: Annotated[str | None, typer.Option(metavar="CODE")] = None,
+    dedupe: bool = False,
+    include_private: bool = False,
+    mask: Annotated[str | None, typer.Option(metavar="pii")] = None,
+    min_authors: Annotated[int | None, typer.Option(min=1)] = None,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Find the message/reply pairs in dumps of comments."""
+    """Find the message/reply pairs in dumps of comments.
+
+    Args:
+        dumps: Exports of conversations (files, folders, zip); or JSON lines, CSV, TSV or Parquet
+            files, folders of them, patterns. - is standard input. With --engine spark also
+            addresses, such as s3://bucket/RC_*.
+        out: Folder to write: Parquet shards and manifest.json.
+        columns: Your columns: id=…,parent=…,text=…[,author=…,thread=…,source=…,created=…], or
+            message=…,reply=…. Numbers from 1 for a table without a header.
+        separator: Character between the columns of CSV and TSV files. Default: detected in the
+            first line.
+        max_line: Size beyond which a line is malformed, such as 64MB. Default: 16MiB.
+        subreddits: Read only these, separated by commas.
+        since: Read only comments from this date on, as 2021-02-28.
+        until: Read only comments before this date.
+        limit: Largest number of pairs.
+        max_reply_count: Largest number of pairs with the same reply.
+        split: Shares of train, dev and test.
+        memory: Memory of the engine, 150MB or more; with --master, of each executor. Default: 2GB,
+            for exports 200MB, or what the cluster's settings say. Reading and writing take 0.6 GB
+            on top.
+        carry: Folder of the comments of earlier extractions, which these answer; these are added.
+            For dumps month by month.
+        strict: Stop at a malformed line.
+        pair: In exports a message answers what the program says, or else (adjacent) the message
+            before it by another author, or (model) what a network finds in a chat. Default: model
+            where few or none have a link.
+        min_confidence: Least probability of what the model finds.
+        within: Most time between adjacent messages that are in no thread: 90s, 10m, 2h.
+        context: Keep the N turns before a message of an export, in a column context.
+        language: Keep messages of an export in these languages: en, or en,de.
+        dedupe: Drop messages of an export that say nearly the same as an earlier one.
+        include_private: Keep internal notes, private channels and direct messages of exports.
+        mask: Replace mail addresses, phone numbers, keys … of exports.
+        min_authors: Models trained on an export know only words that so many authors used. Default:
+            5; 1 for what everybody can read.
+
+    Examples:
+        rejoinder extract slack-export.zip --out pairs/
+        rejoinder extract chat.txt --out pairs/ --rules none --context 4
+        rejoinder extract chat.txt --out pairs/ --language en --dedupe
+        rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/
+        rejoinder extract dumps/ --out pairs/ --subreddits AskReddit,college
+        rejoinder extract faq.tsv --out faq/ --rules none --columns message=q,reply=a
+        rejoinder extract mail.csv --out pairs/ --columns id=id,parent=to,text=body
+        rejoinder extract RC_2015-03.zst --out pairs-2015-03/ --carry carried/
+        rejoinder extract dumps/ --out pairs/ --engine spark --master spark://h:7077
+        rejoinder extract 's3://logs/RC_*.zst' --out s3://logs/pairs --engine spark
+    """
     require("extract", "polars")
     from rejoinder.cli.progress import Bar
     from rejoinder.corpus.extract import dropped_most

@@ -13,32 +13,29 @@ from rejoinder.cli import options, output
 from rejoinder.cli.progress import Bar
 from rejoinder.errors import require
 
-EXAMPLES = options.epilog(
-    "rejoinder forget slack-export.zip.explore --author anna --dry-run",
-    "rejoinder forget slack-export.zip.explore pairs/ --author anna",
-    "rejoinder forget index/ --match '(?i)anna@example[.]org'",
-)
-
 
 @options.prints("json", excludes=[("--author", "--match")])
 def forget(
-    folders: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FOLDER",
-            help="Folder of `rejoinder index`, `explore` or `extract`; repeatable.",
-        ),
-    ],
-    author: Annotated[str | None, "Remove what this author wrote."] = None,
-    match: Annotated[
-        str | None,
-        "Remove messages of which the text, id, author, channel or subject has a match of this "
-        "regular expression (of Rust: no look-around).",
-    ] = None,
-    dry_run: Annotated[bool, "Only say what would be removed."] = False,
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER")],
+    author: str | None = None,
+    match: str | None = None,
+    dry_run: bool = False,
     threads: options.ThreadsOption = None,
 ) -> None:
-    """Remove messages from indexes, explored folders and pairs, with all that has their words."""
+    """Remove messages from indexes, explored folders and pairs, with all that has their words.
+
+    Args:
+        folders: Folder of `rejoinder index`, `explore` or `extract`; repeatable.
+        author: Remove what this author wrote.
+        match: Remove messages of which the text, id, author, channel or subject has a match of this
+            regular expression (of Rust: no look-around).
+        dry_run: Only say what would be removed.
+
+    Examples:
+        rejoinder forget slack-export.zip.explore --author anna --dry-run
+        rejoinder forget slack-export.zip.explore pairs/ --author anna
+        rejoinder forget index/ --match '(?i)anna@example[.]org'
+    """
     require("explore", "polars", "sklearn", "graspologic_native")
     from rejoinder.conversations.explore import Watch
     from rejoinder.conversations.forget import KINDS
@@ -64,24 +61,21 @@ def forget(
         )
 
 
-PERSONAL_EXAMPLES = options.epilog(
-    "rejoinder find-personal slack-export.zip",
-    "rejoinder find-personal slack-export.zip.explore --json",
-)
-
-
 @options.prints("json", "tsv")
 def find_personal(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="Export of conversations, file of texts, or folder of `rejoinder index`, "
-            "`explore` or `extract`."
-        ),
-    ],
+    source: Annotated[Path, typer.Argument()],
     columns: options.ColumnsOption = None,
 ) -> None:
-    """List mail addresses, phone numbers, keys and the like in messages, by kind and id."""
+    """List mail addresses, phone numbers, keys and the like in messages, by kind and id.
+
+    Args:
+        source: Export of conversations, file of texts, or folder of `rejoinder index`, `explore` or
+            `extract`.
+
+    Examples:
+        rejoinder find-personal slack-export.zip
+        rejoinder find-personal slack-export.zip.explore --json
+    """
     require("extract", "polars", "pyarrow")
     from rejoinder.conversations.forget import Personal
     from rejoinder.conversations.forget import find_personal as look

@@ -60,22 +60,27 @@ IndexArgument = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of 
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
 def create(
-    out: Annotated[Path, "Folder of the index."],
+    out: Path,
     texts: Annotated[str | None, typer.Argument(help=_TEXTS)] = None,
     columns: options.ColumnsOption = None,
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
-    copy_model: Annotated[bool, "Put the model inside the new index."] = False,
-    response: Annotated[bool, "Encode texts as responses: search finds answers."] = False,
-    recall: Annotated[
-        float,
-        "Share of the 10 nearest texts that approximate search should find. It is used "
-        "for 200,000 texts and more. 1: search is exact.",
-    ] = 0.98,
-    dtype: Annotated[Literal["float32", "float16"], "Type of the embeddings on disk."] = "float32",
+    copy_model: bool = False,
+    response: bool = False,
+    recall: float = 0.98,
+    dtype: Literal["float32", "float16"] = "float32",
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Write an index. `rejoinder index TEXTS --out INDEX` does so, too."""
+    """Write an index. `rejoinder index TEXTS --out INDEX` does so, too.
+
+    Args:
+        out: Folder of the index.
+        copy_model: Put the model inside the new index.
+        response: Encode texts as responses: search finds answers.
+        recall: Share of the 10 nearest texts that approximate search should find. It is used for
+            200,000 texts and more. 1: search is exact.
+        dtype: Type of the embeddings on disk.
+    """
     from rejoinder.index.indexing import Index
 
     if texts is None:
@@ -129,22 +134,30 @@ def _add(index: Path, texts: str, columns: str | None, model: Path | None, *, up
 @options.prints("json")
 def delete(
     index: IndexArgument,
-    ids: Annotated[str, typer.Argument(help="File of ids, one per line. - is standard input.")],
+    ids: Annotated[str, typer.Argument()],
 ) -> None:
-    """Delete the texts with some ids."""
+    """Delete the texts with some ids.
+
+    Args:
+        ids: File of ids, one per line. - is standard input.
+    """
     _change(index, lambda made: made.delete(messages.read_lines(ids)))
 
 
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
-def compact(index: IndexArgument) -> None:
+def compact(
+    index: IndexArgument,
+) -> None:
     """Free the space of deleted texts, and join additions."""
     _change(index, lambda made: made.compact())
 
 
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
-def check(index: IndexArgument) -> None:
+def check(
+    index: IndexArgument,
+) -> None:
     """Compare all files of an index with their SHA-256."""
     _change(index, lambda made: made.check())
 
@@ -163,7 +176,9 @@ def _change(index: Path, work: "Callable[[TextIndex], object]") -> None:
 
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
-def show(index: IndexArgument) -> None:
+def show(
+    index: IndexArgument,
+) -> None:
     """Show what an index holds, and which model made it."""
     from rejoinder.index.folder import TextIndex
 
@@ -177,17 +192,18 @@ def show(index: IndexArgument) -> None:
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
 def export(
-    index: Annotated[str, typer.Argument(metavar="INDEX", help="Folder of the index.")],
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="TARGET", help="Database: duckdb, lancedb, parquet, pgvector or sqlite-vec."
-        ),
-    ],
-    out: Annotated[Path, "File or folder to write."],
+    index: Annotated[str, typer.Argument(metavar="INDEX")],
+    to: Annotated[str, typer.Option(metavar="TARGET")],
+    out: Path,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Write an index as a table for a database, and print how to search it."""
+    """Write an index as a table for a database, and print how to search it.
+
+    Args:
+        index: Folder of the index.
+        to: Database: duckdb, lancedb, parquet, pgvector or sqlite-vec.
+        out: File or folder to write.
+    """
     from rejoinder.interfaces.tables import write_table
 
     written = write_table(index, out, to, overwrite=overwrite)

@@ -9,28 +9,26 @@ from rejoinder.cli import options
 from rejoinder.cli.serve import ApiKeyFileOption, HostOption, Served, api_key, run_server
 from rejoinder.errors import require
 
-EXAMPLES = options.epilog(
-    "rejoinder mcp slack-export.zip",
-    "rejoinder mcp slack-export.zip mails/index --port 8080",
-)
-
 
 @options.prints(needs={"--port N": ("--host", "--api-key-file", "--allowed-host")})
 def mcp(
-    index: Annotated[
-        list[Path],
-        typer.Argument(help="Indexes, or exports that `rejoinder explore` explored."),
-    ],
-    port: Annotated[
-        int | None, "Answer over HTTP at /mcp of this port, not on standard input and output."
-    ] = None,
+    index: Annotated[list[Path], typer.Argument()],
+    port: int | None = None,
     host: HostOption = "127.0.0.1",
     api_key_file: ApiKeyFileOption = None,
-    allowed_host: Annotated[
-        list[str] | None, "Host that requests may name; repeatable, see `rejoinder serve`."
-    ] = None,
+    allowed_host: list[str] | None = None,
 ) -> None:
-    """Let assistants search and read archives, by the Model Context Protocol (MCP)."""
+    """Let assistants search and read archives, by the Model Context Protocol (MCP).
+
+    Args:
+        index: Indexes, or exports that `rejoinder explore` explored.
+        port: Answer over HTTP at /mcp of this port, not on standard input and output.
+        allowed_host: Host that requests may name; repeatable, see `rejoinder serve`.
+
+    Examples:
+        rejoinder mcp slack-export.zip
+        rejoinder mcp slack-export.zip mails/index --port 8080
+    """
     require("mcp", "mcp", "fastapi", "httptools", "orjson", "prometheus_client")
     from rejoinder.serve.mcp import Archive, answer_on_stdio
     from rejoinder.serve.server import ServerSettings

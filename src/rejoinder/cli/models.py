@@ -17,16 +17,17 @@ from rejoinder.errors import InputError
 if TYPE_CHECKING:
     from rejoinder.inference.encoder import SentenceEncoder
 
-EXAMPLES = options.epilog(
-    "rejoinder models",
-    "rejoinder models --json",
-)
 _COLUMNS = ("name", "default", "kind", "dim", "bytes", "licence", "folder")
 
 
 @options.prints("json", "tsv")
 def models() -> None:
-    """List the models that come with the package: name, dimension, size, licence."""
+    """List the models that come with the package: name, dimension, size, licence.
+
+    Examples:
+        rejoinder models
+        rejoinder models --json
+    """
     from rejoinder.models.find import shipped_models
 
     facts = [_facts(name, folder) for name, folder in shipped_models().items()]
@@ -109,33 +110,29 @@ def note_too_long(encoder: "SentenceEncoder", count: int, total: int, texts: str
     output.note(f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done}")
 
 
-CARD_EXAMPLES = options.epilog(
-    "rejoinder card runs/dan/model --results dan.json",
-    "rejoinder card runs/dan/model --results dan.json --baseline bow.json",
-    "rejoinder card exported/ --run runs/dan --out card.md",
-)
-
-
 @options.prints("json")
 def card(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Model name, or folder such as RUN/model.")
-    ],
-    results: Annotated[
-        list[str] | None, typer.Option(metavar="FILE[,FILE]", help="Results files of this model.")
-    ] = None,
-    baseline: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILE[,FILE]", help="Results files of encoders to compare with."),
-    ] = None,
-    run: Annotated[
-        Path | None,
-        "Run that trained the model: its machine and minutes are named. Default: the "
-        "folder that the model is in, if it is a run.",
-    ] = None,
-    out: Annotated[Path | None, "File to write. Default: MODEL_CARD.md of the model."] = None,
+    model: Annotated[str, typer.Argument(metavar="MODEL")],
+    results: Annotated[list[str] | None, typer.Option(metavar="FILE[,FILE]")] = None,
+    baseline: Annotated[list[str] | None, typer.Option(metavar="FILE[,FILE]")] = None,
+    run: Path | None = None,
+    out: Path | None = None,
 ) -> None:
-    """Write the card of a model: data, licences, recipe, results with intervals, limits."""
+    """Write the card of a model: data, licences, recipe, results with intervals, limits.
+
+    Args:
+        model: Model name, or folder such as RUN/model.
+        results: Results files of this model.
+        baseline: Results files of encoders to compare with.
+        run: Run that trained the model: its machine and minutes are named. Default: the folder that
+            the model is in, if it is a run.
+        out: File to write. Default: MODEL_CARD.md of the model.
+
+    Examples:
+        rejoinder card runs/dan/model --results dan.json
+        rejoinder card runs/dan/model --results dan.json --baseline bow.json
+        rejoinder card exported/ --run runs/dan --out card.md
+    """
     from rejoinder.api.card import write_card
 
     own, others = messages.split_lists(results or ()), messages.split_lists(baseline or ())
@@ -144,62 +141,20 @@ def card(
         output.status_line(f"wrote {written}")
 
 
-EXPORT_EXAMPLES = options.epilog(
-    "rejoinder export runs/dan/model --dtype int8 --out small/",
-    "rejoinder export runs/dan/model --dtype int8 --out small/ --data data",
-    "rejoinder export rejoinder-base --max-words 20000 --out small/",
-    "rejoinder export runs/dan/model --letter-buckets 8192 --spelling --out spelt/",
-    "rejoinder export runs/dan/model --saturation 3 --out shorter/",
-    "rejoinder export runs/dan/model --to model2vec --out m2v/",
-    "rejoinder export rejoinder-base --to sentence-transformers --out base-st/",
-    "rejoinder export runs/transformer/model --to onnx --out transformer-onnx/",
-)
-
-
 @options.prints("json", "tsv")
 def export(
-    model: Annotated[
-        str, typer.Argument(help="Name of a model, or its folder, such as RUN/model.")
-    ],
+    model: Annotated[str, typer.Argument()],
     out: options.OutOption,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TARGET",
-            help="Write a folder for another library: sentence-transformers, model2vec or onnx.",
-        ),
-    ] = None,
-    dtype: Annotated[
-        str | None,
-        "Type of the weights: float32, float16 or int8 (of the embedding table; other "
-        "matrices are then float16). Default: as it is.",
-    ] = None,
-    dim: Annotated[
-        int | None,
-        "Keep the first DIM dimensions; for a model trained with nested_dims.",
-    ] = None,
-    any_dim: Annotated[bool, "Cut to --dim a model that was not trained for it."] = False,
-    max_words: Annotated[int | None, "Keep the most frequent words, that many."] = None,
-    unknown_buckets: Annotated[
-        int | None,
-        "Keep that many buckets of unknown words; 0: none.",
-    ] = None,
-    letter_buckets: Annotated[
-        int | None,
-        "Read unknown words by their letters instead, in that many buckets; 0: no longer.",
-    ] = None,
-    spelling: Annotated[
-        bool | None,
-        typer.Option(
-            "--spelling/--no-spelling",
-            help="Read misspelt words as the known words that they stand for. Default: as it does.",
-        ),
-    ] = None,
-    saturation: Annotated[
-        float | None,
-        "Shorten long rows, of length n in medians, to (1 + K) n / (n + K); such as 3.",
-    ] = None,
-    name: Annotated[str | None, "Name of the new model. Default: as it is."] = None,
+    to: Annotated[str | None, typer.Option(metavar="TARGET")] = None,
+    dtype: str | None = None,
+    dim: int | None = None,
+    any_dim: bool = False,
+    max_words: int | None = None,
+    unknown_buckets: int | None = None,
+    letter_buckets: int | None = None,
+    spelling: Annotated[bool | None, typer.Option("--spelling/--no-spelling")] = None,
+    saturation: float | None = None,
+    name: str | None = None,
     data: options.DataOption = None,
     pairs: options.PairsOption = None,
     overwrite: options.OverwriteOption = False,
@@ -208,6 +163,31 @@ def export(
 
     --data shows what it loses of the Pearson correlation on STS-B dev (angular),
     --pairs what it loses of P@1 of 100 on the dev split, of 10,000 inputs at most.
+
+    Args:
+        model: Name of a model, or its folder, such as RUN/model.
+        to: Write a folder for another library: sentence-transformers, model2vec or onnx.
+        dtype: Type of the weights: float32, float16 or int8 (of the embedding table; other matrices
+            are then float16). Default: as it is.
+        dim: Keep the first DIM dimensions; for a model trained with nested_dims.
+        any_dim: Cut to --dim a model that was not trained for it.
+        max_words: Keep the most frequent words, that many.
+        unknown_buckets: Keep that many buckets of unknown words; 0: none.
+        letter_buckets: Read unknown words by their letters instead, in that many buckets; 0: no
+            longer.
+        spelling: Read misspelt words as the known words that they stand for. Default: as it does.
+        saturation: Shorten long rows, of length n in medians, to (1 + K) n / (n + K); such as 3.
+        name: Name of the new model. Default: as it is.
+
+    Examples:
+        rejoinder export runs/dan/model --dtype int8 --out small/
+        rejoinder export runs/dan/model --dtype int8 --out small/ --data data
+        rejoinder export rejoinder-base --max-words 20000 --out small/
+        rejoinder export runs/dan/model --letter-buckets 8192 --spelling --out spelt/
+        rejoinder export runs/dan/model --saturation 3 --out shorter/
+        rejoinder export runs/dan/model --to model2vec --out m2v/
+        rejoinder export rejoinder-base --to sentence-transformers --out base-st/
+        rejoinder export runs/transformer/model --to onnx --out transformer-onnx/
     """
     settings: dict[str, Any] = {
         "dtype": dtype, "dim": dim, "any_dim": any_dim, "max_words": max_words,

@@ -4,10 +4,12 @@ A command that `prints` has `--quiet`, which silences `cli.output` and `cli.prog
 but errors is written to standard error, and `--json` and `--tsv`, which `cli.output` obeys.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, getdoc, signature, unwrap
 from pathlib import Path
+from textwrap import dedent
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -99,6 +101,17 @@ def epilog(*examples: str) -> str:
     return "\n\n".join(("Examples:", *examples))
 
 
+def examples(command: Callable[..., None]) -> str:
+    """Returns the end of a command's help, of what its docstring says."""
+    return epilog(*_sections(unwrap(command)).get("Examples", "").split("\n"))
+
+
+def _sections(command: Callable[..., None]) -> dict[str, str]:
+    """Returns what the docstring of a command says, and each of its sections by its name."""
+    said, *parts = re.split(r"\n\n(Args|Examples):\n", getdoc(command) or "")
+    return {"": said, **dict(zip(parts[::2], map(dedent, parts[1::2]), strict=True))}
+
+
 _given = dict[str, Any]()
 """Parameters of the command that have other values than by default."""
 
@@ -125,8 +138,9 @@ def prints(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a command of a function, with `--quiet` and the options of its `forms`, json and tsv.
 
-    They hold until the next command of the process. A parameter `Annotated[type, "help"]` is an
-    option of its name; a bool is a flag.
+    They hold until the next command of the process. A parameter is an option of its name unless it
+    is annotated as an argument; a bool is a flag. Its help is in the docstring, or in
+    `Annotated[type, "help"]`.
 
     Args:
         forms: `json`, `tsv` or both.
@@ -141,7 +155,8 @@ def prints(
     ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        plain = signature(command)
+        plain, said = signature(command), _sections(command)
+        helps = dict(re.findall(r"^(\w+): (.+(?:\n .+)*)", said.get("Args", ""), re.MULTILINE))
         parameters = [*plain.parameters.values(), *more]
         usual = {one.name: one.default for one in parameters}
 
@@ -156,8 +171,9 @@ def prints(
             _refuse(_given, needs, excludes)
             command(*args, **given)
 
+        run.__doc__ = said[""]
         run.__signature__ = plain.replace(  # type: ignore[attr-defined]
-            parameters=[*map(_option, parameters)]
+            parameters=[_option(one, helps.get(one.name, "")) for one in parameters]
         )
         return run
 
@@ -192,13 +208,15 @@ def _refuse(
             raise InputError(f"{first} and {second} contradict; leave one out.")
 
 
-def _option(parameter: Parameter) -> Parameter:
-    """Returns a parameter as Typer takes it."""
-    if get_origin(parameter.annotation) is not Annotated:
-        return parameter
-    kind, about = get_args(parameter.annotation)
-    if not isinstance(about, str):
-        return parameter
-    # Typer would give a flag without a name `--no-NAME`, too
-    names = [f"--{parameter.name.replace('_', '-')}"] if kind is bool else []
-    return parameter.replace(annotation=Annotated[kind, typer.Option(*names, help=about)])
+def _option(parameter: Parameter, text: str) -> Parameter:
+    """Returns a parameter as Typer takes it, with its help."""
+    kind, about = parameter.annotation, text
+    if get_origin(kind) is Annotated:
+        kind, about = get_args(kind)
+    if isinstance(about, str):
+        # Typer would give a flag without a name `--no-NAME`, too
+        names = [f"--{parameter.name.replace('_', '-')}"] if kind is bool else []
+        about = typer.Option(*names, help=about)
+    if text:
+        about.help = " ".join(text.split())
+    return parameter.replace(annotation=Annotated[kind, about])

@@ -26,17 +26,6 @@ _SCORES = {"semantic": "cosine", "words": "bm25", "hybrid": "score"}
 """Name of the score of each mode of search."""
 
 
-EXAMPLES = options.epilog(
-    "rejoinder search 'How old are you?' --corpus questions.txt",
-    "rejoinder search --model model/ --queries queries.txt --corpus questions.txt",
-    "rejoinder search 'How old are you?' --index index/",
-    "rejoinder search 'error E1234 while printing' --index index/ --mode hybrid",
-    "rejoinder search 'a book' --index chats/ --context 3",
-    "rejoinder search 'a book' --index chats/ --rerank 50",
-    "rejoinder search 'a book' --index chats/ --where author=ann,since=2024-01-31",
-)
-
-
 @options.prints(
     "json",
     "tsv",
@@ -51,62 +40,50 @@ EXAMPLES = options.epilog(
     ),
 )  # fmt: skip
 def search(
-    query: Annotated[list[str] | None, typer.Argument(help="Sentences to search for.")] = None,
+    query: Annotated[list[str] | None, typer.Argument()] = None,
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
-    corpus: Annotated[
-        str | None,
-        "File of sentences, one per line, or an export of conversations; - is standard input, the "
-        "default.",
-    ] = None,
+    corpus: str | None = None,
     columns: options.ColumnsOption = None,
-    index: Annotated[
-        Path | None, "Folder of `rejoinder index` to search instead of a file."
-    ] = None,
-    queries: Annotated[str | None, "File with one query per line; - is standard input."] = None,
-    top_k: Annotated[int, typer.Option(min=1, help="Number of hits per query.")] = 10,
-    mode: Annotated[
-        Literal["semantic", "words", "hybrid"] | None,
-        typer.Option(
-            help="What to compare in an index: meaning (cosine), words (BM25), or both. Default: "
-            "both for messages, else meaning.",
-        ),
-    ] = None,
-    weight: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Share of meaning in a hybrid search. Default: as `finetune` found, else 0.25.",
-        ),
-    ] = None,
-    exact: Annotated[
-        bool,
-        "Compare with all texts of a large index. A file always is.",
-    ] = False,
+    index: Path | None = None,
+    queries: str | None = None,
+    top_k: Annotated[int, typer.Option(min=1)] = 10,
+    mode: Literal["semantic", "words", "hybrid"] | None = None,
+    weight: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    exact: bool = False,
     where: options.WhereOption = None,
-    context: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Also print so many messages before and after each hit, of its thread or channel.",
-        ),
-    ] = None,
-    rerank: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Find so many hits, score each again by the words one by one, from 0 to 5, and "
-            "print the best.",
-        ),
-    ] = None,
-    scorer_from: Annotated[
-        Path | None,
-        "Score again by a scorer of `rejoinder fit-scorer`, fitted with MODEL.",
-    ] = None,
+    context: Annotated[int | None, typer.Option(min=1)] = None,
+    rerank: Annotated[int | None, typer.Option(min=1)] = None,
+    scorer_from: Path | None = None,
     on_too_long: options.OnTooLongOption = "truncate",
 ) -> None:
-    """Find the sentences of a file, or of an index, that are most similar to a query."""
+    """Find the sentences of a file, or of an index, that are most similar to a query.
+
+    Args:
+        query: Sentences to search for.
+        corpus: File of sentences, one per line, or an export of conversations; - is standard input,
+            the default.
+        index: Folder of `rejoinder index` to search instead of a file.
+        queries: File with one query per line; - is standard input.
+        top_k: Number of hits per query.
+        mode: What to compare in an index: meaning (cosine), words (BM25), or both. Default: both
+            for messages, else meaning.
+        weight: Share of meaning in a hybrid search. Default: as `finetune` found, else 0.25.
+        exact: Compare with all texts of a large index. A file always is.
+        context: Also print so many messages before and after each hit, of its thread or channel.
+        rerank: Find so many hits, score each again by the words one by one, from 0 to 5, and print
+            the best.
+        scorer_from: Score again by a scorer of `rejoinder fit-scorer`, fitted with MODEL.
+
+    Examples:
+        rejoinder search 'How old are you?' --corpus questions.txt
+        rejoinder search --model model/ --queries queries.txt --corpus questions.txt
+        rejoinder search 'How old are you?' --index index/
+        rejoinder search 'error E1234 while printing' --index index/ --mode hybrid
+        rejoinder search 'a book' --index chats/ --context 3
+        rejoinder search 'a book' --index chats/ --rerank 50
+        rejoinder search 'a book' --index chats/ --where author=ann,since=2024-01-31
+    """
     if context is not None and output.asked_for("tsv"):
         raise InputError("--context prints messages around hits, as text or with --json.")
     if rerank is not None and rerank < top_k:

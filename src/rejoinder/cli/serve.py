@@ -45,64 +45,56 @@ ApiKeyFileOption = Annotated[
 
 _KEY_BYTES = 24
 
-EXAMPLES = options.epilog(
-    "rejoinder serve",
-    "rejoinder serve model/ --port 9000 --texts questions.txt",
-    "rejoinder serve --index index/",
-    "rejoinder serve --index slack-export.zip.explore --host 0.0.0.0 --workers 2",
-    "rejoinder serve --scorer",
-)
-
 
 @options.prints(needs={"--texts FILE": ("--columns",)}, excludes=[("--texts", "--index")])
 def serve(
-    model: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[MODEL]",
-            help="Name that `rejoinder models` lists, folder such as RUN/model, or https address. "
-            "Default: rejoinder-base.",
-            show_default=False,
-        ),
-    ] = None,
+    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", show_default=False)] = None,
     model_sha256: options.ModelSha256Option = None,
-    port: Annotated[int, "Port to listen on; 0 takes a free one."] = 8080,
+    port: int = 8080,
     host: HostOption = "127.0.0.1",
-    texts: Annotated[
-        str | None,
-        "File of texts, one per line, or an export of conversations, which /search searches.",
-    ] = None,
+    texts: str | None = None,
     columns: options.ColumnsOption = None,
-    index: Annotated[
-        Path | None,
-        "Folder of `rejoinder index` or `rejoinder explore`, which /search searches, with its "
-        "model.",
-    ] = None,
-    scorer: Annotated[bool, "Let /rerank score by the words one by one, too."] = False,
+    index: Path | None = None,
+    scorer: bool = False,
     scorer_from: options.ScorerFromOption = None,
     api_key_file: ApiKeyFileOption = None,
-    allowed_host: Annotated[
-        list[str] | None,
-        "Host that requests may name; repeatable. Default: names of the loopback with "
-        "--host 127.0.0.1, otherwise any.",
-    ] = None,
-    cors_origin: Annotated[
-        list[str] | None,
-        "Origin whose pages may call the server; repeatable; * is any.",
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, max=256, help="Processes that answer, each by --threads.")
-    ] = 1,
+    allowed_host: list[str] | None = None,
+    cors_origin: list[str] | None = None,
+    workers: Annotated[int, typer.Option(min=1, max=256)] = 1,
     threads: options.ThreadsOption = None,
-    max_batch: Annotated[
-        int, "Most texts to encode at a time; 1 encodes each request alone."
-    ] = 4_096,
-    max_queue: Annotated[int, "Most waiting texts; beyond: 429."] = 65_536,
-    max_body_bytes: Annotated[int, "Most bytes of a request; beyond: 413."] = 4 << 20,
-    max_texts: Annotated[int, "Most texts of a request; beyond: 422."] = 2_048,
-    drain_seconds: Annotated[float, "Seconds for requests to finish after SIGTERM."] = 8.0,
+    max_batch: int = 4_096,
+    max_queue: int = 65_536,
+    max_body_bytes: int = 4 << 20,
+    max_texts: int = 2_048,
+    drain_seconds: float = 8.0,
 ) -> None:
-    """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
+    """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page.
+
+    Args:
+        model: Name that `rejoinder models` lists, folder such as RUN/model, or https address.
+            Default: rejoinder-base.
+        port: Port to listen on; 0 takes a free one.
+        texts: File of texts, one per line, or an export of conversations, which /search searches.
+        index: Folder of `rejoinder index` or `rejoinder explore`, which /search searches, with its
+            model.
+        scorer: Let /rerank score by the words one by one, too.
+        allowed_host: Host that requests may name; repeatable. Default: names of the loopback with
+            --host 127.0.0.1, otherwise any.
+        cors_origin: Origin whose pages may call the server; repeatable; * is any.
+        workers: Processes that answer, each by --threads.
+        max_batch: Most texts to encode at a time; 1 encodes each request alone.
+        max_queue: Most waiting texts; beyond: 429.
+        max_body_bytes: Most bytes of a request; beyond: 413.
+        max_texts: Most texts of a request; beyond: 422.
+        drain_seconds: Seconds for requests to finish after SIGTERM.
+
+    Examples:
+        rejoinder serve
+        rejoinder serve model/ --port 9000 --texts questions.txt
+        rejoinder serve --index index/
+        rejoinder serve --index slack-export.zip.explore --host 0.0.0.0 --workers 2
+        rejoinder serve --scorer
+    """
     require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
     from rejoinder.conversations.explore import SUFFIX, prepared_in
     from rejoinder.index.folder import TextIndex
@@ -276,71 +268,56 @@ def api_key(file: Path | None) -> str | None:
         raise InputError(f"--api-key-file {file} can't be read: {error}.") from None
 
 
-EXPLORE_EXAMPLES = options.epilog(
-    "rejoinder explore",
-    "rejoinder explore slack-export.zip",
-    "rejoinder explore slack-export.zip --finetune",
-    "rejoinder explore tickets.csv --columns text=subject,id=number",
-    "rejoinder explore index/ --port 9000",
-    "rejoinder explore slack-export.zip --host 0.0.0.0",
-    "rejoinder explore slack-export.zip --to archive.html",
-)
-
-
 @options.prints()
 def explore(
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Export of conversations, file of texts, folder of `rejoinder extract` or of "
-            "`rejoinder index`. Default: a made-up export.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        "Folder that keeps the prepared conversations. Default: SOURCE.explore, next to SOURCE.",
-    ] = None,
+    source: Annotated[Path | None, typer.Argument(show_default=False)] = None,
+    out: Path | None = None,
     columns: options.ColumnsOption = None,
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
-    finetune: Annotated[
-        bool, "Go on training the model on these conversations first; it is used if it got better."
-    ] = False,
-    minutes: Annotated[
-        float, typer.Option(min=0.01, help="About how long to train with --finetune.")
-    ] = 5.0,
-    forget_gone: Annotated[
-        bool, "Leave out messages of an earlier start that SOURCE no longer has."
-    ] = False,
-    watch: Annotated[bool, "Read what changes in SOURCE while the page is open."] = False,
-    port: Annotated[int, "Port of the page; 0 takes a free one."] = 0,
+    finetune: bool = False,
+    minutes: Annotated[float, typer.Option(min=0.01)] = 5.0,
+    forget_gone: bool = False,
+    watch: bool = False,
+    port: int = 0,
     host: HostOption = "127.0.0.1",
     api_key_file: ApiKeyFileOption = None,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
-    ] = True,
-    to: Annotated[
-        Path | None,
-        "HTML file to write instead of opening a page. It searches without rejoinder or a network.",
-    ] = None,
-    only: Annotated[
-        list[str] | None, "With --to: write only the messages of this channel. Repeatable."
-    ] = None,
-    without_private: Annotated[
-        bool, "With --to: leave out channels in which at most two people wrote."
-    ] = False,
-    pseudonyms: Annotated[
-        bool | None,
-        typer.Option(
-            "--pseudonyms/--real-names",
-            help="With --to: call people Person 1, Person 2 and so on, and mask addresses and "
-            "numbers. Default: if there are channels in which at most two people wrote.",
-        ),
-    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser")] = True,
+    to: Path | None = None,
+    only: list[str] | None = None,
+    without_private: bool = False,
+    pseudonyms: Annotated[bool | None, typer.Option("--pseudonyms/--real-names")] = None,
     threads: options.ThreadsOption = None,
 ) -> None:
-    """Prepare conversations, and open a page to search them. Only --host lets others in."""
+    """Prepare conversations, and open a page to search them. Only --host lets others in.
+
+    Args:
+        source: Export of conversations, file of texts, folder of `rejoinder extract` or of
+            `rejoinder index`. Default: a made-up export.
+        out: Folder that keeps the prepared conversations. Default: SOURCE.explore, next to SOURCE.
+        finetune: Go on training the model on these conversations first; it is used if it got
+            better.
+        minutes: About how long to train with --finetune.
+        forget_gone: Leave out messages of an earlier start that SOURCE no longer has.
+        watch: Read what changes in SOURCE while the page is open.
+        port: Port of the page; 0 takes a free one.
+        browser: Open the page in a browser.
+        to: HTML file to write instead of opening a page. It searches without rejoinder or a
+            network.
+        only: With --to: write only the messages of this channel. Repeatable.
+        without_private: With --to: leave out channels in which at most two people wrote.
+        pseudonyms: With --to: call people Person 1, Person 2 and so on, and mask addresses and
+            numbers. Default: if there are channels in which at most two people wrote.
+
+    Examples:
+        rejoinder explore
+        rejoinder explore slack-export.zip
+        rejoinder explore slack-export.zip --finetune
+        rejoinder explore tickets.csv --columns text=subject,id=number
+        rejoinder explore index/ --port 9000
+        rejoinder explore slack-export.zip --host 0.0.0.0
+        rejoinder explore slack-export.zip --to archive.html
+    """
     if to is None and (only or without_private or pseudonyms is not None):
         raise InputError(
             "--only, --without-private, --pseudonyms and --real-names are for --to FILE."

@@ -14,49 +14,42 @@ if TYPE_CHECKING:
     from rejoinder.conversations.suggest import Suggestions
     from rejoinder.conversations.suggestions import Fitted, Suggested, Suggestion
 
-EXAMPLES = options.epilog(
-    "rejoinder suggest 'Where is my parcel?' --from pairs/",
-    "rejoinder suggest 'Where is my parcel?' --from chats/ --where author=ann",
-    "rejoinder suggest --messages new.txt --from index/ --confidence 0.5 --json",
-    "rejoinder suggest 'Where is my parcel?' --from pairs/ --answers canned.txt",
-    "rejoinder suggest 'Where is my parcel?' --from canned.txt",
-)
 _CHARACTERS = 240
 
 
 @options.prints("json", "tsv")
 def suggest(
-    message: Annotated[list[str] | None, typer.Argument(help="Messages to answer.")] = None,
-    source: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="SOURCE",
-            help="Past messages and their replies: a folder of pairs, an export of conversations, "
-            "or an index of one. Or a file of canned answers, one per line.",
-            show_default=False,
-        ),
-    ] = "",
-    messages: Annotated[str | None, "File with one message per line; - is standard input."] = None,
-    answers: Annotated[
-        Path | None, "File of canned answers, one per line: suggest only these."
-    ] = None,
-    confidence: Annotated[
-        float,
-        typer.Option(
-            min=0, max=1,
-            help="Least confidence of a good answer: the chance that it says nearly the same as "
-            "the true reply would.",
-        ),
-    ] = 0.3,
-    top_k: Annotated[int, typer.Option(min=1, help="Number of suggestions per message.")] = 3,
+    message: Annotated[list[str] | None, typer.Argument()] = None,
+    source: Annotated[str, typer.Option("--from", metavar="SOURCE", show_default=False)] = "",
+    messages: str | None = None,
+    answers: Path | None = None,
+    confidence: Annotated[float, typer.Option(min=0, max=1)] = 0.3,
+    top_k: Annotated[int, typer.Option(min=1)] = 3,
     where: options.WhereOption = None,
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
     columns: options.ColumnsOption = None,
     threads: options.ThreadsOption = None,
-) -> None:  # fmt: skip
-    """Suggest replies to a message, by what was replied to similar ones."""
+) -> None:
+    """Suggest replies to a message, by what was replied to similar ones.
+
+    Args:
+        message: Messages to answer.
+        source: Past messages and their replies: a folder of pairs, an export of conversations, or
+            an index of one. Or a file of canned answers, one per line.
+        messages: File with one message per line; - is standard input.
+        answers: File of canned answers, one per line: suggest only these.
+        confidence: Least confidence of a good answer: the chance that it says nearly the same as
+            the true reply would.
+        top_k: Number of suggestions per message.
+
+    Examples:
+        rejoinder suggest 'Where is my parcel?' --from pairs/
+        rejoinder suggest 'Where is my parcel?' --from chats/ --where author=ann
+        rejoinder suggest --messages new.txt --from index/ --confidence 0.5 --json
+        rejoinder suggest 'Where is my parcel?' --from pairs/ --answers canned.txt
+        rejoinder suggest 'Where is my parcel?' --from canned.txt
+    """
     if not source:
         raise InputError("--from is needed: pairs, an export, an index or a file of answers.")
     wanted = given_texts(message, messages)

@@ -27,58 +27,46 @@ if TYPE_CHECKING:
     from rejoinder.api.training import Run, SessionOptions
 
 
-EXAMPLES = options.epilog(
-    "rejoinder train --config dan-modern --pairs pairs/ --out runs/dan",
-    "rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume",
-    "rejoinder train --config demo --pairs pairs/ --out runs/d phases.0.steps=500",
-    "rejoinder train --config demo --pairs pairs/ --out runs/three --seed 1,2,3",
-)
-
-
 @options.prints("json", excludes=[("--exclude-leaks", "--no-exclude-leaks")])
 def train(
-    out: Annotated[Path, "Folder of the run; the model is OUT/model."],
-    config: Annotated[
-        str | None,
-        "TOML file, or the name of a shipped config (`rejoinder config list`); with "
-        "--resume, the config of the run by default.",
-    ] = None,
+    out: Path,
+    config: str | None = None,
     pairs: options.PairsOption = None,
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
-    ] = None,
-    resume: Annotated[
-        bool,
-        "Continue from the last checkpoint. Begin seeds not begun yet.",
-    ] = False,
-    stop_at: Annotated[
-        int | None, typer.Option(min=1, help="Step to stop at; resume the run later.")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(min=0.01, help="Minutes to stop after; the model is exported.")
-    ] = None,
-    seed: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="N,...",
-            help="Seed. Several make a run each, and show the spread of the scores.",
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        "Folder of data sets: the files of \\[\\[tasks]] are below it. If it holds the "
-        "STS Benchmark, evaluations include its dev split.",
-    ] = None,
-    device: Annotated[str, "auto, cpu or cuda."] = "auto",
+    overrides: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    resume: bool = False,
+    stop_at: Annotated[int | None, typer.Option(min=1)] = None,
+    minutes: Annotated[float | None, typer.Option(min=0.01)] = None,
+    seed: Annotated[list[str] | None, typer.Option(metavar="N,...")] = None,
+    data: Path | None = None,
+    device: str = "auto",
     threads: options.ThreadsOption = None,
-    exclude_leaks: Annotated[
-        bool,
-        "Leave out pairs with evaluation sentences, whatever CONFIG is.",
-    ] = False,
-    no_exclude_leaks: Annotated[bool, "Train on such pairs too."] = False,
+    exclude_leaks: bool = False,
+    no_exclude_leaks: bool = False,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Train an encoder on inputs and their responses."""
+    r"""Train an encoder on inputs and their responses.
+
+    Args:
+        out: Folder of the run; the model is OUT/model.
+        config: TOML file, or the name of a shipped config (`rejoinder config list`); with --resume,
+            the config of the run by default.
+        overrides: Settings to replace.
+        resume: Continue from the last checkpoint. Begin seeds not begun yet.
+        stop_at: Step to stop at; resume the run later.
+        minutes: Minutes to stop after; the model is exported.
+        seed: Seed. Several make a run each, and show the spread of the scores.
+        data: Folder of data sets: the files of \[\[tasks]] are below it. If it holds the STS
+            Benchmark, evaluations include its dev split.
+        device: auto, cpu or cuda.
+        exclude_leaks: Leave out pairs with evaluation sentences, whatever CONFIG is.
+        no_exclude_leaks: Train on such pairs too.
+
+    Examples:
+        rejoinder train --config dan-modern --pairs pairs/ --out runs/dan
+        rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume
+        rejoinder train --config demo --pairs pairs/ --out runs/d phases.0.steps=500
+        rejoinder train --config demo --pairs pairs/ --out runs/three --seed 1,2,3
+    """
     require("train", "polars", "torch", "pydantic")
     from rejoinder.api.training import train as train_run
     from rejoinder.api.training import train_seeds
@@ -180,45 +168,41 @@ def _print_spread(runs: "Mapping[int, Run]") -> None:
     output.print_table("on dev", ("", *(f"seed {seed}" for seed in runs), "mean", "sd"), rows)
 
 
-FINETUNE_EXAMPLES = options.epilog(
-    "rejoinder finetune --pairs pairs/ --out my-model",
-    "rejoinder finetune --pairs pairs/ --out my-model --minutes 20 --data data",
-    "rejoinder finetune --pairs pairs/ --out my-model --questions duplicates.jsonl",
-    "rejoinder evaluate my-model --tasks response --pairs pairs/",
-)
-
-
 @options.prints("json", "tsv")
 def finetune(
-    pairs: Annotated[Path, "Folder of `rejoinder extract`, with dev and test pairs."],
-    out: Annotated[Path, "Model folder to write."],
-    model: Annotated[
-        str, typer.Option("--model", "-m", help="Model to begin with: a name or a folder.")
-    ] = "rejoinder-base",
-    minutes: Annotated[
-        float, typer.Option(min=0.01, help="About how long to train; small data take less.")
-    ] = 5.0,
-    questions: Annotated[
-        Path | None,
-        "Groups of questions with the same answer, to train on too: JSON lines with `sentences`, "
-        "or two questions on each line, separated by a tab.",
-    ] = None,
-    sts: Annotated[
-        Path | None,
-        "Graded pairs, to fit a linear map on: JSON lines with `sentence1`, `sentence2` and "
-        "`score` (0 to 5), or the same separated by tabs.",
-    ] = None,
-    data: Annotated[
-        Path | None,
-        "Folder of data sets. If it holds the STS Benchmark, its dev split shows how much of the "
-        "general similarity was kept.",
-    ] = None,
+    pairs: Path,
+    out: Path,
+    model: Annotated[str, typer.Option("--model", "-m")] = "rejoinder-base",
+    minutes: Annotated[float, typer.Option(min=0.01)] = 5.0,
+    questions: Path | None = None,
+    sts: Path | None = None,
+    data: Path | None = None,
     seed: options.SeedOption = 0,
     threads: options.ThreadsOption = None,
-    force: Annotated[bool, "Keep a model that got worse."] = False,
+    force: bool = False,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Go on training a model on your own pairs; it is kept if it finds replies better."""
+    """Go on training a model on your own pairs; it is kept if it finds replies better.
+
+    Args:
+        pairs: Folder of `rejoinder extract`, with dev and test pairs.
+        out: Model folder to write.
+        model: Model to begin with: a name or a folder.
+        minutes: About how long to train; small data take less.
+        questions: Groups of questions with the same answer, to train on too: JSON lines with
+            `sentences`, or two questions on each line, separated by a tab.
+        sts: Graded pairs, to fit a linear map on: JSON lines with `sentence1`, `sentence2` and
+            `score` (0 to 5), or the same separated by tabs.
+        data: Folder of data sets. If it holds the STS Benchmark, its dev split shows how much of
+            the general similarity was kept.
+        force: Keep a model that got worse.
+
+    Examples:
+        rejoinder finetune --pairs pairs/ --out my-model
+        rejoinder finetune --pairs pairs/ --out my-model --minutes 20 --data data
+        rejoinder finetune --pairs pairs/ --out my-model --questions duplicates.jsonl
+        rejoinder evaluate my-model --tasks response --pairs pairs/
+    """
     require("train", "polars", "torch", "pydantic")
     from rejoinder.api.finetuning import finetune as run
     from rejoinder.cli.progress import TrainingProgress
@@ -270,41 +254,32 @@ def finetune(
     )
 
 
-ADAPT_EXAMPLES = options.epilog(
-    "rejoinder adapt runs/dan/model --sts data --out adapted/",
-    "rejoinder evaluate adapted/ --tasks stsb,sts --data data",
-    "rejoinder adapt st:all-MiniLM-L6-v2 --sts data --out minilm/",
-)
-
-
 @options.prints("json", "tsv")
 def adapt(
-    encoder: Annotated[
-        str,
-        typer.Argument(
-            help="Model name or folder, or any encoder that `rejoinder evaluate` takes."
-        ),
-    ],
-    sts: Annotated[
-        Path,
-        "Folder of sts-train.csv and sts-dev.csv, or a folder of data sets.",
-    ],
-    out: Annotated[
-        Path,
-        "Folder to write: the adapted model, or for other encoders the adaptation alone.",
-    ],
-    form: Annotated[
-        str | None,
-        "Form of the STS data: official or senteval. Default: either.",
-    ] = None,
-    learning_rate: Annotated[float, "Learning rate of Adam, for the map."] = 3e-4,
-    penalty: Annotated[
-        float, "Weight of the squared distance of the map from the identity."
-    ] = 1e-3,
+    encoder: Annotated[str, typer.Argument()],
+    sts: Path,
+    out: Path,
+    form: str | None = None,
+    learning_rate: float = 3e-4,
+    penalty: float = 1e-3,
     seed: options.SeedOption = 0,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W."""
+    """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W.
+
+    Args:
+        encoder: Model name or folder, or any encoder that `rejoinder evaluate` takes.
+        sts: Folder of sts-train.csv and sts-dev.csv, or a folder of data sets.
+        out: Folder to write: the adapted model, or for other encoders the adaptation alone.
+        form: Form of the STS data: official or senteval. Default: either.
+        learning_rate: Learning rate of Adam, for the map.
+        penalty: Weight of the squared distance of the map from the identity.
+
+    Examples:
+        rejoinder adapt runs/dan/model --sts data --out adapted/
+        rejoinder evaluate adapted/ --tasks stsb,sts --data data
+        rejoinder adapt st:all-MiniLM-L6-v2 --sts data --out minilm/
+    """
     from rejoinder.api import export
     from rejoinder.models.adaptation import FitSettings
 
@@ -323,32 +298,30 @@ def adapt(
     output.status_line(f"wrote {out} ({facts['epochs']} epochs kept, {seconds} s)")
 
 
-FIT_SCORER_EXAMPLES = options.epilog(
-    "rejoinder fit-scorer --data data --out scorer/",
-    "rejoinder fit-scorer --sets graded.jsonl --model model/ --out scorer/",
-    "rejoinder similarity --scorer-from scorer/ 'How old are you?' 'Your age?'",
-    "rejoinder evaluate scorer:scorer/ --tasks stsb --data data",
-)
-
-
 @options.prints("json", "tsv")
 def fit_scorer(
     out: options.OutOption,
     data: options.DataOption = None,
-    sets: Annotated[
-        str,
-        "Pairs to fit on: stsb (its train split, counted eight times), sts (STS 2012 to 2015), "
-        "contrasts (sentences with another number, name, word, negation or order), "
-        "files of JSON lines with "
-        "sentence1, sentence2 and score (0 to 5), or the same separated by tabs.",
-    ] = "stsb,sts",
+    sets: str = "stsb,sts",
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
     seed: options.SeedOption = 0,
     threads: options.ThreadsOption = None,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Fit a scorer of pairs of texts: embeddings, words, order, numbers, names, negation."""
+    """Fit a scorer of pairs of texts: embeddings, words, order, numbers, names, negation.
+
+    Args:
+        sets: Pairs to fit on: stsb (its train split, counted eight times), sts (STS 2012 to 2015),
+            contrasts (sentences with another number, name, word, negation or order), files of JSON
+            lines with sentence1, sentence2 and score (0 to 5), or the same separated by tabs.
+
+    Examples:
+        rejoinder fit-scorer --data data --out scorer/
+        rejoinder fit-scorer --sets graded.jsonl --model model/ --out scorer/
+        rejoinder similarity --scorer-from scorer/ 'How old are you?' 'Your age?'
+        rejoinder evaluate scorer:scorer/ --tasks stsb --data data
+    """
     from rejoinder.api.scorer import fit_scorer as fit
     from rejoinder.cli.models import open_encoder
     from rejoinder.cli.progress import Bar
@@ -396,14 +369,15 @@ config_commands = typer.Typer(
 @config_commands.command("show", epilog=_CONFIG_EXAMPLES)
 @options.prints("json")
 def show_config(
-    config: Annotated[
-        str, typer.Argument(metavar="NAME|FILE", help="Name of a shipped config, or a TOML file.")
-    ],
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
-    ] = None,
+    config: Annotated[str, typer.Argument(metavar="NAME|FILE")],
+    overrides: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
 ) -> None:
-    """Show a whole config as TOML: every key that has an effect, with defaults filled in."""
+    """Show a whole config as TOML: every key that has an effect, with defaults filled in.
+
+    Args:
+        config: Name of a shipped config, or a TOML file.
+        overrides: Settings to replace.
+    """
     from rejoinder.training.config.loading import effective_tree, load_config, to_toml
 
     loaded = load_config(config, overrides or ())
@@ -414,11 +388,13 @@ def show_config(
 @config_commands.command("check", epilog=_CONFIG_EXAMPLES)
 @options.prints("json")
 def check_configs(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="TOML files or names of shipped configs.")
-    ],
+    files: Annotated[list[str], typer.Argument(metavar="FILE...")],
 ) -> None:
-    """Check configs and report all faults; the exit status is 2 if there are any."""
+    """Check configs and report all faults; the exit status is 2 if there are any.
+
+    Args:
+        files: TOML files or names of shipped configs.
+    """
     from rejoinder.training.config.loading import load_config
 
     messages: dict[str, str] = {}

@@ -18,44 +18,36 @@ _LISTED = 5
 """Number of pairs or words that a note names."""
 _READ = 100
 """Number of pairs of which words are named that are read as others."""
-SIMILARITY_EXAMPLES = options.epilog(
-    "rejoinder similarity 'How old are you?' 'What is your age?'",
-    "rejoinder similarity --model model/ 'How old are you?' 'What is your age?'",
-    "rejoinder similarity --model model/ --pairs pairs.tsv --tsv",
-    "rejoinder similarity --scorer --why 'He plays a guitar.' 'He plays no guitar.'",
-)
-RANK_EXAMPLES = options.epilog(
-    "rejoinder rank 'How old are you?' --responses replies.txt",
-    "rejoinder rank --model model/ 'How old are you?' --top-k 3 < replies.txt",
-    "rejoinder rank 'And you?' --context 'How old is he?' --responses a.txt",
-)
-INFO_EXAMPLES = options.epilog(
-    "rejoinder info",
-    "rejoinder info model/",
-    "rejoinder info model/ --json",
-)
 
 
 @options.prints("json", "tsv", needs={"--scorer or --scorer-from FOLDER": ("--why",)})
 def similarity(
-    first: Annotated[str | None, typer.Argument(help="A sentence.")] = None,
-    second: Annotated[str | None, typer.Argument(help="Another sentence.")] = None,
+    first: Annotated[str | None, typer.Argument()] = None,
+    second: Annotated[str | None, typer.Argument()] = None,
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
-    pairs: Annotated[
-        str | None,
-        "File with two sentences per line, separated by a tab; - is stdin.",
-    ] = None,
-    scorer: Annotated[
-        bool,
-        "Score by the words one by one, too, as people would, and print the interval in which nine "
-        "of ten people's scores are.",
-    ] = False,
+    pairs: str | None = None,
+    scorer: bool = False,
     scorer_from: options.ScorerFromOption = None,
-    why: Annotated[bool, "With a scorer, print what moved the score."] = False,
+    why: bool = False,
     on_too_long: options.OnTooLongOption = "truncate",
 ) -> None:
-    """Compute the similarity of two sentences: the cosine, and as a score from 0 to 5."""
+    """Compute the similarity of two sentences: the cosine, and as a score from 0 to 5.
+
+    Args:
+        first: A sentence.
+        second: Another sentence.
+        pairs: File with two sentences per line, separated by a tab; - is stdin.
+        scorer: Score by the words one by one, too, as people would, and print the interval in which
+            nine of ten people's scores are.
+        why: With a scorer, print what moved the score.
+
+    Examples:
+        rejoinder similarity 'How old are you?' 'What is your age?'
+        rejoinder similarity --model model/ 'How old are you?' 'What is your age?'
+        rejoinder similarity --model model/ --pairs pairs.tsv --tsv
+        rejoinder similarity --scorer --why 'He plays a guitar.' 'He plays no guitar.'
+    """
     if pairs is not None and first is not None:
         raise InputError("sentences are given as arguments or by --pairs FILE, not both.")
     if pairs is not None:
@@ -118,27 +110,30 @@ def _as_words(moves: dict[str, float]) -> str:
 
 @options.prints("json", "tsv")
 def rank(
-    message: Annotated[str, typer.Argument(help="The message to answer.")],
+    message: Annotated[str, typer.Argument()],
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
-    responses: Annotated[
-        str,
-        "File of responses, one per line, or an export of conversations; - is standard input.",
-    ] = "-",
+    responses: str = "-",
     columns: options.ColumnsOption = None,
-    top_k: Annotated[
-        int | None, typer.Option(min=1, help="Number of responses to print. Default: all.")
-    ] = None,
-    context: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What was said before the message. Give it once per turn, the oldest first; the "
-            "last five turns are read."
-        ),
-    ] = None,
+    top_k: Annotated[int | None, typer.Option(min=1)] = None,
+    context: list[str] | None = None,
     on_too_long: options.OnTooLongOption = "truncate",
 ) -> None:
-    """Rank responses by how well they answer a message."""
+    """Rank responses by how well they answer a message.
+
+    Args:
+        message: The message to answer.
+        responses: File of responses, one per line, or an export of conversations; - is standard
+            input.
+        top_k: Number of responses to print. Default: all.
+        context: What was said before the message. Give it once per turn, the oldest first; the last
+            five turns are read.
+
+    Examples:
+        rejoinder rank 'How old are you?' --responses replies.txt
+        rejoinder rank --model model/ 'How old are you?' --top-k 3 < replies.txt
+        rejoinder rank 'And you?' --context 'How old is he?' --responses a.txt
+    """
     entries, message = list(messages.stream_entries(responses, columns)), messages.as_text(message)
     texts, turns = [entry.encoded for entry in entries], list(map(messages.as_text, context or []))
     encoder = open_encoder(model, model_sha256, on_too_long)
@@ -168,12 +163,19 @@ def rank(
 
 @options.prints("json", "tsv")
 def info(
-    model: Annotated[
-        str | None, typer.Argument(metavar="MODEL", help="Model name, folder or https address.")
-    ] = None,
+    model: Annotated[str | None, typer.Argument(metavar="MODEL")] = None,
     model_sha256: options.ModelSha256Option = None,
 ) -> None:
-    """Show what a model is and what it was trained on."""
+    """Show what a model is and what it was trained on.
+
+    Args:
+        model: Model name, folder or https address.
+
+    Examples:
+        rejoinder info
+        rejoinder info model/
+        rejoinder info model/ --json
+    """
     from rejoinder.inference.outputs import computed_by
     from rejoinder.models.card import licence_of, stated_in_card, terms_of, training_rows
     from rejoinder.models.folder import folder_bytes, read_model
