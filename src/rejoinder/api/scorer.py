@@ -32,18 +32,7 @@ from rejoinder.models.find import shipped_model
 from rejoinder.scoring.batch import NUMBERS, lexicon
 from rejoinder.scoring.families import FAMILIES
 from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.scorer import (
-    COVERAGE,
-    FILE,
-    HIGHEST,
-    Interval,
-    Keys,
-    PairFeatures,
-    Regression,
-    ScorerFacts,
-    known_families,
-    write_scorer,
-)
+from rejoinder.scoring import scorer
 
 TRANSLATIONS = "paraphrases/tatoeba_pivot.jsonl"
 """Groups of `sentences`, the first of which is changed."""
@@ -215,7 +204,7 @@ class TrainingPairs:
     """Which pairs a rule made and scored, not people."""
     sources: NDArray[np.str_]
     """The name of the source of each pair."""
-    keys: Keys
+    keys: scorer.Keys
     counts: Mapping[str, int]
     dropped: int
 
@@ -267,12 +256,14 @@ def fit_scorer(
         training = training_pairs(None if data is None else Path(data), sets)
         encoder = encoder or SentenceEncoder(shipped_model(), threads=threads)
         features = {name: [*FAMILIES[name].features] for name in names}
-        compute = PairFeatures(encoder, known_families(features, FILE), threads)
+        compute = scorer.PairFeatures(
+            encoder, scorer.known_families(features, scorer.FILE), threads
+        )
         regression, interval = _fitted(
             compute(training.first, training.second), training, seed, threads, progress
         )
         described = encoder.describe()
-        facts = ScorerFacts(
+        facts = scorer.ScorerFacts(
             encoder=described["name"],
             encoder_sha256=described["sha256"],
             families=features,
@@ -282,7 +273,7 @@ def fit_scorer(
             dev=_dev(None if data is None else Path(data), lambda a, b: regression(compute(a, b))),
             files={},
         )
-        write_scorer(folder, facts, regression, interval, training.keys, overwrite=overwrite)
+        scorer.write_scorer(folder, facts, regression, interval, training.keys, overwrite=overwrite)
     return Scorer(folder, encoder, threads=threads)
 
 
@@ -338,12 +329,12 @@ def training_pairs(data: Path | None, sets: Sequence[str]) -> TrainingPairs:
 
 def _fitted(
     features: Array, training: TrainingPairs, seed: int, threads: int | None, progress: Stage
-) -> tuple[Regression, Interval]:
+) -> tuple[scorer.Regression, scorer.Interval]:
     """Returns the regression and its intervals, calibrated by fits that did not see the pairs."""
     gold, folds = training.gold, _folds(training, seed)
     unseen = np.zeros(len(gold))
 
-    def fit(rows: Indices, done: int) -> Regression:
+    def fit(rows: Indices, done: int) -> scorer.Regression:
         fitted = fitted_regression(
             features[rows], gold[rows], training.weights[rows], seed, threads or default_workers(),
             training.constructed[rows], training.sources[rows],
@@ -387,7 +378,7 @@ def _folds(training: TrainingPairs, seed: int) -> Indices:
 
 def calibration(
     unseen: Floats, gold: Floats, sources: NDArray[np.str_]
-) -> tuple[float, float, Interval]:
+) -> tuple[float, float, scorer.Interval]:
     """Returns the slope and the intercept of the gold of (N,) scores, and the intervals then.
 
     Each source counts as much as another, for a new one may be like any of them.
@@ -399,7 +390,7 @@ def calibration(
     return float(slope), float(intercept), interval
 
 
-def scaled(regression: Regression, slope: float, offset: float) -> Regression:
+def scaled(regression: scorer.Regression, slope: float, offset: float) -> scorer.Regression:
     """Returns a regression whose scores are `slope` times those of another, plus `offset`."""
     return replace(
         regression,
@@ -409,13 +400,13 @@ def scaled(regression: Regression, slope: float, offset: float) -> Regression:
     )
 
 
-def intervals(scores: Floats, gold: Floats, shares: Floats) -> Interval:
+def intervals(scores: Floats, gold: Floats, shares: Floats) -> scorer.Interval:
     """Returns points of the score, and how far below and above them the true score may be.
 
     The distances are quantiles of the residuals of pairs of like scores, so that `COVERAGE` of the
     true scores lie between. A pair counts its share (N,).
     """
-    scores = np.clip(scores, 0, HIGHEST)
+    scores = np.clip(scores, 0, scorer.HIGHEST)
     order = np.argsort(scores, kind="stable")
     points, low, high = list[np.float32](), list[float](), list[float]()
     for rows in np.array_split(order, _BINS):
@@ -434,7 +425,7 @@ def _quantiles(values: Floats, shares: Floats) -> list[float]:
     """Returns the values between which `COVERAGE` of the shares lie."""
     order = np.argsort(values)
     reached = np.cumsum(shares[order]) / shares.sum()
-    places = np.searchsorted(reached, ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2))
+    places = np.searchsorted(reached, ((1 - scorer.COVERAGE) / 2, (1 + scorer.COVERAGE) / 2))
     return values[order][places.clip(max=len(values) - 1)].tolist()  # type: ignore[no-any-return]
 
 

@@ -14,15 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.conversations.collection import Collection, Given, Model, open_collection
-from rejoinder.conversations.duplicates import (
-    DEFAULT_THRESHOLD,
-    Duplicates,
-    Estimate,
-    check_threshold,
-    expected_at,
-    threshold_of_examples,
-    threshold_of_rate,
-)
+from rejoinder.conversations import duplicates
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.encoders.layers import Array
@@ -72,7 +64,7 @@ def dedupe(
     min_words: int = 0,
     threads: int | None = None,
     progress: ExtractProgress = lambda _stage, _done, _all: None,
-) -> Duplicates:
+) -> duplicates.Duplicates:
     """Finds the texts that mean the same, and chooses one of each group to keep.
 
     Groups do not chain: each text is similar to the kept one. Greetings and signatures do not
@@ -135,7 +127,7 @@ def dedupe(
     texts = [source.texts[row] for row in firsts.tolist()]
     pairs = pairs.where(~_differ(pairs, texts, source))
     pairs = pairs.where(confirms(pairs, texts))
-    return Duplicates(
+    return duplicates.Duplicates(
         source.ids, source.texts, source.about, rows, pairs, least, estimate, sample,
         seen.best, neighbours, None if scorer is None else least_score or LEAST_SCORE,
     )  # fmt: skip
@@ -153,7 +145,7 @@ def _check(
         raise InputError(f"{' and '.join(chosen)} each say what the threshold is; give one.")
     for name, value in (("threshold", threshold), ("floor", floor)):
         if value is not None:
-            check_threshold(value, name)
+            duplicates.check_threshold(value, name)
             if value < LEAST:
                 raise InputError(f"{name} must be at least {LEAST}; got {value}.")
     if threshold is not None and floor is not None and floor > threshold:
@@ -238,13 +230,15 @@ def _estimate(
     examples: Examples | None,
     false_positives: float | None,
     confirms: SecondStage,
-) -> Estimate:
+) -> duplicates.Estimate:
     if threshold is not None:
-        return expected_at(float(threshold), "given", seen.best, neighbours)
+        return duplicates.expected_at(float(threshold), "given", seen.best, neighbours)
     if examples is None:
         if false_positives is not None:
-            return threshold_of_rate(seen.best, neighbours, false_positives)
-        return threshold_of_rate(seen.best, neighbours, FALSE_POSITIVES, DEFAULT_THRESHOLD)
+            return duplicates.threshold_of_rate(seen.best, neighbours, false_positives)
+        return duplicates.threshold_of_rate(
+            seen.best, neighbours, FALSE_POSITIVES, duplicates.DEFAULT_THRESHOLD
+        )
     first, second, alike = _labelled(examples)
     vectors = [
         source.encoder.encode([core_of(text) for text in texts]) for texts in (first, second)
@@ -255,7 +249,7 @@ def _estimate(
     pairs = NearPairs(2 * count, numbers[:count], numbers[count:], cosines)
     texts = [*first, *second]
     cosines[_differ(pairs, texts, source) | ~confirms(pairs, texts)] = -1
-    return threshold_of_examples(cosines.astype(np.float64), alike, LEAST)
+    return duplicates.threshold_of_examples(cosines.astype(np.float64), alike, LEAST)
 
 
 def _labelled(examples: Examples) -> tuple[list[str], list[str], NDArray[np.bool_]]:

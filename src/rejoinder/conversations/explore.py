@@ -41,14 +41,7 @@ from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.io.files.atomic import new_folder, write_text
-from rejoinder.io.files.hashed import (
-    Record,
-    read_sealed,
-    sealed_text,
-    sha256_of,
-    sha256_of_file,
-    sha256_of_folder,
-)
+from rejoinder.io.files import hashed
 from rejoinder.io.files.storage import scratch_folder
 from rejoinder.links.linker import Linker
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
@@ -68,7 +61,7 @@ _GROWN = 1.2
 _REMEDY = "Remove the folder."
 
 
-class _Made(Record, frozen=True):
+class _Made(hashed.Record, frozen=True):
     """What a folder was made from."""
 
     stamp: str
@@ -83,7 +76,7 @@ class _Made(Record, frozen=True):
     finetuned: bool
 
 
-class Facts(Record, frozen=True):
+class Facts(hashed.Record, frozen=True):
     """Facts about the messages that were explored."""
 
     ids: list[str]
@@ -210,7 +203,7 @@ def explore(
         else:
             used = read_manifest(new / INDEX).model.sha256
         facts = replace(wanted, content=_content_of(work.read), model=used)
-        write_text(new / FILE, sealed_text(facts, _FORMAT_VERSION))
+        write_text(new / FILE, hashed.sealed_text(facts, _FORMAT_VERSION))
     return Prepared(folder, index, True, read.left_out, made.better, made.changes)
 
 
@@ -236,7 +229,7 @@ def change_prepared(
     Raises:
         InputError: the folder is of another version.
     """
-    known = read_sealed(folder / FILE, _Made, _FORMAT_VERSION, InputError, _REMEDY)
+    known = hashed.read_sealed(folder / FILE, _Made, _FORMAT_VERSION, InputError, _REMEDY)
     with new_folder(folder, overwrite=True) as new:
         shutil.copytree(folder / INDEX, new / INDEX)
         index = TextIndex(new / INDEX)
@@ -245,7 +238,7 @@ def change_prepared(
             (new / READ).write_bytes(before.rows_in(index).tobytes())
         work = _Work(folder / INDEX, None, None, False, 0, threads, False, watch)
         _find(index.folder, new, work, Reading(work.source, None), _Indexed())
-        write_text(new / FILE, sealed_text(known, _FORMAT_VERSION))
+        write_text(new / FILE, hashed.sealed_text(known, _FORMAT_VERSION))
 
 
 def _wanted(work: _Work) -> _Made:
@@ -427,7 +420,7 @@ def _finetune(work: _Work, scratch: Path) -> bool:
 def _read(folder: Path) -> _Made | None:
     """Returns what a folder was made from; None if it is not one of ours, or of another version."""
     try:
-        return read_sealed(folder / FILE, _Made, _FORMAT_VERSION, InputError, _REMEDY)
+        return hashed.read_sealed(folder / FILE, _Made, _FORMAT_VERSION, InputError, _REMEDY)
     except RejoinderError:
         return None
 
@@ -449,7 +442,9 @@ def _is_made(folder: Path, known: _Made, wanted: _Made, source: Path) -> bool:
         return True
     if known.content != _content_of(source):
         return False
-    write_text(folder / FILE, sealed_text(replace(known, stamp=wanted.stamp), _FORMAT_VERSION))
+    write_text(
+        folder / FILE, hashed.sealed_text(replace(known, stamp=wanted.stamp), _FORMAT_VERSION)
+    )
     return True
 
 
@@ -460,8 +455,8 @@ def _stamp_of(source: Path) -> str:
     lines = [
         f"{path.relative_to(source)} {stat.st_size} {stat.st_mtime_ns}" for path, stat in facts
     ]
-    return sha256_of("\n".join(lines).encode("utf-8", "surrogateescape"))
+    return hashed.sha256_of("\n".join(lines).encode("utf-8", "surrogateescape"))
 
 
 def _content_of(source: Path) -> str:
-    return sha256_of_file(source) if source.is_file() else sha256_of_folder(source)
+    return hashed.sha256_of_file(source) if source.is_file() else hashed.sha256_of_folder(source)

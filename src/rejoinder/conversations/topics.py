@@ -17,26 +17,13 @@ from numpy.typing import NDArray
 
 from rejoinder.conversations.clusters import TopicCentres, find_topics, typical_rows, wider_topics
 from rejoinder.conversations.collection import Collection, Given, Model, open_collection
-from rejoinder.conversations.topic_words import (
-    TextWords,
-    TopicMap,
-    distinctive_words,
-    map_of,
-    words_of,
-)
+from rejoinder.conversations import topic_words
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.index.where import Where
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.files.hashed import (
-    Count,
-    Record,
-    check_file,
-    file_facts,
-    read_sealed,
-    sealed_text,
-)
+from rejoinder.io.files import hashed
 from rejoinder.io.files.system import default_workers
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
@@ -48,7 +35,7 @@ from rejoinder.protocols import Embeddings
 class Topic:
     """A topic, or a wider one."""
 
-    id: Count
+    id: hashed.Count
     """Topics are numbered from 0 on, the largest first; wider ones follow."""
     name: str
     """Its three most distinctive words."""
@@ -58,11 +45,11 @@ class Topic:
     """Typical messages, the best first."""
     typical_ids: tuple[str, ...]
     """Their ids."""
-    size: Count
+    size: hashed.Count
     """Number of messages."""
-    parent: Count | None
+    parent: hashed.Count | None
     """The id of its wider topic, if others are in that, too."""
-    months: dict[str, Count]
+    months: dict[str, hashed.Count]
     """Messages a month, such as `2024-01`, in UTC; of those whose time is known."""
 
 
@@ -73,7 +60,7 @@ class FoundTopics:
     topics: tuple[Topic, ...]
     wider: tuple[Topic, ...]
     """Topics that hold several topics."""
-    months: dict[str, Count]
+    months: dict[str, hashed.Count]
     """All messages a month."""
 
 
@@ -82,7 +69,7 @@ _VERSION = 1
 _REMEDY = "Write it again with rejoinder cluster."
 
 
-class ModelFacts(Record, frozen=True):
+class ModelFacts(hashed.Record, frozen=True):
     """The model whose embeddings were clustered."""
 
     name: str
@@ -91,15 +78,15 @@ class ModelFacts(Record, frozen=True):
     of_responses: bool
 
 
-class _Manifest(Record, frozen=True):
+class _Manifest(hashed.Record, frozen=True):
     model: ModelFacts
-    seed: Count
+    seed: hashed.Count
     topics: tuple[Topic, ...]
     wider: tuple[Topic, ...]
     files: dict[str, dict[str, Any]]
 
 
-class _Message(Record, frozen=True):
+class _Message(hashed.Record, frozen=True):
     id: str
     topic: int
     x: float
@@ -125,7 +112,7 @@ class Topics(Shown):
     times: NDArray[np.float64]
     """(N,) float64: seconds since 1970 in UTC, or NaN."""
     centres: TopicCentres
-    map: TopicMap
+    map: topic_words.TopicMap
     model: ModelFacts
     seed: int
 
@@ -205,9 +192,9 @@ class Topics(Shown):
             lines = map(msgspec.json.encode, self._messages())
             (new / _MESSAGES).write_bytes(b"".join(line + b"\n" for line in lines))
             save_file({**vars(self.centres), **vars(self.map)}, new / _CENTRES)
-            facts = file_facts(new, [_MESSAGES, _CENTRES])
+            facts = hashed.file_facts(new, [_MESSAGES, _CENTRES])
             manifest = _Manifest(self.model, self.seed, self.topics, self.wider, facts)
-            (new / FILE).write_text(sealed_text(manifest, _VERSION), "utf-8")
+            (new / FILE).write_text(hashed.sealed_text(manifest, _VERSION), "utf-8")
 
     @classmethod
     def load(cls, folder: str | Path) -> "Topics":
@@ -219,18 +206,20 @@ class Topics(Shown):
         from safetensors.numpy import load_file
 
         path = Path(folder)
-        manifest = read_sealed(
+        manifest = hashed.read_sealed(
             path / FILE, _Manifest, _VERSION, InputError, _REMEDY,
             unreadable=f"{path} has no topics",
         )  # fmt: skip
         for name in (_MESSAGES, _CENTRES):
-            check_file(path / name, manifest.files.get(name), InputError, _REMEDY)
+            hashed.check_file(path / name, manifest.files.get(name), InputError, _REMEDY)
         try:
             lines = (path / _MESSAGES).read_bytes().split(b"\n")[:-1]
             messages = list(map(msgspec.json.Decoder(_Message).decode, lines))
             tensors = load_file(path / _CENTRES)
             centres = TopicCentres(**{one.name: tensors[one.name] for one in fields(TopicCentres)})
-            discs = TopicMap(**{one.name: tensors[one.name] for one in fields(TopicMap)})
+            discs = topic_words.TopicMap(
+                **{one.name: tensors[one.name] for one in fields(topic_words.TopicMap)}
+            )
         except UNREADABLE as error:
             raise InputError(f"{path} is damaged: {error}. {_REMEDY}") from None
         return cls(
@@ -355,11 +344,13 @@ def _found(
         progress=lambda *done: progress("comparing", *done),
     )  # fmt: skip
     labels = _of_all(words, distinct, found)
-    named = distinctive_words(words, labels, len(centres))
+    named = topic_words.distinctive_words(words, labels, len(centres))
     telling = [sum([*scores.values()][:_NAME]) >= _NAMED for scores in named]
     centres, labels = centres.only(np.array(telling, np.bool_), labels)
     progress("map", 0, None)
-    discs = map_of(centres, np.bincount(labels[labels >= 0], minlength=len(centres)), seed)
+    discs = topic_words.map_of(
+        centres, np.bincount(labels[labels >= 0], minlength=len(centres)), seed
+    )
     times = _times(collection)
     leaves, wider = _records(collection, words, centres, labels, times)
     return Topics(
@@ -421,7 +412,7 @@ def _names(collection: Collection, fresh: list[int], known: Mapping[str, str]) -
 
 def _records(
     collection: Collection,
-    words: TextWords,
+    words: topic_words.TextWords,
     centres: TopicCentres,
     labels: Indices,
     times: Floats,
@@ -432,7 +423,7 @@ def _records(
     by_wider = np.append(parents, -1)[labels]
     lengths = words.numbers.lengths
     leaves: list[Topic] = []
-    for topic, scores in enumerate(distinctive_words(words, labels, first)):
+    for topic, scores in enumerate(topic_words.distinctive_words(words, labels, first)):
         members = np.flatnonzero((labels == topic) & (words.firsts == np.arange(len(labels))))
         rows = collection.embeddings[members]
         best = members[typical_rows(rows, centres.centres[topic], lengths[members])].tolist()
@@ -442,7 +433,7 @@ def _records(
         )
     wider = []
     for number, scores in enumerate(
-        distinctive_words(words, by_wider, int(parents.max(initial=-1)) + 1)
+        topic_words.distinctive_words(words, by_wider, int(parents.max(initial=-1)) + 1)
     ):
         children = [one for one in leaves if one.parent == first + number][:_TYPICAL]
         places = {name: row for row, name in enumerate(collection.ids)}
@@ -472,17 +463,17 @@ def _children(topics: tuple[Topic, ...], parent: int) -> list[int]:
     return [one.id for one in topics if one.parent == parent]
 
 
-def _of_all(words: TextWords, distinct: Indices, found: Indices) -> Indices:
+def _of_all(words: topic_words.TextWords, distinct: Indices, found: Indices) -> Indices:
     """Returns (N,) the topics of all texts, from those of `distinct` ones."""
     labels = np.full(len(words.firsts), -1, np.int64)
     labels[distinct] = found
     return labels[words.firsts]
 
 
-def _words(collection: Collection, rows: Sequence[int]) -> TextWords:
+def _words(collection: Collection, rows: Sequence[int]) -> topic_words.TextWords:
     authors = [collection.about[row].get("author") or "" for row in rows]
     texts = [collection.cores[row] for row in rows]
-    return words_of(texts, authors, collection.encoder.encode)
+    return topic_words.words_of(texts, authors, collection.encoder.encode)
 
 
 def _times(collection: Collection) -> Floats:

@@ -10,15 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.inference.inputs import (
-    Arguments,
-    FloatArguments,
-    Sentences,
-    as_texts,
-    flag,
-    output_form,
-    whole_number,
-)
+from rejoinder.inference import inputs
 from rejoinder.inference.outputs import BATCH_SIZE, ModelOutputs, OnTooLong, checked_way
 from rejoinder.inference.search import Comparisons
 from rejoinder.models.adaptation import Adaptation
@@ -75,7 +67,7 @@ class SentenceEncoder(Comparisons):
         if not isinstance(model, ModelContents):
             model = read_model(find_model(model))
         if threads is not None:
-            threads = whole_number("threads", threads, 1_024)
+            threads = inputs.whole_number("threads", threads, 1_024)
         self._model, self._threads = model, threads
         self._on_too_long = checked_way(on_too_long)
         self.dim = model.dim
@@ -118,7 +110,9 @@ class SentenceEncoder(Comparisons):
             BusyError: another process has been downloading the same archive for ten minutes.
             StorageError: the cache can't be written.
         """
-        contents = read_model(find_model(model, sha256, progress), verify=flag("verify", verify))
+        contents = read_model(
+            find_model(model, sha256, progress), verify=inputs.flag("verify", verify)
+        )
         return cls(contents, threads=threads, on_too_long=on_too_long)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -190,12 +184,14 @@ class SentenceEncoder(Comparisons):
         return np.empty(0, np.uint64) if adaptation is None else adaptation.fitted_pairs
 
     @overload
-    def encode(self, sentences: Sentences, **arguments: Unpack[FloatArguments]) -> Embeddings: ...
+    def encode(
+        self, sentences: inputs.Sentences, **arguments: Unpack[inputs.FloatArguments]
+    ) -> Embeddings: ...
     @overload
-    def encode(self, sentences: Sentences, **arguments: Unpack[Arguments]) -> Any: ...
+    def encode(self, sentences: inputs.Sentences, **arguments: Unpack[inputs.Arguments]) -> Any: ...
     def encode(
         self,
-        sentences: Sentences,
+        sentences: inputs.Sentences,
         *,
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool | None = False,
@@ -231,13 +227,13 @@ class SentenceEncoder(Comparisons):
         """
         form = None
         if arguments:
-            normalize, form = output_form(arguments, normalize, self.dim)
+            normalize, form = inputs.output_form(arguments, normalize, self.dim)
         found = self._side(
             sentences, batch_size, show_progress_bar, normalize is None or normalize, on_too_long
         )
         return found if form is None else form(found)
 
-    def encode_query(self, sentences: Sentences, **arguments: Any) -> Any:
+    def encode_query(self, sentences: inputs.Sentences, **arguments: Any) -> Any:
         """Computes the embeddings of queries: those of `encode`, which has no side for them.
 
         A message and its answers are compared by `encode` and `encode_response`.
@@ -248,7 +244,7 @@ class SentenceEncoder(Comparisons):
 
     def encode_response(
         self,
-        sentences: Sentences,
+        sentences: inputs.Sentences,
         *,
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool | None = False,
@@ -266,7 +262,7 @@ class SentenceEncoder(Comparisons):
 
     def _side(
         self,
-        sentences: Sentences,
+        sentences: inputs.Sentences,
         batch_size: int,
         show: bool | None,
         normalize: bool,
@@ -275,12 +271,12 @@ class SentenceEncoder(Comparisons):
         response: bool = False,
     ) -> Embeddings:
         """Checks arguments of `encode` and `encode_response`, and computes the embeddings."""
-        texts, single = as_texts(sentences)
+        texts, single = inputs.as_texts(sentences)
         rows, _ = self.encoded(
             texts,
-            whole_number("batch_size", batch_size),
-            show=show is not None and flag("show_progress_bar", show),
-            normalize=flag("normalize", normalize),
+            inputs.whole_number("batch_size", batch_size),
+            show=show is not None and inputs.flag("show_progress_bar", show),
+            normalize=inputs.flag("normalize", normalize),
             on_too_long=on_too_long,
             response=response,
         )
@@ -293,7 +289,7 @@ class SentenceEncoder(Comparisons):
         """
         return self._outputs.as_responses(embeddings)
 
-    def too_long(self, sentences: Sentences) -> NDArray[np.bool_]:
+    def too_long(self, sentences: inputs.Sentences) -> NDArray[np.bool_]:
         """Returns which sentences have more tokens than the model reads, (N,) bool.
 
         Raises:
@@ -301,10 +297,10 @@ class SentenceEncoder(Comparisons):
         """
         most, features = self._model.max_tokens, self._model.features
         if most is None:
-            return np.zeros(len(as_texts(sentences)[0]), np.bool_)
+            return np.zeros(len(inputs.as_texts(sentences)[0]), np.bool_)
         return _by_batch(sentences, lambda texts: features.whole(texts).lengths > most)
 
-    def unknown(self, sentences: Sentences) -> NDArray[np.bool_]:
+    def unknown(self, sentences: inputs.Sentences) -> NDArray[np.bool_]:
         """Returns which sentences have no token of the vocabulary, (N,) bool.
 
         A word outside of the vocabulary is unknown whether or not it has a bucket. Subwords leave
@@ -316,7 +312,7 @@ class SentenceEncoder(Comparisons):
         features = self._model.features
         return _by_batch(sentences, lambda texts: features.known(texts).lengths == 0)
 
-    def unknown_share(self, sentences: Sentences) -> NDArray[np.float64]:
+    def unknown_share(self, sentences: inputs.Sentences) -> NDArray[np.float64]:
         """Returns the share of each sentence's words that the vocabulary lacks, (N,) from 0 to 1.
 
         It is 0 for a sentence without words. Misspelt words that the model reads as known ones are
@@ -328,7 +324,7 @@ class SentenceEncoder(Comparisons):
         """
         return _by_batch(sentences, self._model.features.unknown_share)
 
-    def read_as(self, sentences: Sentences) -> list[dict[str, str]]:
+    def read_as(self, sentences: inputs.Sentences) -> list[dict[str, str]]:
         """Returns for each sentence its words that the model reads as others, and those.
 
         Misspelt words are read as known ones where that is likely, and words that old corpora part
@@ -340,7 +336,7 @@ class SentenceEncoder(Comparisons):
         Raises:
             InputError: an element is not a string. The message names its index.
         """
-        texts, _ = as_texts(sentences)
+        texts, _ = inputs.as_texts(sentences)
         return [
             {token.text: token.read_as for token in tokens if token.read_as is not None}
             for tokens in read_tokens(self._model.features, texts)
@@ -355,7 +351,7 @@ class SentenceEncoder(Comparisons):
         reads_order = kind.name != "dan" or bool(self._model.features.config()["bigram_buckets"])
         return not reads_order and same_words(first, second)
 
-    def score(self, first: Sentences, second: Sentences) -> Any:
+    def score(self, first: inputs.Sentences, second: inputs.Sentences) -> Any:
         """Returns how alike texts are, from 0 (unrelated) to 5 (same meaning).
 
         `Scorer`, which comes with the package, compares words one by one, too. It documents
@@ -381,7 +377,9 @@ class SentenceEncoder(Comparisons):
         """Whether the model has the classifier that `entail` uses."""
         return ENTAILMENT in self._model.heads
 
-    def entail(self, premises: Sentences, hypotheses: Sentences) -> NDArray[np.float32]:
+    def entail(
+        self, premises: inputs.Sentences, hypotheses: inputs.Sentences
+    ) -> NDArray[np.float32]:
         """Classifies whether each hypothesis follows from its premise.
 
         Returns:
@@ -391,7 +389,7 @@ class SentenceEncoder(Comparisons):
             ModelError: the model has no such classifier (see `entails`).
             InputError: premises and hypotheses differ in number, or an element is not a string.
         """
-        left, right = (as_texts(side)[0] for side in (premises, hypotheses))
+        left, right = (inputs.as_texts(side)[0] for side in (premises, hypotheses))
         if len(left) != len(right):
             raise InputError(
                 f"{len(left)} premises and {len(right)} hypotheses; as many of each are needed."
@@ -399,8 +397,10 @@ class SentenceEncoder(Comparisons):
         return self._outputs.entailment(left, right)
 
 
-def _by_batch(sentences: Sentences, work: Callable[[list[str]], NDArray[Any]]) -> NDArray[Any]:
+def _by_batch(
+    sentences: inputs.Sentences, work: Callable[[list[str]], NDArray[Any]]
+) -> NDArray[Any]:
     """Returns the results of `work` for all sentences, which gets `BATCH_SIZE` at a time."""
-    texts, _ = as_texts(sentences)
+    texts, _ = inputs.as_texts(sentences)
     starts = range(0, max(len(texts), 1), BATCH_SIZE)
     return np.concatenate([work(texts[low : low + BATCH_SIZE]) for low in starts])

@@ -22,16 +22,7 @@ from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder, write_text
 from rejoinder.io.files.claims import claim_output, swap_in
-from rejoinder.io.files.hashed import (
-    Count,
-    Digest,
-    Record,
-    check_file,
-    read_sealed,
-    sealed,
-    sealed_text,
-    sha256_of_file,
-)
+from rejoinder.io.files import hashed
 from rejoinder.io.files.storage import creation_errors, read_errors, resolved, storage_errors
 from rejoinder.io.formats.embedding_files import format_of
 from rejoinder.io.formats.texts import TextPart, part_lines, text_parts
@@ -175,7 +166,7 @@ def _fact(part: TextPart) -> list[Any]:
     return [str(part.path), part.start, part.end, about.st_size, about.st_mtime_ns]
 
 
-class _Begun(Record, frozen=True):
+class _Begun(hashed.Record, frozen=True):
     """What an encoding depends on."""
 
     settings: Mapping[str, Any]
@@ -183,22 +174,22 @@ class _Begun(Record, frozen=True):
     """Facts on each part of the input."""
 
 
-class PartRecord(Record, frozen=True):
+class PartRecord(hashed.Record, frozen=True):
     """What is kept of a finished part."""
 
-    n: Count
-    unknown: Count
-    too_long: Count
-    bytes: Count
-    sha256_of_part: Digest
+    n: hashed.Count
+    unknown: hashed.Count
+    too_long: hashed.Count
+    bytes: hashed.Count
+    sha256_of_part: hashed.Digest
 
 
-class _State(Record, frozen=True):
+class _State(hashed.Record, frozen=True):
     facts: _Begun
 
 
 def _state(place: Path) -> _Begun:
-    return read_sealed(place / _STATE, _State, _VERSION, InputError, _REMEDY).facts
+    return hashed.read_sealed(place / _STATE, _State, _VERSION, InputError, _REMEDY).facts
 
 
 def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
@@ -224,7 +215,7 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
     discard_unfinished(out)
     with creation_errors(out):
         place.mkdir()
-    write_text(place / _STATE, sealed_text(_State(facts), _VERSION))
+    write_text(place / _STATE, hashed.sealed_text(_State(facts), _VERSION))
 
 
 def _is_finished(place: Path, number: int, suffix: str) -> bool:
@@ -247,7 +238,7 @@ def _publish(
         entries.append({"file": file.name, "n": record.n, "source": part.name, **facts})
     manifest = {"format_version": _VERSION, **about, "parts": entries}
     with storage_errors(out):
-        write_text(place / "manifest.json", json.dumps(sealed(manifest), indent=1) + "\n")
+        write_text(place / "manifest.json", json.dumps(hashed.sealed(manifest), indent=1) + "\n")
         with creation_errors(out):
             swap_in(place, out)
         # last, so that a process killed before has lost nothing
@@ -317,9 +308,9 @@ def read_record(folder: Path, number: int, suffix: str, *, content: bool) -> Par
         InputError: the record or the part is damaged.
     """
     part, path = record_of(folder, number, suffix)
-    record = read_sealed(path, PartRecord, _VERSION, InputError, _REMEDY)
+    record = hashed.read_sealed(path, PartRecord, _VERSION, InputError, _REMEDY)
     facts = {"bytes": record.bytes, "sha256": record.sha256_of_part}
-    check_file(part, facts, InputError, _REMEDY, content=content)
+    hashed.check_file(part, facts, InputError, _REMEDY, content=content)
     return record
 
 
@@ -359,9 +350,13 @@ def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
             raise
         raise InputError(f"{part.name}: {error}") from None
     told = PartRecord(
-        written.n, written.unknown, written.too_long, path.stat().st_size, sha256_of_file(path)
+        written.n,
+        written.unknown,
+        written.too_long,
+        path.stat().st_size,
+        hashed.sha256_of_file(path),
     )
-    write_text(record, sealed_text(told, _VERSION))
+    write_text(record, hashed.sealed_text(told, _VERSION))
 
 
 def encode_on_spark(model: Path, task: PartTask, pending: Sequence[int], cluster: Cluster) -> None:

@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array, unit_rows
 from rejoinder.errors import InputError
-from rejoinder.inference.inputs import (
-    Sentences,
-    as_matrix,
-    as_texts,
-    as_unit_rows,
-    first_indices,
-    flag,
-    whole_number,
-)
+from rejoinder.inference import inputs
 from rejoinder.inference.near_pairs import communities, nearest_pairs
 from rejoinder.inference.neighbours import dots, nearest_rows
 from rejoinder.inference.outputs import ModelOutputs
@@ -76,8 +68,8 @@ class Comparisons:
 
     def similarity(
         self,
-        a: Sentences | Embeddings,
-        b: Sentences | Embeddings,
+        a: inputs.Sentences | Embeddings,
+        b: inputs.Sentences | Embeddings,
         measure: Measure = "cosine",
     ) -> NDArray[np.float32]:
         """Computes the similarity of each of `a` to each of `b`.
@@ -101,8 +93,8 @@ class Comparisons:
 
     def similarity_pairwise(
         self,
-        a: Sentences | Embeddings,
-        b: Sentences | Embeddings,
+        a: inputs.Sentences | Embeddings,
+        b: inputs.Sentences | Embeddings,
         measure: Measure = "cosine",
     ) -> NDArray[np.float32]:
         """Returns (N,) float32, the similarity of row i of `a` with row i of `b`.
@@ -124,10 +116,10 @@ class Comparisons:
     def rank(
         self,
         input: str,  # noqa: A002
-        responses: Sentences,
+        responses: inputs.Sentences,
         top_k: int | None = None,
         *,
-        context: Sentences = (),
+        context: inputs.Sentences = (),
     ) -> list[Hit]:
         """Ranks responses by how well they answer `input`, the score u·v', best first.
 
@@ -148,24 +140,31 @@ class Comparisons:
         if not isinstance(input, str):
             raise InputError(f"input must be one string; got a {type(input).__name__}.")
         if top_k is not None:
-            top_k = whole_number("top_k", top_k)
-        texts, _ = as_texts(responses)
+            top_k = inputs.whole_number("top_k", top_k)
+        texts, _ = inputs.as_texts(responses)
         # the adaptation cancels out of u·v' except for rounding, so it is left out
-        vectors = self._outputs.embed(texts, response=True, adapted=False)[0][first_indices(texts)]
-        given, _ = as_texts(context)
+        vectors = self._outputs.embed(texts, response=True, adapted=False)[0][
+            inputs.first_indices(texts)
+        ]
+        given, _ = inputs.as_texts(context)
         turns = given[-TURNS:]
         first = len(given) - len(turns)
 
         def place(at: int) -> str:
             return "the message" if at == len(turns) else f"turn {first + at} of the context"
 
-        query = self._outputs.embed([*turns, *as_texts(input)[0]], adapted=False, place=place)[0]
+        query = self._outputs.embed(
+            [*turns, *inputs.as_texts(input)[0]], adapted=False, place=place
+        )[0]
         scores = dots(vectors, (with_turns(query) if turns else query)[0])
         order = np.argsort(-scores, kind="stable")[:top_k].tolist()
         return [Hit(index, float(scores[index]), texts[index]) for index in order]
 
     def search(
-        self, queries: Sentences | Embeddings, corpus: Sentences | Embeddings, top_k: int = 10
+        self,
+        queries: inputs.Sentences | Embeddings,
+        corpus: inputs.Sentences | Embeddings,
+        top_k: int = 10,
     ) -> list[list[Hit]]:
         """Returns for each query the `top_k` nearest of `corpus` by cosine, best first; exact.
 
@@ -177,15 +176,15 @@ class Comparisons:
             InputError: `top_k` is not a whole number of at least 1, or embeddings are not finite
                 or of another dimension.
         """
-        top_k = whole_number("top_k", top_k)  # before the corpus is encoded
+        top_k = inputs.whole_number("top_k", top_k)  # before the corpus is encoded
         texts: list[str] | None = None
-        given = as_matrix(corpus)
+        given = inputs.as_matrix(corpus)
         if given is not None:
-            matrix = as_unit_rows(given, self.dim)
+            matrix = inputs.as_unit_rows(given, self.dim)
         else:
-            texts, _ = as_texts(corpus)
+            texts, _ = inputs.as_texts(corpus)
             matrix = self._vectors(texts)
-            first = first_indices(texts)  # equal texts may differ in the last bit
+            first = inputs.first_indices(texts)  # equal texts may differ in the last bit
             again = np.flatnonzero(first != np.arange(len(first)))
             matrix[again] = matrix[first[again]]
         indices, scores = nearest_rows(self._vectors(queries), matrix, top_k)
@@ -199,7 +198,7 @@ class Comparisons:
 
     def paraphrase_mining(
         self,
-        sentences: Sentences | Embeddings,
+        sentences: inputs.Sentences | Embeddings,
         *,
         top_k: int = 100,
         max_pairs: int = 500_000,
@@ -224,14 +223,17 @@ class Comparisons:
             InputError: an argument is not valid, or embeddings are not finite or of another
                 dimension.
         """
-        top_k, most = whole_number("top_k", top_k), whole_number("max_pairs", max_pairs)
-        show = flag("show_progress_bar", show_progress_bar)
+        top_k, most = (
+            inputs.whole_number("top_k", top_k),
+            inputs.whole_number("max_pairs", max_pairs),
+        )
+        show = inputs.flag("show_progress_bar", show_progress_bar)
         cores = self._threads or default_workers()
         return nearest_pairs(self._vectors(sentences), top_k, most, cores, show=show)
 
     def community_detection(
         self,
-        sentences: Sentences | Embeddings,
+        sentences: inputs.Sentences | Embeddings,
         *,
         threshold: float = 0.75,
         min_community_size: int = 10,
@@ -256,19 +258,19 @@ class Comparisons:
             InputError: an argument is not valid, or embeddings are not finite or of another
                 dimension.
         """
-        least = whole_number("min_community_size", min_community_size)
-        show = flag("show_progress_bar", show_progress_bar)
+        least = inputs.whole_number("min_community_size", min_community_size)
+        show = inputs.flag("show_progress_bar", show_progress_bar)
         number = isinstance(threshold, int | float | np.floating)
         if isinstance(threshold, bool) or not number or not -1 <= threshold <= 1:
             raise InputError(f"threshold must be a cosine, from -1 to 1; got {threshold!r}.")
         return communities(self._vectors(sentences), np.float32(threshold), least, show=show)
 
-    def _vectors(self, values: Sentences | Embeddings) -> Embeddings:
+    def _vectors(self, values: inputs.Sentences | Embeddings) -> Embeddings:
         """Returns the embeddings of sentences, or given embeddings scaled to length 1."""
-        matrix = as_matrix(values)
+        matrix = inputs.as_matrix(values)
         if matrix is not None:
-            return as_unit_rows(matrix, self.dim)
-        return self._outputs.embed(as_texts(values)[0])[0]
+            return inputs.as_unit_rows(matrix, self.dim)
+        return self._outputs.embed(inputs.as_texts(values)[0])[0]
 
 
 TURNS = 5
