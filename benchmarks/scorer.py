@@ -22,8 +22,7 @@ from rejoinder.encoders.layers import Array
 from rejoinder.evaluation.tasks.bias import KINDS, read_contrasts
 from rejoinder.measures import Floats, pearson_correlation, spearman_correlation
 from rejoinder.scoring.families import FAMILIES
-from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.scorer import HIGHEST, PairFeatures, interval_ends
+from rejoinder.scoring.scorer import HIGHEST, PairFeatures, Scorer, interval_ends
 
 DIFFICULT = (
     ("There is a cook preparing food.", "A cook is making food.", 5.0),

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from rejoinder.inference.part_encoding import encode_files
     from rejoinder.inference.search import Hit
     from rejoinder.interfaces.scikit_learn import SentenceEmbedder
-    from rejoinder.scoring.opened import Scorer
-    from rejoinder.scoring.scorer import ScoredPair
+    from rejoinder.scoring.scorer import ScoredPair, Scorer
 
 __all__ = [
     "BusyError",
@@ -92,7 +91,7 @@ _MODULES = {
     "Index": "index.indexing",
     "IndexHit": "index.hits",
     "ScoredPair": "scoring.scorer",
-    "Scorer": "scoring.opened",
+    "Scorer": "scoring.scorer",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "inference.encoder",
     "Topic": "conversations.topics",

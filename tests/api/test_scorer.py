@@ -21,8 +21,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.scorer import FILE, WEIGHTS
+from rejoinder.scoring.scorer import FILE, WEIGHTS, Scorer
 
 TOPICS = [
     "the cat sleeps on the warm sofa all day", "a train to oslo leaves at noon from here",

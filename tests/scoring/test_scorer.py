@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError
-from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.scorer import HIGHEST, interval_ends
+from rejoinder.scoring.scorer import HIGHEST, Scorer, interval_ends
 
 FIRST = ["A man plays a guitar.", "Two dogs run.", "It rains.", ""]
 SECOND = ["A man is playing the guitar.", "A cat sleeps.", "It does not rain.", "Hello"]

@@ -306,7 +306,7 @@ PREFIXES: Registry[Callable[[str], Encodes]] = Registry(
         "baseline": "rejoinder_papers.baselines:open_baseline",
         "openai": "rejoinder.evaluation.adapters:open_openai",
         "py": "rejoinder.evaluation.adapters:open_function",
-        "scorer": "rejoinder.scoring.opened:Scorer",
+        "scorer": "rejoinder.scoring.scorer:Scorer",
         "st": "rejoinder.evaluation.adapters:SentenceTransformers",
         "tei": "rejoinder.evaluation.adapters:open_tei",
         "vectors": "rejoinder.evaluation.adapters:StoredVectors",

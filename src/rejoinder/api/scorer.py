@@ -29,10 +29,9 @@ from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.files.system import default_workers
 from rejoinder.measures import Floats, Indices, pearson_correlation, spearman_correlation
 from rejoinder.models.find import shipped_model
+from rejoinder.scoring import scorer
 from rejoinder.scoring.batch import NUMBERS, lexicon
 from rejoinder.scoring.families import FAMILIES
-from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring import scorer
 
 TRANSLATIONS = "paraphrases/tatoeba_pivot.jsonl"
 """Groups of `sentences`, the first of which is changed."""
@@ -220,7 +219,7 @@ def fit_scorer(
     threads: int | None = None,
     overwrite: bool = False,
     progress: Stage = lambda _what, _done, _total: None,
-) -> Scorer:
+) -> scorer.Scorer:
     """Fits a scorer on pairs with scores from 0 to 5, and writes it.
 
     Pairs of the dev and test splits of the STS Benchmark and of STS 2017 are left out, and pairs
@@ -274,7 +273,7 @@ def fit_scorer(
             files={},
         )
         scorer.write_scorer(folder, facts, regression, interval, training.keys, overwrite=overwrite)
-    return Scorer(folder, encoder, threads=threads)
+    return scorer.Scorer(folder, encoder, threads=threads)
 
 
 def training_pairs(data: Path | None, sets: Sequence[str]) -> TrainingPairs:

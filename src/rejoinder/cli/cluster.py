@@ -226,7 +226,7 @@ def dedupe(
         found = _changed(Path(source), threshold)
     else:
         from rejoinder.conversations.dedupe import dedupe as find
-        from rejoinder.scoring.opened import Scorer
+        from rejoinder.scoring.scorer import Scorer
 
         opened = open_source(
             source, model=model, model_sha256=model_sha256, columns=columns, where=where,

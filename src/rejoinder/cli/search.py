@@ -207,6 +207,6 @@ def _rescoring(
     """Returns what chooses the hits to print: all, or with `--rerank` the best by a scorer."""
     if rerank is None:
         return lambda _, hits: hits
-    from rejoinder.scoring.opened import Scorer
+    from rejoinder.scoring.scorer import Scorer
 
     return lambda encoder, hits: Scorer(scorer_from, encoder).rerank(queries, hits, top_k)

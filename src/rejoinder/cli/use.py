@@ -91,7 +91,7 @@ def _scored(
     why: bool,
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Returns the columns of a scorer: the score, its interval, and what moved it if `why`."""
-    from rejoinder.scoring.opened import Scorer
+    from rejoinder.scoring.scorer import Scorer
 
     pairs = Scorer(folder, encoder).explain(first, second)
     columns: dict[str, list[Any]] = {

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.conversations.collection import Collection, Given, Model, open_collection
 from rejoinder.conversations import duplicates
+from rejoinder.conversations.collection import Collection, Given, Model, open_collection
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.encoders.layers import Array
@@ -24,8 +24,7 @@ from rejoinder.inference.near_pairs import LEAST, NearPairs, Survey, near_pairs,
 from rejoinder.io.files.system import default_workers
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
-from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.scorer import HIGHEST
+from rejoinder.scoring.scorer import HIGHEST, Scorer
 
 SecondStage = Callable[[NearPairs, list[str]], NDArray[np.bool_]]
 """Tells which pairs of texts mean the same, of those whose cosine is high enough."""

@@ -40,8 +40,8 @@ from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
 from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
-from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files import hashed
+from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.storage import scratch_folder
 from rejoinder.links.linker import Linker
 from rejoinder.models.find import DEFAULT, find_model, shipped_models

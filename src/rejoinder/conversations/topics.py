@@ -15,15 +15,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.conversations import topic_words
 from rejoinder.conversations.clusters import TopicCentres, find_topics, typical_rows, wider_topics
 from rejoinder.conversations.collection import Collection, Given, Model, open_collection
-from rejoinder.conversations import topic_words
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.index.where import Where
 from rejoinder.inference.inputs import whole_number
-from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files import hashed
+from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.system import default_workers
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,10 @@ from rejoinder.models.config import ENTAILMENT
 from rejoinder.models.find import Progress, find_model, shipped_model
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.protocols import Embeddings
+from rejoinder.registry import resolve
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.normalize import same_words
 from rejoinder.text.tokens import read_tokens
-
-if TYPE_CHECKING:
-    from rejoinder.scoring.scorer import PairScorer
 
 
 class SentenceEncoder(Comparisons):
@@ -367,10 +365,8 @@ class SentenceEncoder(Comparisons):
         return self._scorer.score(first, second)
 
     @cached_property
-    def _scorer(self) -> "PairScorer":
-        from rejoinder.scoring.scorer import PairScorer, shipped_scorer
-
-        return PairScorer(shipped_scorer(), lambda _: self, self._threads)
+    def _scorer(self) -> Any:  # a package above this one, which it opens when it is first called
+        return resolve("rejoinder.scoring.scorer:Scorer")(None, self, threads=self._threads)
 
     @property
     def entails(self) -> bool:

@@ -20,9 +20,9 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import EncodedFile, encode_file, refuse_changes, settings_of
 from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import EncodingProgress
+from rejoinder.io.files import hashed
 from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder, write_text
 from rejoinder.io.files.claims import claim_output, swap_in
-from rejoinder.io.files import hashed
 from rejoinder.io.files.storage import creation_errors, read_errors, resolved, storage_errors
 from rejoinder.io.formats.embedding_files import format_of
 from rejoinder.io.formats.texts import TextPart, part_lines, text_parts

@@ -1,15 +1,15 @@
-"""`PairScorer`: scores how alike two texts are from 0 to 5, with an interval and the reasons.
+"""`Scorer`: scores how alike two texts are from 0 to 5, with an interval and the reasons.
 
 Its folder holds what it was fitted on, the intervals, the keys of the pairs, and the `Regression`,
 the function from features to a score: a linear part and trees.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from msgspec import to_builtins
@@ -18,6 +18,7 @@ from safetensors.numpy import save
 
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError, ModelError
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
 from rejoinder.inference.outputs import each_batch
 from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
@@ -26,13 +27,10 @@ from rejoinder.io.files.hashed import Record, check_file, file_facts, read_seale
 from rejoinder.io.files.system import default_workers
 from rejoinder.measures import Indices
 from rejoinder.models.config import read_tensors
+from rejoinder.models.find import shipped_model
 from rejoinder.scoring.batch import PairReader
 from rejoinder.scoring.families import FAMILIES, Family, features_of
 from rejoinder.text.features import WordFeatures
-
-if TYPE_CHECKING:
-    from rejoinder.inference.encoder import SentenceEncoder
-
 
 _TREE_ROWS = 256
 """Rows of features that the trees take at a time."""
@@ -330,22 +328,44 @@ class ScoredPair:
         return dict(sorted(sums.items(), key=lambda each: -abs(each[1])))
 
 
-class PairScorer:
-    """Scores how alike two texts are, by embeddings of a given model and word by word."""
+class Scorer:
+    """Scores how alike two texts are, by their embeddings and what the words say one by one.
+
+    >>> scorer = Scorer()
+    >>> scorer.score("A man is playing a guitar.", "A man plays the guitar.") > 4
+    True
+    >>> [pair] = scorer.explain("A man plays a guitar.", "A man plays no guitar.")
+    >>> pair.families()["negation"] < 0
+    True
+
+    It is fitted on pairs that people scored (`rejoinder.fit_scorer`), which a cosine is not. The
+    order of the two texts does not matter.
+    """
 
     def __init__(
         self,
-        folder: Path,
-        opened: "Callable[[str], SentenceEncoder]",
+        scorer: str | Path | None = None,
+        encoder: SentenceEncoder | None = None,
+        *,
         threads: int | None = None,
     ) -> None:
-        """Opens the scorer in a folder; `opened` returns its model by name.
+        """Opens a scorer.
 
-        Errors are those of `Scorer`.
+        Args:
+            scorer: A folder that `rejoinder fit-scorer` wrote. Default: the one that comes with the
+                package.
+            encoder: The model that the scorer was fitted with. Default: the one of that name that
+                comes with the package.
+            threads: Number of CPU cores, by default all that the process may use.
+
+        Raises:
+            ModelError: there is no such scorer, it is damaged, or it was fitted with another model.
         """
+        folder = shipped_scorer() if scorer is None else Path(scorer)
         self.facts, self._regression, self._interval, self._pairs = read_scorer(folder)
         families = known_families(self.facts.families, folder)
-        encoder = opened(self.facts.encoder)
+        if encoder is None:
+            encoder = SentenceEncoder(shipped_model(self.facts.encoder), threads=1)
         found = encoder.describe()
         if found["sha256"] != self.facts.encoder_sha256:
             raise ModelError(
@@ -464,7 +484,7 @@ class PairFeatures:
     """Computes the features of pairs, in blocks of like lengths and in threads."""
 
     def __init__(
-        self, encoder: "SentenceEncoder", families: Sequence[Family], threads: int | None = None
+        self, encoder: SentenceEncoder, families: Sequence[Family], threads: int | None = None
     ) -> None:
         model = encoder._model
         words = model.features.vocabulary.index if isinstance(model.features, WordFeatures) else {}

@@ -32,8 +32,7 @@ from rejoinder.models.card import training_rows
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents
 from rejoinder.protocols import Embeddings
-from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.scorer import HIGHEST
+from rejoinder.scoring.scorer import HIGHEST, Scorer
 from rejoinder.serve.batching import Batcher, Encode, Metrics
 from rejoinder.serve.errors import RequestError, refused
 from rejoinder.serve.sent_files import MOST_CHARACTERS, FileReader

@@ -9,8 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rejoinder.errors import ModelError
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.scorer import shipped_scorer
+from rejoinder.scoring.scorer import Scorer, shipped_scorer
 from rejoinder.serve.app import create_app
 from rejoinder.text.vocabulary import letter_sequences
 from serving import running, running_app

@@ -12,8 +12,7 @@ from rejoinder.errors import InputError, ModelError
 from rejoinder.evaluation.tasks.bias import KINDS, read_contrasts
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.scoring.families import FAMILIES
-from rejoinder.scoring.opened import Scorer
-from rejoinder.scoring.scorer import WEIGHTS, shipped_scorer
+from rejoinder.scoring.scorer import WEIGHTS, Scorer, shipped_scorer
 
 
 @pytest.fixture(scope="module")
