@@ -14,7 +14,6 @@ from rejoinder.cli import (
     extract,
     forget,
     index,
-    mcp,
     models,
     options,
     search,
@@ -60,7 +59,7 @@ for _function in (
     models.models,
     serve.explore,
     serve.serve,
-    mcp.mcp,
+    serve.mcp,
     forget.forget,
     forget.find_personal,
 ):

@@ -1,6 +1,7 @@
 """`rejoinder serve`: an HTTP server with interfaces that other programs already use.
 
 `rejoinder explore`: prepares conversations, and opens a page to search and read them.
+`rejoinder mcp`: lets assistants search and read archives, by the Model Context Protocol.
 """
 
 import os
@@ -268,7 +269,10 @@ def api_key(file: Path | None) -> str | None:
         raise InputError(f"--api-key-file {file} can't be read: {error}.") from None
 
 
-@options.prints()
+@options.prints(
+    needs={"--to FILE": ("--only", "--without-private", "--pseudonyms")},
+    excludes=[("--to", one) for one in ("--host", "--port", "--api-key-file", "--watch")],
+)
 def explore(
     source: Annotated[Path | None, typer.Argument(show_default=False)] = None,
     out: Path | None = None,
@@ -318,14 +322,6 @@ def explore(
         rejoinder explore slack-export.zip --host 0.0.0.0
         rejoinder explore slack-export.zip --to archive.html
     """
-    if to is None and (only or without_private or pseudonyms is not None):
-        raise InputError(
-            "--only, --without-private, --pseudonyms and --real-names are for --to FILE."
-        )
-    if to is not None and (host != "127.0.0.1" or port or api_key_file or watch):
-        raise InputError(
-            "--host, --port, --api-key-file and --watch are for a page, and --to writes a file."
-        )
     require(
         "explore", "polars", "sklearn", "graspologic_native", "fastapi", "uvicorn",
         "httptools", "orjson", "prometheus_client",
@@ -438,3 +434,42 @@ def _has_screen() -> bool:
     """Returns whether a browser would open in a window, not in this terminal."""
     named = {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ}
     return sys.stderr.isatty() and (sys.platform != "linux" or bool(named))
+
+
+@options.prints(needs={"--port N": ("--host", "--api-key-file", "--allowed-host")})
+def mcp(
+    index: Annotated[list[Path], typer.Argument()],
+    port: int | None = None,
+    host: HostOption = "127.0.0.1",
+    api_key_file: ApiKeyFileOption = None,
+    allowed_host: list[str] | None = None,
+) -> None:
+    """Let assistants search and read archives, by the Model Context Protocol (MCP).
+
+    Args:
+        index: Indexes, or exports that `rejoinder explore` explored.
+        port: Answer over HTTP at /mcp of this port, not on standard input and output.
+        allowed_host: Host that requests may name; repeatable, see `rejoinder serve`.
+
+    Examples:
+        rejoinder mcp slack-export.zip
+        rejoinder mcp slack-export.zip mails/index --port 8080
+    """
+    require("mcp", "mcp", "fastapi", "httptools", "orjson", "prometheus_client")
+    from rejoinder.serve.mcp import Archive, answer_on_stdio
+    from rejoinder.serve.server import ServerSettings
+
+    archives = [*map(Archive, index)]
+    if port is None:
+        answer_on_stdio(archives)
+        return
+    settings = ServerSettings(
+        host=host, port=port, api_key=api_key(api_key_file), allowed_hosts=tuple(allowed_host or ())
+    )
+    first = archives[0]
+    run_server(
+        Served(
+            settings, index=first.index.folder, ready=first.ready, archives=tuple(index),
+            name=first.name,
+        )
+    )  # fmt: skip
