@@ -1,4 +1,6 @@
-"""Fits the linker, or scores one: `python benchmarks/links.py ../shared/data/links`.
+"""Fits the linker, or scores one.
+
+`PYTHONPATH=tools python benchmarks/links.py ../shared/data/links`
 
 It is fitted on train and on quiet chats made of it: some conversations of a log, without the rest,
 slower than they were, as in groups of a few people. Links and conversations of dev, or of test with
@@ -16,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fit_links import Recipe, fit
 from rejoinder import SentenceEncoder
-from rejoinder.links.fitting import Recipe, fit
 from rejoinder.links.linker import Linker
 from rejoinder.links.scores import AnnotatedLog, link_scores, read_logs
 

@@ -30,11 +30,11 @@ class LinkedChannel(Protocol):
     """Messages of a channel, and what some of them answer."""
 
     @property
-    def authors(self) -> Sequence[str]: ...  # noqa: D102
+    def authors(self) -> Sequence[str]: ...
     @property
-    def times(self) -> Sequence[float]: ...  # noqa: D102
+    def times(self) -> Sequence[float]: ...
     @property
-    def texts(self) -> Sequence[str]: ...  # noqa: D102
+    def texts(self) -> Sequence[str]: ...
     @property
     def labels(self) -> Mapping[int, Sequence[int]]:
         """What some messages answer, by index; themselves where they begin a conversation."""
