@@ -252,6 +252,14 @@ def test_other_items_are_not_compared(results, tmp_path):
     assert "is not the file" in refused("compare", tmp_path / "cut.json", results / "bow.json")
 
 
+def test_a_board_is_a_page_of_its_results(results, tmp_path):
+    out = tmp_path / "board"
+    told = json_of("board", results / "bow.json", results / "random.json", "--out", out)
+    assert told["files"] == [str(out / "index.html")]
+    assert "baseline:bow" in (out / "index.html").read_text("utf-8")
+    assert "two encoders" in refused("board", results / "bow.json", "--out", tmp_path / "one")
+
+
 def test_a_report_has_tables_and_plots(results, tmp_path):
     pytest.importorskip("matplotlib")
     out = tmp_path / "report"

@@ -1,5 +1,7 @@
 """`rejoinder evaluate`: scores an encoder on tasks and prints or saves the results.
 
+`rejoinder board`: quality and cost of many encoders.
+
 `rejoinder report`: tables and plots of results files.
 
 `rejoinder compare`: two results files, and which differences are more than chance.
@@ -335,6 +337,42 @@ def report(
         typer.echo(json.dumps({"out": str(out), "files": [str(path) for path in written]}))
     else:
         output.status_line(f"wrote {out / 'index.html'}")
+
+
+@options.prints("json")
+def board(
+    results: Annotated[list[Path], typer.Argument()],
+    out: options.OutOption,
+    about: Path | None = None,
+    overwrite: options.OverwriteOption = False,
+    seed: int = 0,
+) -> None:
+    """Write a page of encoders by quality and cost, which says whose scores are tied.
+
+    Every two encoders are tested on the predictions of each task that both were scored on.
+
+    Args:
+        results: Results files written by `rejoinder evaluate`.
+        about: TOML file with a table for each encoder, by its name in its results: title, licence,
+            data, supervised.
+        seed: Seed of the bootstrap.
+
+    Examples:
+        rejoinder board dan.json bow.json --out board/
+        rejoinder board results/*.json --about about.toml --out board/ --overwrite
+    """
+    from rejoinder.cli.progress import Bar
+    from rejoinder.evaluation.board import write_board
+
+    with Bar("comparisons") as bar:
+        page = write_board(
+            results, out, about, overwrite=overwrite, seed=seed,
+            progress=lambda done, pairs: bar.show("comparing", done, pairs),
+        )  # fmt: skip
+    if output.asked_for("json"):
+        typer.echo(json.dumps({"out": str(out), "files": [str(page)]}))
+    else:
+        output.status_line(f"wrote {page}")
 
 
 _COMPARED = (

@@ -46,6 +46,7 @@ for _function in (
     evaluate.evaluate,
     evaluate.compare,
     evaluate.report,
+    evaluate.board,
     models.card,
     evaluate.reproduce,
     encode.encode,

@@ -73,9 +73,8 @@ def overview(runs: Sequence[Sequence[Result]]) -> Table:
 
 def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
     """Returns the published tables that share a task with `runs`, whose rows are at the end."""
-    source = files("rejoinder").joinpath("data/published.toml").read_text("utf-8")
     tables = []
-    for published in tomllib.loads(source)["table"]:
+    for published in published_tables():
         tasks, digits = published["tasks"], published["digits"]
         ours = []
         for name, run in zip(names(runs), runs, strict=True):
@@ -91,6 +90,16 @@ def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
                 for name, values in published["rows"].items()
             ]
             tables.append(Table(published["title"], ("encoder", *tasks), (*rows, *ours)))
+    return tables
+
+
+def published_tables() -> list[dict[str, Any]]:
+    """Returns published scores: tables with `title`, `tasks`, `score`, `digits`, and `rows`.
+
+    The rows hold a number for each task by name, NaN where the source has none.
+    """
+    source = files("rejoinder").joinpath("data/published.toml").read_text("utf-8")
+    tables: list[dict[str, Any]] = tomllib.loads(source)["table"]
     return tables
 
 
@@ -396,7 +405,7 @@ def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
     labels = variants(ours)
     # p is at least 1 / draws: with these, a corrected p can be a quarter of the level
     draws = min(_MOST_DRAWS, math.ceil(4 * len(matched) / LEVEL))
-    tasks = [_compared(*pair, labels[pair[0].key], seed, draws) for pair in matched]
+    tasks = [compare_task(*pair, labels[pair[0].key], seed, draws) for pair in matched]
     corrected = holm([task.p for task in tasks])
     tasks = [replace(task, corrected=p) for task, p in zip(tasks, corrected, strict=True)]
     return Compared(tuple(tasks), tuple(left_out))
@@ -422,7 +431,14 @@ def _matched(
     return pairs, left_out
 
 
-def _compared(first: Result, second: Result, settings: str, seed: int, draws: int) -> Comparison:
+def compare_task(first: Result, second: Result, settings: str, seed: int, draws: int) -> Comparison:
+    """Returns the comparison of two encoders on a task, by the test of its main score.
+
+    `settings` label it among others. A bootstrap, seeded by `seed`, has at least that many `draws`.
+
+    Raises:
+        InputError: they were scored on other items, by another score, or have no predictions.
+    """
     what = f"{first.task} on {first.split}"
     if first.main != second.main:
         raise InputError(
