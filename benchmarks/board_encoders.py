@@ -5,6 +5,7 @@ pip install wordllama
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 @cache
 def _wordllama() -> Any:
-    from wordllama import WordLlama
+    import wordllama
 
-    return WordLlama.load()
+    # it looks for the tokenizer that is in the package in `cache_dir`, else downloads it
+    return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent)
 
 
 def wordllama(texts: Sequence[str]) -> NDArray[Any]:
