@@ -1,10 +1,18 @@
-"""The reader of the STS Benchmark."""
+"""The readers of the STS Benchmark and of SemRel."""
+
+import json
 
 import pytest
 
 from rejoinder.datasets import semeval
-from rejoinder.datasets.semeval import pair_keys, read_stsb
-from rejoinder.errors import InputError
+from rejoinder.datasets.semeval import (
+    pair_keys,
+    read_semrel,
+    read_stsb,
+    without_repeated,
+    without_repeats,
+)
+from rejoinder.errors import DataMissingError, InputError
 
 ROW = 'main-forum\tdeft\t2014\t0001\t4.200\tA "quoted" man.\tSecond\x85 one'
 
@@ -73,3 +81,46 @@ def test_both_forms_are_read_and_named(shared_data, split, rows):
     same = pair_keys(official.first, official.second) == pair_keys(other.first, other.second)
     assert same.mean() > 0.97
     assert set(official.genres) == {"main-captions", "main-forums", "main-news"}
+
+
+def test_a_pair_that_occurs_twice_is_kept_once_or_not_at_all(write):
+    fields = ROW.split("\t")
+    swapped = [*fields[:3], "0002", fields[4], *fields[:4:-1]]
+    dev = read_stsb(write(ROW, "\t".join(swapped)), "dev")
+    assert without_repeats(dev, set()).ids == ["dev:1"]
+    assert not len(without_repeated({"dev": dev})["dev"])
+    once = dev.at([0])
+    assert without_repeated({"dev": once}) == {"dev": once}
+    assert not any(map(len, without_repeated({"dev": once, "test": once}).values()))
+
+
+@pytest.mark.shared_data
+def test_v2_has_the_published_pairs(shared_data):
+    every = {split: read_stsb(shared_data, split, "official") for split in semeval.ROWS}
+    left = {split: len(pairs) for split, pairs in without_repeated(every).items()}
+    assert (left["dev"], left["test"]) == (1_485, 1_362)
+
+
+SEMREL_ROW = 'ENG-dev-{},"A dog, asleep.\nA ""dog"" sleeps.",{}\n'
+
+
+def test_semrel_is_read_from_both_forms(tmp_path):
+    (tmp_path / "graded").mkdir()
+    lines = [{"sentence1": "un", "sentence2": "dos", "score": 0.5, "lang": "es", "split": split}
+             for split in ("train", "dev")]  # fmt: skip
+    path = tmp_path / "graded/semrel2024_es_ar.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    spanish = read_semrel(tmp_path, "es", "dev")
+    assert (spanish.first, spanish.second, spanish.gold.tolist()) == (["un"], ["dos"], [0.5])
+    with pytest.raises(DataMissingError, match=r"esp_test_with_labels\.csv"):
+        read_semrel(tmp_path, "es", "test")
+    (tmp_path / "semrel").mkdir()
+    table = tmp_path / "semrel/eng_dev_with_labels.csv"
+    table.write_text("PairID,Text,Score\n" + SEMREL_ROW.format("0000", 0.25))
+    english = read_semrel(tmp_path, "en", "dev")
+    assert (english.first, english.second) == (["A dog, asleep."], ['A "dog" sleeps.'])
+    assert (english.gold.tolist(), english.form) == ([0.25], "official")
+    for row, message in (("x,y\n", "two sentences"), (SEMREL_ROW.format(1, 7), "from 0 to 1")):
+        table.write_text("PairID,Text,Score\n" + row)
+        with pytest.raises(InputError, match=message):
+            read_semrel(tmp_path, "en", "dev")

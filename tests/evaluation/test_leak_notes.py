@@ -18,6 +18,7 @@ UNCHECKED = "the training data was not checked for sentences of this set"
     [
         ("stsb/angular", "dev", "stsb-dev"),
         ("stsb-unrepeated/cosine", "test", "stsb-test"),
+        ("stsb-v2/cosine", "test", "stsb-test"),
         ("stsb/senteval-regression", "test", "stsb-test"),
         ("sts12/cosine", "test", "sts12"),
         ("sts13/cosine", "test", "sts13"),

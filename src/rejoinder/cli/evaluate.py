@@ -288,7 +288,8 @@ def _show_notes(results: "Sequence[Result]", *, to_stderr: bool) -> None:
         for text in result.notes:
             tasks.setdefault(text, []).append(f"{result.task} on {result.split}")
     notes = [f"{', '.join(dict.fromkeys(where))}: {text}" for text, where in tasks.items()]
-    notes += filter(None, [cost_text(max(results, key=lambda one: one.cost.get("sentences", 0)))])
+    dearest = sorted(results, key=lambda one: one.cost.get("sentences", 0))[-1:]
+    notes += filter(None, map(cost_text, dearest))
     training = results[0].encoder.get("training") if results else None
     pairs = training.get("pairs") if isinstance(training, Mapping) else None
     if isinstance(training, Mapping) and isinstance(pairs, int) and pairs:

@@ -1,14 +1,17 @@
-"""Pairs of SemEval: sentences with a score (STS), and questions that are related (CQA).
+"""Pairs of SemEval: sentences with a score (STS, SemRel), and questions that are related (CQA).
 
 The STS Benchmark is Cer et al. 2017; the years 2012 to 2016 are tasks, by subset, and 2017 has
-seven tracks in four languages. CQA is task 3, subtask B, of 2016 and 2017.
+seven tracks in four languages. CQA is task 3, subtask B, of 2016 and 2017. SemRel is task 1 of
+2024 (Ousidhoum et al. 2024).
 """
 
 import io
 import unicodedata
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -25,7 +28,7 @@ from rejoinder.datasets.catalogue import (
 )
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import blake2b_number, sha256_of
-from rejoinder.io.formats.text_lines import Row, decoded_lines, table_rows
+from rejoinder.io.formats.text_lines import Row, decoded_lines, separated_rows, table_rows
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Number of pairs of the benchmark as published, by split."""
@@ -283,6 +286,80 @@ def without_repeats(pairs: GradedPairs, known: set[frozenset[str]]) -> GradedPai
             known.add(texts)
             kept.append(index)
     return pairs.at(kept)
+
+
+def without_repeated(splits: Mapping[str, GradedPairs]) -> dict[str, GradedPairs]:
+    """Returns splits without any pair that occurs twice in them, in either order.
+
+    This is STSBenchmark.v2 of MTEB. `without_repeats` keeps the first of such pairs.
+    """
+    keys = {
+        split: list(map(frozenset, zip(pairs.first, pairs.second, strict=True)))
+        for split, pairs in splits.items()
+    }
+    times = Counter(key for each in keys.values() for key in each)
+    return {
+        split: pairs.at([row for row, key in enumerate(keys[split]) if times[key] == 1])
+        for split, pairs in splits.items()
+    }
+
+
+SEMREL = {"en": "eng", "es": "esp", "ar": "arb"}
+"""Languages of SemRel 2024 that are scored, and their codes in the names of files."""
+
+
+def read_semrel(data: Path, language: str, split: str) -> GradedPairs:
+    """Reads a split of SemRel 2024, dev or test: relatedness from 0 to 1.
+
+    `language` is one of `SEMREL`. The official CSV file is read, or else JSON lines.
+
+    Raises:
+        DataMissingError: the split is not there.
+        InputError: a line is invalid.
+    """
+    code = SEMREL[language]
+    official = data / "semrel" / f"{code}_{split}_with_labels.csv"
+    lines = data / "graded" / f"semrel2024_{'en' if language == 'en' else 'es_ar'}.jsonl"
+    path = next(filter(existing, (official, lines)), lines)
+    content = read_bytes(path) if existing(path) else b""
+    if path == official:
+        pairs = list(_semrel_csv(content, path))
+    else:
+        pairs = list(_semrel_lines(content, path, (language, code), split))
+    if not pairs:
+        raise missing(
+            f"The {split} split of SemRel in {language!r}",
+            [official, lines],
+            "Put it there from github.com/semantic-textual-relatedness/Semantic_Relatedness_"
+            "SemEval2024.",
+        )
+    names = [f"semrel-{language}"] * len(pairs)
+    ids = [f"{split}:{row}" for row in range(len(pairs))]
+    found = graded_pairs(split, pairs, names, ids, sha256_of(content), names)
+    return replace(found, form="official")
+
+
+def _semrel_csv(content: bytes, path: Path) -> Iterator[tuple[str, str, float]]:
+    for number, fields in islice(separated_rows(iter([content]), ",", str(path)), 1, None):
+        row = Row(fields, number, path)
+        if len(fields) != 3 or "\n" not in fields[1]:
+            row.refuse("expected an id, two sentences on two lines in quotes, and a score.")
+        first, second = map(str.strip, fields[1].split("\n")[:2])
+        yield first, second, row.score(2, 0, 1)
+
+
+def _semrel_lines(
+    content: bytes, path: Path, languages: Sequence[str], split: str
+) -> Iterator[tuple[str, str, float]]:
+    from rejoinder.io.formats.json_lines import FieldType, json_rows  # needs Polars
+
+    names = ("sentence1", "sentence2", "score", "lang", "split")
+    types: dict[str, FieldType] = dict.fromkeys(names, "label")
+    for line, (first, second, score, language, of) in enumerate(
+        json_rows(content, path, types).rows(), 1
+    ):
+        if language in languages and of == split:
+            yield first, second, Row([score], line, path).score(0, 0, 1)
 
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}

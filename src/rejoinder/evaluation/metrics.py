@@ -7,7 +7,7 @@ bootstrap.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 
@@ -223,6 +223,10 @@ def _rank_errors(items: Items) -> Floats:
     return np.abs(ranks(items.predictions) - ranks(items.gold))
 
 
+def _ranked(items: Items) -> Items:
+    return replace(items, predictions=ranks(items.predictions), gold=ranks(items.gold))
+
+
 def _correlation(
     name: str,
     recompute: Callable[[Items], Mapping[str, float]],
@@ -282,6 +286,12 @@ def _track(match: re.Match[str]) -> Metric:
 
 
 PEARSON = _correlation("pearson", lambda items: correlations(items.predictions, items.gold), _whole)
+SPEARMAN = Metric(
+    "spearman",
+    PEARSON.recompute,
+    _rank_errors,
+    lambda first, second, seed, draws: _test(_whole, _ranked(first), _ranked(second), seed, draws),
+)
 PEARSON_TRAINED = _correlation("pearson_trained", _recompute_trained, _whole)
 PEARSON_WEIGHTED_MEAN = _correlation("pearson_weighted_mean", _recompute_subsets, _subsets)
 PEARSON_TRACK = MetricPattern("pearson_trackN", r"pearson_(track\d[ab]?)", _track)
@@ -501,6 +511,7 @@ METRICS: Registry[Metric | MetricPattern] = Registry(
         "mean_absolute_error": MEAN_ABSOLUTE_ERROR,
         "absolute_effect_size": ABSOLUTE_EFFECT_SIZE,
         "pearson": PEARSON,
+        "spearman": SPEARMAN,
         "pearson_trained": PEARSON_TRAINED,
         "pearson_weighted_mean": PEARSON_WEIGHTED_MEAN,
         "pearson_trackN": PEARSON_TRACK,

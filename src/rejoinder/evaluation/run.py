@@ -29,7 +29,7 @@ from rejoinder.evaluation.results import (
     variants,
     with_label,
 )
-from rejoinder.evaluation.tasks import Context, Data, Part, families_of, resolve
+from rejoinder.evaluation.tasks import Context, Data, Part, families_of, resolve, set_of
 from rejoinder.io.formats.shown import Shown, View
 from rejoinder.measures import ScoringError
 from rejoinder.protocols import CachesItself, Encodes
@@ -225,8 +225,9 @@ def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | Non
     of models of rejoinder does, or if the task needs no check.
     """
     training = encoder.get("training")
-    family = task.partition("/")[0].removesuffix("-unrepeated")
-    if not isinstance(training, Mapping) or "leak_sets" not in training or family in _UNCHECKED:
+    if not isinstance(training, Mapping) or "leak_sets" not in training:
+        return None
+    if set_of(task) in _UNCHECKED:
         return None
     sets = training["leak_sets"]
     name = _set_name(task, split)
@@ -241,10 +242,9 @@ def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | Non
 
 def _set_name(task: str, split: str) -> str:
     """Returns the name that the evaluation set of a split of a task has among the leak sets."""
-    family, _, variant = task.partition("/")
-    family = family.removesuffix("-unrepeated")
+    family = set_of(task)
     if family == "cqa-b":
-        return f"cqa{variant}-{split}"
+        return f"cqa{task.partition('/')[2]}-{split}"
     return f"{family}-{split}" if family in _BY_SPLIT else _SET_NAMES.get(family, family)
 
 

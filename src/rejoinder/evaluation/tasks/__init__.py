@@ -69,6 +69,8 @@ class Context:
 
 Part = tuple[str, str]
 """The id of a task, and a split."""
+EDITIONS = ("-unrepeated", "-v2")
+"""Endings of the names of tasks on a part of a data set."""
 Data = Mapping[Part, Any]
 """What is scored, by task and split. Each value has `sha256`, which goes into the result."""
 
@@ -175,6 +177,18 @@ def resolve(names: Sequence[str]) -> list[str]:
         if name not in groups and name not in known:
             raise InputError(f"`tasks` {name!r}: {nearest(name, [*groups, *known])}.")
     return list(dict.fromkeys(task for name in names for task in groups.get(name, [name])))
+
+
+def set_of(task: str) -> str:
+    """Returns the name of the data set of a task.
+
+    >>> set_of("stsb-unrepeated/cosine")
+    'stsb'
+    """
+    name = task.partition("/")[0]
+    for ending in EDITIONS:
+        name = name.removesuffix(ending)
+    return name
 
 
 def families_of(ids: Sequence[str]) -> list[tuple[Family, list[str]]]:

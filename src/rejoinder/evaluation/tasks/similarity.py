@@ -1,4 +1,4 @@
-"""Similarities of graded pairs: the STS Benchmark, STS 2012 to 2017, SICK-R, and your own pairs.
+"""Similarities of graded pairs: STS Benchmark, STS 2012 to 2017, SICK-R, SemRel, and your own.
 
 `stsb/*` and `stsb-unrepeated/*` have angular similarities or cosines, in all and by genre; the
 others have cosines.
@@ -7,6 +7,8 @@ others have cosines.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,16 @@ import numpy as np
 
 from rejoinder.datasets.labelled import SentencePairSet, read_sick
 from rejoinder.datasets.semeval import (
+    ROWS,
+    SEMREL,
     SUBSETS,
     GradedPairs,
     pair_keys,
+    read_semrel,
     read_sts_2017,
     read_sts_year,
     read_stsb,
+    without_repeated,
     without_repeats,
 )
 from rejoinder.errors import DataMissingError
@@ -35,7 +41,7 @@ from rejoinder.evaluation.metrics import (
 )
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks import Context, Data, Family, Part
+from rejoinder.evaluation.tasks import Context, Data, Family, Part, set_of
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats, Indices, angular_similarity
 from rejoinder.protocols import Encodes, TellsFittedPairs
@@ -103,11 +109,11 @@ class _Compared:
     def interval(self, **options: Any) -> Interval:
         return correlation_interval(self.values, self.pairs.gold, self.seed, **options)
 
-    def correlated(self, **facts: Any) -> Scored:
-        """Returns the correlations over all pairs, of which `pearson` is the main score."""
+    def correlated(self, main: str = "pearson", **facts: Any) -> Scored:
+        """Returns the correlations over all pairs."""
         intervals = {"pearson": self.interval(), "spearman": self.interval(ranks=True)}
         scores = correlations(self.values, self.pairs.gold)
-        return Scored("pearson", scores, self.items, intervals, **facts)
+        return Scored(main, scores, self.items, intervals, **facts)
 
 
 Score = Callable[[_Compared], Scored]
@@ -157,26 +163,38 @@ def _genres(given: _Compared) -> Scored:
 def _read(context: Context, ids: Sequence[str]) -> Data:
     folder, form = context.folder("stsb"), context.form
     whole = {split: read_stsb(folder, split, form) for split in context.splits}
-    fewer = _unrepeated(folder, form) if any("unrepeated" in task for task in ids) else whole
     # all pairs, so that no score depends on which other tasks were asked for
     texts = [text for pairs in whole.values() for text in (*pairs.first, *pairs.second)]
+    editions = {"stsb": whole}
+    if not all(task.startswith("stsb/") for task in ids):
+        editions |= _editions(folder, form)
     return {
-        (task, split): _Part((fewer if "unrepeated" in task else whole)[split], texts)
+        (task, split): _Part(editions[task.partition("/")[0]][split], texts)
         for split in context.splits
         for task in ids
     }
 
 
-def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
-    """Returns train, dev and test without pairs that repeat an earlier pair of any split."""
+def _editions(folder: Path, form: str | None) -> dict[str, dict[str, GradedPairs]]:
+    """Returns train, dev and test of each edition in which fewer pairs are repeated."""
+    every = {split: read_stsb(folder, split, form) for split in ROWS}
+    # the earlier splits decide which pairs remain; in v2, all splits do
+    hashes = [sha256_of(text.encode()) for text in accumulate(s.sha256 for s in every.values())]
     known: set[frozenset[str]] = set()
-    splits, hashes = {}, ""
-    for split in ("train", "dev", "test"):
-        pairs = without_repeats(read_stsb(folder, split, form), known)
-        hashes += pairs.sha256
-        # the earlier splits decide which pairs remain
-        splits[split] = replace(pairs, sha256=sha256_of(hashes.encode()))
-    return splits
+    return {
+        "stsb-unrepeated": {
+            split: replace(without_repeats(pairs, known), sha256=sha256)
+            for (split, pairs), sha256 in zip(every.items(), hashes, strict=True)
+        },
+        "stsb-v2": {
+            split: replace(pairs, sha256=hashes[-1])
+            for split, pairs in without_repeated(every).items()
+        },
+    }
+
+
+def _by_spearman(given: _Compared) -> Scored:
+    return given.correlated("spearman", data=given.facts, notes=given.notes)
 
 
 def _related(given: _Compared) -> Scored:
@@ -261,6 +279,19 @@ def _sick(context: Context) -> list[GradedPairs]:
     return [sick_pairs(data, split, parts) for split, parts in _SICK.items()]
 
 
+def _read_semrel(language: str, context: Context, ids: Sequence[str]) -> Data:
+    folder, parts, absent = context.folder(ids[0]), {}, None
+    for split in context.splits:
+        try:
+            parts[split] = read_semrel(folder, language, split)
+        except DataMissingError as error:  # the authors keep the scores of some splits
+            absent = error
+    if absent and not parts:
+        raise absent
+    texts = [text for pairs in parts.values() for text in (*pairs.first, *pairs.second)]
+    return {(ids[0], split): _Part(pairs, texts) for split, pairs in parts.items()}
+
+
 def _graded(context: Context) -> list[GradedPairs]:
     if context.graded is None:
         raise DataMissingError("the task graded needs pairs; name their file with `data`.")
@@ -287,7 +318,7 @@ def _family(
 
     def run(embedder: Embedder, context: Context, part: Part, data: _Part) -> Scored:
         task, split = part
-        embedder.prepare(task.split("/")[0].removesuffix("-unrepeated"), data.texts)
+        embedder.prepare(set_of(task), data.texts)
         similarity, notes = _similarity(embedder, data.pairs, f"{task} on {split}")
         return tasks[task][0](_Compared(task, data.pairs, similarity, notes, context.seed))
 
@@ -317,8 +348,16 @@ FAMILIES = (
             "stsb/cosine": (_genres, ("stsb", "sts")),
             "stsb-unrepeated/angular": (_genres, ("stsb-unrepeated",)),
             "stsb-unrepeated/cosine": (_genres, ("stsb-unrepeated",)),
+            "stsb-v2/cosine": (
+                lambda given: replace(_genres(given), main="spearman"),
+                ("stsb-v2",),
+            ),
         },
         ("form",),
+    ),
+    *(
+        _family(partial(_read_semrel, name), {f"semrel/{name}": (_by_spearman, ("semrel",))})
+        for name in SEMREL
     ),
     _family(
         _reader(_graded),
