@@ -1,6 +1,4 @@
-"""Fits the linker, or scores one.
-
-`PYTHONPATH=tools python benchmarks/links.py ../shared/data/links`
+"""Fits the linker, or scores one: `python benchmarks/links.py ../shared/data/links`.
 
 It is fitted on train and on quiet chats made of it: some conversations of a log, without the rest,
 slower than they were, as in groups of a few people. Links and conversations of dev, or of test with
@@ -12,16 +10,16 @@ answer is right, and precision and recall of links of other messages from a conf
 import argparse
 import random
 import time
-from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 
-from fit_links import Recipe, fit
 from rejoinder import SentenceEncoder
+from rejoinder.links.fitting import Recipe, fit
 from rejoinder.links.linker import Linker
 from rejoinder.links.scores import AnnotatedLog, link_scores, read_logs
+from rejoinder.links.threads import Channel, found_again, quiet_chats
 
 LEARNED_FROM = (
     "#ubuntu, 67,463 messages that Kummerfeld et al. 2019 annotated (P19-1374, "
@@ -34,67 +32,10 @@ def logs_of(folder: Path, part: str) -> list[AnnotatedLog]:
     return list(read_logs(folder / f"ubuntu_irc_{part}.tar.zst"))
 
 
-SHARES, SLOWEST, LEAST = (0.04, 0.1, 0.25, 0.5), 64, 4
-"""Shares of conversations of a log that are kept, how much slower they become at most, and the
-fewest messages of a quiet chat."""
-
-
-@dataclass(frozen=True)
-class QuietChat:
-    """Some conversations of a log."""
-
-    log: int
-    """The number of the log."""
-    authors: list[str]
-    times: list[float]
-    texts: list[str]
-    labels: dict[int, list[int]]
-
-
-def quiet_chats(logs: list[AnnotatedLog], seed: int) -> Iterator[QuietChat]:
-    """Yields quiet chats made of each log, one for each of `SHARES`."""
+def quiet_of(logs: list[AnnotatedLog], seed: int) -> list[tuple[int, Channel]]:
+    """Returns quiet chats with the number of their log."""
     draw = random.Random(seed)  # noqa: S311 - no secret depends on it
-    for number, log in enumerate(logs):
-        labels = log.labels
-        groups: dict[int, list[int]] = {}
-        for row in sorted(labels):  # what a message answers comes before it
-            first = groups.get(min(labels[row], default=row), [])
-            groups[row] = first
-            first.append(row)
-        conversations = {id(rows): rows for rows in groups.values()}.values()
-        for share in SHARES:
-            slower = SLOWEST ** draw.random()
-            kept = sorted(row for rows in conversations if draw.random() < share for row in rows)
-            place = {row: at for at, row in enumerate(kept)}
-            if len(kept) >= LEAST:
-                yield QuietChat(
-                    number,
-                    [log.authors[row] for row in kept],
-                    [log.times[row] * slower for row in kept],
-                    [log.texts[row] for row in kept],
-                    {
-                        place[row]: [place[one] for one in labels[row] if one in place]
-                        or [place[row]]
-                        for row in kept
-                    },
-                )
-
-
-def scored_quiet(linker: Linker, chats: list[QuietChat]) -> str:
-    """Returns how many answers of quiet chats are right, and precision and recall from .7 on."""
-    right, links, sure, good = [], 0, 0, 0
-    for chat in chats:
-        found = linker.link(chat.texts, chat.authors, chat.times)
-        for row, answered in chat.labels.items():
-            parent = int(found.parents[row])
-            right.append((row if parent < 0 else parent) in answered)
-            links += answered != [row]
-            if parent >= 0 and found.confidence[row] >= 0.7:
-                sure, good = sure + 1, good + right[-1]
-    return (
-        f"right {np.mean(right):.3f} of {len(right):,}; from .7 on precision "
-        f"{good / max(sure, 1):.3f}, recall {good / max(links, 1):.3f}"
-    )
+    return [(at, chat) for at, log in enumerate(logs) for chat in quiet_chats(log, draw)]
 
 
 def scored(linker: Linker, logs: list[AnnotatedLog]) -> str:
@@ -139,14 +80,14 @@ def main() -> None:
     if args.fit:
         start = time.perf_counter()
         train, dev = logs_of(args.folder, "train"), logs_of(args.folder, "dev")
-        quiet = list(quiet_chats(train, args.seed + 7))
+        quiet = quiet_of(train, args.seed + 7)
         settings = fit(
-            [*train, *quiet],
+            [*train, *(chat for _, chat in quiet)],
             encoder or SentenceEncoder.load("rejoinder-base"),
             args.fit,
             learned_from=LEARNED_FROM,
-            held_out=[*dev, *quiet_chats(dev, args.seed + 3)],
-            groups=[*range(len(train)), *(chat.log for chat in quiet)],
+            held_out=[*dev, *(chat for _, chat in quiet_of(dev, args.seed + 3))],
+            groups=[*range(len(train)), *(at for at, _ in quiet)],
             runs_with=args.runs_with,
             recipe=Recipe(seed=args.seed),
         )
@@ -157,7 +98,7 @@ def main() -> None:
     for names in (True, False):
         linker = Linker(args.fit or args.linker, encoder=encoder, names=names)
         print("with names:" if names else "without names:", scored(linker, logs), flush=True)
-        print("quiet chats:", scored_quiet(linker, list(quiet_chats(logs, 1))), flush=True)
+        print("quiet chats:", found_again(linker, (chat for _, chat in quiet_of(logs, 1))))
 
 
 if __name__ == "__main__":

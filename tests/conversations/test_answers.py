@@ -51,7 +51,7 @@ def test_messages_of_an_export_say_what_they_likely_answer(trusted):
     given.insert(2, message("t", "Eve", 30, "Where is it?", "#ubuntu", thread="t"))
     read = given if trusted else untrusted(given)
     assert says_little(read)
-    found = {one.id: one for one in linked(read)}
+    found = {one.id: one for one in linked(read, Linker())}
     assert [*found] == [one.id for one in given]
     assert found["3"].about["answers"] == "1"
     assert found["3"].about["confidence"] >= LEAST
@@ -100,7 +100,9 @@ def test_texts_without_authors_answer_nothing():
 def test_exploring_and_extracting_agree_who_answers_whom(name, tmp_path):
     export = write(import_module(f"export_samples.{name}").FILES, tmp_path / "export")
     past = past_replies(
-        with_answers(open_collection(all_linked(Reading(export, None).parts()), "rejoinder-small"))
+        with_answers(
+            open_collection(all_linked(Reading(export, None).parts(), Linker()), "rejoinder-small")
+        )
     )
     ids = past.collection.ids
     explored = {(ids[a], ids[b]) for a, b in zip(past.asked, past.replied, strict=True)}

@@ -17,7 +17,9 @@ from rejoinder.conversations.explore import explore, read_facts
 from rejoinder.corpus.texts import Entry
 from rejoinder.index.indexing import Index
 from rejoinder.io.formats.compression import decompressed
+from rejoinder.links.linker import Linker
 
+LINKER = Linker()
 SAID = (
     "Does anybody know how I can mount a usb drive?", "sudo mount /dev/sdb1 /mnt", "thanks",
     "does firefox crash for anyone else?", "no, it works here", "which version is it?", "3.5",
@@ -69,7 +71,9 @@ def around(index, name):
 )
 def test_an_index_that_grew_is_that_made_at_once(tmp_path, seed):
     draw, messages = random.Random(seed), chat(400, seed)
-    index = Index.create(tmp_path / "grown", all_linked(of(messages[:120])), "rejoinder-small")
+    index = Index.create(
+        tmp_path / "grown", all_linked(of(messages[:120]), LINKER), "rejoinder-small"
+    )
     parts = of(messages[:120])
     for cut in (*sorted(draw.sample(range(121, 400), 3)), 400):
         before = Before(rows_of(parts), index.folder)
@@ -80,9 +84,9 @@ def test_an_index_that_grew_is_that_made_at_once(tmp_path, seed):
         changes = before.changes(rows)
         assert (changes.new, changes.gone) == (cut - len(before.rows), 0)
         assert changes.changed <= 2
-        update(index, of(now), rows, before, lambda *_: None)
+        update(index, of(now), rows, before, LINKER, lambda *_: None)
         parts = of(now)
-    whole = Index.create(tmp_path / "whole", all_linked(parts), "rejoinder-small")
+    whole = Index.create(tmp_path / "whole", all_linked(parts, LINKER), "rejoinder-small")
     assert content(index) == content(whole)
     for mode in ("semantic", "words"):
         assert scores(index, mode) == scores(whole, mode)
@@ -123,11 +127,11 @@ def test_only_the_end_of_a_channel_is_linked_again(monkeypatch):
     messages = [one._replace(about={**one.about, "source": "#a"}) for one in chat(400)]
     for one in messages:
         one.about.pop("thread", None)
-    whole = linked(messages)
-    again = linked(messages, same={"#a": 315})
+    whole = linked(messages, LINKER)
+    again = linked(messages, LINKER, same={"#a": 315})
     assert again == [None] * 300 + whole[300:]
-    assert linked(messages, same={"#a": 305}) == [None] * 200 + whole[200:]
-    assert linked(messages, same={"#a": 401}) == [None] * 400
+    assert linked(messages, LINKER, same={"#a": 305}) == [None] * 200 + whole[200:]
+    assert linked(messages, LINKER, same={"#a": 401}) == [None] * 400
 
 
 def test_a_newer_export_adds_to_what_was_explored(tmp_path):

@@ -1,6 +1,6 @@
 """`rejoinder extract`: finds message/reply pairs in dumps of comments."""
 
-from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +13,6 @@ from rejoinder.errors import InputError, require
 from rejoinder.exports import FORMATS
 
 if TYPE_CHECKING:
-    from rejoinder.corpus.convert import Comment
     from rejoinder.corpus.manifest import Carried, ExportCounts, Manifest
 
 
@@ -47,6 +46,7 @@ def extract(
     ] = None,
     pair: Annotated[str | None, typer.Option(metavar="links|adjacent|model")] = None,
     min_confidence: Annotated[float, typer.Option(min=0, max=1)] = 0.3,
+    links: options.LinksOption = None,
     within: str = "10m",
     context: Annotated[int | None, typer.Option(min=1, metavar="N")] = None,
     language: Annotated[str | None, typer.Option(metavar="CODE")] = None,
@@ -110,6 +110,7 @@ def extract(
     from rejoinder.corpus.extract import dropped_most
     from rejoinder.corpus.extract import extract as run
     from rejoinder.io.files.addresses import any_path
+    from rejoinder.links.linker import Linker
 
     with messages.as_files(dumps) as files, Bar("pairs") as progress:
         manifest = run(
@@ -129,7 +130,7 @@ def extract(
             format=format_,
             pair=pair,
             min_confidence=min_confidence,
-            linker=_linked,
+            linker=Linker(links).stream,
             within=within,
             context=context,
             language=language.split(",") if language else (),
@@ -161,10 +162,43 @@ def extract(
         output.note(most)
 
 
-def _linked(messages: "Iterable[Comment]") -> "Iterator[tuple[Comment, Comment | None, float]]":
-    from rejoinder.links.linker import Linker
+@options.prints("json", "tsv")
+def fit_links(
+    sources: list[Path],
+    out: Path,
+    columns: options.ColumnsOption = None,
+    seed: options.SeedOption = 0,
+) -> None:
+    """Fit what tells who answers whom on your own threads; it is kept if it finds links better.
 
-    return Linker().stream(messages)
+    Args:
+        sources: Exports in which messages say what they answer, by threads or replies; or tables.
+        out: File of the linker to write.
+
+    Examples:
+        rejoinder fit-links slack-export.zip --out my.links
+        rejoinder explore chat.txt --links my.links
+        rejoinder extract chat.txt --links my.links --out pairs/
+    """
+    require("train", "torch")
+    from rejoinder.cli.progress import Bar
+    from rejoinder.conversations.own_links import fit_links as fit
+
+    with Bar("") as bar:
+        fitted = fit(
+            sources, out, columns=columns, seed=seed, stage=lambda doing: bar.show(doing, 0, None)
+        )
+    facts = asdict(fitted)
+    if not output.printed_json({"out": str(out) if fitted.is_better else None, **facts}):
+        rows = [(name, one.right, one.precision, one.recall) for name, one in fitted.found.items()]
+        output.print_rows(
+            (f"{fitted.found['own'].messages:,} hidden answers", "right", "sure links right",
+             "found"), rows,
+        )  # fmt: skip
+    if not fitted.is_better:
+        output.status_line("not kept: the linker of the package is right as often")
+        raise typer.Exit(1)
+    output.status_line(f"wrote {out} ({fitted.messages:,} messages)")
 
 
 def _shares(text: str) -> tuple[float, float, float]:

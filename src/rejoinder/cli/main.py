@@ -37,6 +37,7 @@ app = typer.Typer(
 
 for _function in (
     extract.extract,
+    extract.fit_links,
     train.train,
     train.finetune,
     train.adapt,

@@ -43,6 +43,12 @@ SeedOption = Annotated[int, "Seed of all random draws."]
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, help="CPU threads. Default: all cores.")
 ]
+LinksOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Linker of `rejoinder fit-links`. Default: that of the package."
+    ),
+]
 MasterOption = Annotated[
     str | None,
     typer.Option(

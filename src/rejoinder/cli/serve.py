@@ -281,6 +281,7 @@ def explore(
     model_sha256: options.ModelSha256Option = None,
     finetune: bool = False,
     minutes: Annotated[float, typer.Option(min=0.01)] = 5.0,
+    links: options.LinksOption = None,
     forget_gone: bool = False,
     watch: bool = False,
     port: int = 0,
@@ -344,7 +345,7 @@ def explore(
     place = given_model(model, model_sha256)
     prepared = partial(
         prepare, source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,
-        threads=threads,
+        links=links, threads=threads,
     )  # fmt: skip
     with Bar("") as bar, encoding_bar() as encoding:
         shown = Watch(lambda stage, done, total: bar.show(stage, done, total, ""), encoding)

@@ -41,20 +41,20 @@ def with_answers(collection: Collection, linker: Linker | None = None) -> Collec
 
 
 def linked(
-    entries: Sequence[Entry], linker: Linker | None = None, *, same: Mapping[str | None, int] = {}
+    entries: Sequence[Entry], linker: Linker, *, same: Mapping[str | None, int] = {}
 ) -> list[Entry | None]:
     """Returns the messages of an export; those outside threads say what they likely answer.
 
     Args:
         entries: Messages, of which few outside threads say what they answer (`says_little`).
-        linker: What tells it; by default that of the package.
+        linker: What tells it.
         same: How many first messages of each channel were linked before, with the same ones after
             them (see `Linker.link`). None stands for those that need not be linked again.
     """
     found: list[Entry | None] = list(entries)
     rows = [row for row, one in enumerate(entries) if not one.about.get("thread")]
     about = [dict(entries[row].about) for row in rows]
-    links = _likely([entries[row].text for row in rows], about, linker or Linker(), same)
+    links = _likely([entries[row].text for row in rows], about, linker, same)
     _note(links, about, [entries[row].id or "" for row in rows])
     for row, one, parent in zip(rows, about, links.parents.tolist(), strict=True):
         found[row] = None if parent == KEPT else entries[row]._replace(about=one)

@@ -49,10 +49,10 @@ class Part:
     """Whether they are told what they likely answer."""
 
 
-def all_linked(parts: Sequence[Part]) -> Iterator[Entry]:
+def all_linked(parts: Sequence[Part], linker: Linker) -> Iterator[Entry]:
     """Yields the messages of parts, with what they likely answer where they are to be told."""
     for part in parts:
-        yield from filter(None, linked(part.entries)) if part.linked else part.entries
+        yield from filter(None, linked(part.entries, linker)) if part.linked else part.entries
 
 
 def rows_of(parts: Sequence[Part]) -> Rows:
@@ -165,14 +165,15 @@ def with_gone(parts: Sequence[Part], gone: Sequence[Entry]) -> list[Part]:
 
 
 def update(
-    index: Index, parts: Sequence[Part], rows: Rows, before: Before, progress: EncodingProgress
-) -> None:
+    index: Index, parts: Sequence[Part], rows: Rows, before: Before, linker: Linker,
+    progress: EncodingProgress,
+) -> None:  # fmt: skip
     """Adds to an index what is new or changed.
 
     What a message likely answers depends on those around it, so that some of the same are linked
     again.
     """
-    linker, same, written, at = Linker(), before.same(rows), list[Entry](), 0
+    same, written, at = before.same(rows), list[Entry](), 0
     for part in parts:
         some = rows[at : at + len(part.entries)]
         at += len(some)

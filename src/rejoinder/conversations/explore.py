@@ -8,6 +8,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
@@ -74,6 +75,8 @@ class _Made(hashed.Record, frozen=True):
     """Whether the model was named, not chosen by the language."""
     columns: str | None
     finetuned: bool
+    links: str = ""
+    """That of the linker's file; empty for that of the package."""
 
 
 class Facts(hashed.Record, frozen=True):
@@ -126,6 +129,11 @@ class _Work:
     threads: int | None
     forget_gone: bool
     watch: Watch
+    links: Path | None = None
+
+    @cached_property
+    def linker(self) -> Linker:
+        return Linker(self.links)
 
     @property
     def is_index(self) -> bool:
@@ -147,6 +155,7 @@ def explore(
     minutes: float = 5.0,
     threads: int | None = None,
     forget_gone: bool = False,
+    links: Path | None = None,
     watch: Watch = Watch(),
 ) -> Prepared:
     """Prepares conversations to be explored, unless that was done before.
@@ -165,12 +174,16 @@ def explore(
         threads: CPU threads of it; by default all.
         forget_gone: Leave out messages in the folder that `source` does not have, such as those of
             an older export. By default they stay.
+        links: File of `own_links.fit_links`, which tells what messages likely answer; by default
+            that of the package.
         watch: Told about the work.
 
     Raises:
         RejoinderError: `source` can't be read, or `out` can't be written.
     """
-    work = _Work(Path(source), model, columns, finetune, minutes, threads, forget_gone, watch)
+    work = _Work(
+        Path(source), model, columns, finetune, minutes, threads, forget_gone, watch, links
+    )
     if not work.source.exists():
         raise InputError(f"{source} does not exist; name an export, a file, pairs or an index.")
     folder = work.source.with_name(work.source.name + SUFFIX) if out is None else Path(out)
@@ -254,8 +267,12 @@ def _wanted(work: _Work) -> _Made:
     if not work.is_index:
         named = work.model is not None
         sha256 = "" if work.model is None else _sha256_of(work.model)
-        return _Made(stamp, "", sha256, named, work.columns, work.finetune)
-    given = {"model": work.model, "columns": work.columns, "finetune": work.finetune}
+        links = "" if work.links is None else work.linker.sha256
+        return _Made(stamp, "", sha256, named, work.columns, work.finetune, links)
+    given = {
+        "model": work.model, "columns": work.columns, "finetune": work.finetune,
+        "links": work.links,
+    }  # fmt: skip
     wrong = [name for name, value in given.items() if value]
     if wrong:
         raise InputError(
@@ -298,12 +315,12 @@ def _index(
         all_rows = rows
     (new / READ).write_bytes(all_rows.tobytes())
     if before is None or not (as_before and len(rows)):
-        return _Indexed(_index_all(work, new / INDEX, all_linked(parts)))
+        return _Indexed(_index_all(work, new / INDEX, all_linked(parts, work.linker)))
     shutil.copytree(before.index, new / INDEX, copy_function=_linked_or_copied)
     index = Index(new / INDEX)
     if work.forget_gone:
         index.delete([one.id or "" for one in before.gone(rows)[0]])
-    update(index, parts, all_rows, before, work.watch.indexing)
+    update(index, parts, all_rows, before, work.linker, work.watch.indexing)
     return _Indexed(changes=before.changes(rows), older=before.index.parent)
 
 
@@ -335,7 +352,7 @@ def _find(index: Path, out: Path, work: _Work, read: Reading, made: _Indexed) ->
 
     Topics and how suggestions did are those of an older folder, unless much is new.
     """
-    collection = with_answers(open_collection(index, threads=work.threads))
+    collection = with_answers(open_collection(index, threads=work.threads), work.linker)
     asked = asked_again(collection)
     (out / ASKED).write_bytes(msgspec.json.encode(asked))
     older, known = made.older, None if made.older is None else read_facts(made.older)
@@ -401,7 +418,7 @@ def _finetune(work: _Work, scratch: Path) -> bool:
         columns = work.columns
         extract(
             str(work.source), pairs, columns=columns, split=(80, 10, 10), threads=work.threads,
-            linker=Linker().stream, progress=stage,
+            linker=work.linker.stream, progress=stage,
         )  # fmt: skip
         made = open_pairs(pairs)
         if min(made.count("dev"), made.count("test")) < LEAST_PAIRS:
@@ -427,8 +444,8 @@ def _read(folder: Path) -> _Made | None:
 
 def _fits(known: _Made, wanted: _Made) -> bool:
     """Returns whether a folder was made as is wanted, perhaps of other messages."""
-    same = (known.named, known.columns, known.finetuned)
-    if same != (wanted.named, wanted.columns, wanted.finetuned):
+    same = (known.named, known.columns, known.finetuned, known.links)
+    if same != (wanted.named, wanted.columns, wanted.finetuned, wanted.links):
         return False
     there = [wanted.model] if wanted.named else map(_sha256_of, shipped_models())
     return known.model in there

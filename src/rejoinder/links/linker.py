@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.outputs import one_core_each
+from rejoinder.io.files.hashed import sha256_of_file
 from rejoinder.io.files.system import default_workers
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.links.beliefs import CANDIDATES, Beliefs, best_candidates
@@ -174,7 +175,7 @@ class Linker:
             ModelError: the file can't be read.
         """
         chosen = shipped_links() if path is None else Path(path)
-        self.settings = read_settings(chosen)
+        self.settings, self.sha256 = read_settings(chosen), sha256_of_file(chosen)
         tensors = read_tensors(chosen, remedy="fit it again.")
         self._first, self._second = Network(tensors, "first."), Network(tensors, "second.")
         self._given, self._names = encoder, names

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fit_links import Recipe, fit
 from rejoinder import SentenceEncoder
 from rejoinder.errors import InputError
+from rejoinder.links.fitting import Recipe, fit
 from rejoinder.links.linker import Linker
 
 pytest.importorskip("torch")

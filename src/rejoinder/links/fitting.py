@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,28 +16,14 @@ from rejoinder.io.files.atomic import write_bytes
 from rejoinder.links.beliefs import BELIEFS, Beliefs, best_candidates
 from rejoinder.links.features import NAMES, PAIR_NAMES, WINDOW, Ints, PieceFeatures, read_piece
 from rejoinder.links.linker import FORMAT, SETTINGS, before_first
+from rejoinder.links.threads import AROUND, LinkedChannel
+from rejoinder.models.config import read_tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_AROUND = 300, 64
-"""Messages before the first known link and after the last one that are read with them."""
 _ROWS = 64
 _BATCH = 128
-
-
-class LinkedChannel(Protocol):
-    """Messages of a channel, and what some of them answer."""
-
-    @property
-    def authors(self) -> Sequence[str]: ...
-    @property
-    def times(self) -> Sequence[float]: ...
-    @property
-    def texts(self) -> Sequence[str]: ...
-    @property
-    def labels(self) -> Mapping[int, Sequence[int]]:
-        """What some messages answer, by index; themselves where they begin a conversation."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +79,7 @@ def fit(
     held_out: Iterable[LinkedChannel],
     groups: Sequence[int] | None = None,
     runs_with: str | None = None,
+    begin_with: Path | None = None,
     recipe: Recipe | None = None,
 ) -> dict[str, Any]:
     """Fits the networks on channels, writes their file, and returns its settings.
@@ -101,7 +88,8 @@ def fit(
     the same of the `groups`, a number for each channel: those share messages. `held_out` are
     other channels, on which the confidence is calibrated. `learned_from` names the data and its
     licence, and `runs_with` the encoder that a `Linker` loads, by default that of `encoder`: one
-    that read the channels' replies would teach to trust it too much.
+    that read the channels' replies would teach to trust it too much. The networks go on from those
+    of the file `begin_with`, whose widths they have; by default from random ones.
 
     Raises:
         InputError: no message of the channels has a link that can be learned.
@@ -111,20 +99,23 @@ def fit(
     import torch
 
     recipe = recipe or Recipe()
+    begun = {} if begin_with is None else read_tensors(begin_with, remedy="fit it again.")
     rows, others = _read(channels, encoder), _read(held_out, encoder)
     halves = torch.cat([
         torch.full((len(authors),), (groups[number] if groups else number) % 2)
         for number, authors in rows.authors.items()
     ])  # fmt: skip
-    first = _fitted(rows, rows.known, recipe, 0)
-    folds = [_fitted(rows, rows.known[halves[rows.known] == half], recipe, 0) for half in (0, 1)]
+    first = _fitted(rows, rows.known, recipe, 0, begun)
+    folds = [
+        _fitted(rows, rows.known[halves[rows.known] == half], recipe, 0, begun) for half in (0, 1)
+    ]
     crossed = []
     for hide in (False, True):
         one, other = (_shares(net, rows, hide) for net in folds)
         crossed.append(torch.where(halves[:, None] == 1, one, other))
     again = _second_look(rows, crossed)
     held = _second_look(others, [_shares(first, others, hide) for hide in (False, True)])
-    second = _fitted(again, again.known, recipe, 1)
+    second = _fitted(again, again.known, recipe, 1, begun)
     settings = {
         "format": FORMAT,
         "encoder": runs_with or encoder.describe()["name"],
@@ -153,8 +144,8 @@ def _read(channels: Iterable[LinkedChannel], encoder: SentenceEncoder) -> _Rows:
         labels = channel.labels
         if not labels:
             continue
-        low = max(min(labels) - _AROUND[0], 0)
-        high = min(max(labels) + 1 + _AROUND[1], len(channel.texts))
+        low = max(min(labels) - AROUND[0], 0)
+        high = min(max(labels) + 1 + AROUND[1], len(channel.texts))
         times = np.array(channel.times[low:high], np.float64)
         piece = read_piece(channel.authors[low:high], times, channel.texts[low:high])
         rows = encoder.encode(piece.texts)
@@ -212,13 +203,21 @@ def _second_look(rows: _Rows, shares: "list[Tensor]") -> _Rows:
     return replace(rows, looks=(looks[0], looks[1]))
 
 
-def _fitted(rows: _Rows, known: "Tensor", recipe: Recipe, look: int) -> "dict[str, Tensor]":
-    """Returns the tensors of a network fitted on the rows `known`."""
+def _fitted(
+    rows: _Rows, known: "Tensor", recipe: Recipe, look: int, begun: Mapping[str, NDArray[Any]]
+) -> "dict[str, Tensor]":
+    """Returns the tensors of a network fitted on the rows `known`, from those `begun` with."""
     import torch
 
     torch.manual_seed(recipe.seed)
     numbers, count = rows.looks[0].pairs.shape[2], rows.looks[0].messages.shape[1]
     net = _network(numbers, count, recipe.widths[look], recipe.second)
+    if begun:
+        name = ("first.", "second.")[look]
+        sharpness = float(begun[f"{name}sharpness"][0])
+        for key, value in net.items():
+            by = sharpness if ".3" in key else 1.0
+            value.data = torch.from_numpy(begun[name + key].astype(np.float32)) * by
     epochs = recipe.epochs[look]
     optimizer = torch.optim.AdamW(list(net.values()), recipe.rate, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(

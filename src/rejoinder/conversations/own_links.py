@@ -1,0 +1,157 @@
+"""A linker of a user's own: it learns from links that exports state, which are hidden from it."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from rejoinder.conversations.reading import Reading
+from rejoinder.corpus.texts import Entry
+from rejoinder.errors import InputError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.io.files.atomic import write_bytes
+from rejoinder.io.files.claims import refuse_inputs
+from rejoinder.io.files.storage import scratch_folder
+from rejoinder.links.fitting import Recipe, fit
+from rejoinder.links.linker import Linker, shipped_links
+from rejoinder.links.threads import (
+    Channel,
+    FoundAgain,
+    found_again,
+    pieces,
+    quiet_chats,
+    with_beginnings,
+)
+
+LEAST, MOST = 200, 60_000
+"""Messages with a known answer that are needed, and of which the latest are taken: 1 GB."""
+_PIECE = 1_000
+_ENOUGH, _EPOCHS = 20_000, 8
+"""Messages that are learned from as often as by default; fewer more often, up to so many times."""
+
+
+@dataclass(frozen=True)
+class OwnLinks:
+    """How well links of held-out messages were found again."""
+
+    messages: int
+    """Messages that the linker learned from."""
+    found: dict[str, FoundAgain]
+    """By the message before, by the linker of the package, and by the new one."""
+    is_better: bool
+    """Whether the new one was right more often than that of the package, and was written."""
+
+
+def fit_links(
+    sources: Sequence[str | Path],
+    out: str | Path,
+    *,
+    columns: str | None = None,
+    seed: int = 0,
+    stage: Callable[[str], object] = lambda _doing: None,
+) -> OwnLinks:
+    """Fits a linker on threads and replies of exports, and writes it if it finds links better.
+
+    It goes on from the linker of the package. Of five stretches of messages it learns from three,
+    as they are and thinned out to quiet chats; on one its confidence is calibrated, on one it is
+    tried.
+
+    Args:
+        sources: Exports, or tables with the columns id, time, and answers or thread.
+        out: File of the linker.
+        columns: Of tables, see `read_texts`.
+        seed: Of all random draws.
+        stage: Called with what is done next.
+
+    Raises:
+        InputError: a source can't be read, or would be replaced, or too few messages say what they
+            answer.
+        MissingExtraError: torch is not installed.
+    """
+    path = Path(out)
+    refuse_inputs(path, sources)
+    stage("reading")
+    parts = [part for one in sources for part in Reading(Path(one), columns).parts()]
+    channels = [one for part in parts for one in known_links(part.entries)]
+    count = sum(len(one.labels) for one in channels)
+    if count < LEAST:
+        raise InputError(
+            f"{' and '.join(map(str, sources))}: by replies and threads it is known of {count:,} "
+            f"messages what they answer, and {LEAST} are needed; name an export with more of them."
+        )
+    cut = [one for each in channels for one in pieces(each, min(_PIECE, count // 10))]
+    cut.sort(key=lambda one: one.times[-1])
+    while sum(len(one.labels) for one in cut) > MOST:
+        del cut[0]
+    shipped, tried = Linker(), cut[4::5]
+    stage("finding beginnings")
+    learned = [with_beginnings(one, shipped) for at, one in enumerate(cut) if at % 5 < 3]
+    calibrated = [with_beginnings(one, shipped) for one in cut[3::5]]
+    draw = random.Random(seed)  # noqa: S311 - no secret depends on it
+    quiet = [(at, one) for at, each in enumerate(learned) for one in quiet_chats(each, draw)]
+    size = sum(len(one.labels) for one in [*learned, *(one for _, one in quiet)])
+    times = min(max(_ENOUGH // size, 1), _EPOCHS)
+    recipe = Recipe(rate=0.001, epochs=(3 * times, 4 * times), seed=seed)
+    stage("fitting")
+    with scratch_folder() as scratch:
+        new = scratch / path.name
+        fit(
+            [*learned, *(one for _, one in quiet)],
+            SentenceEncoder.load(shipped.settings["encoder"]),
+            new,
+            learned_from=", ".join(Path(one).name for one in sources),
+            held_out=calibrated,
+            groups=[*range(len(learned)), *(at for at, _ in quiet)],
+            begin_with=shipped_links(),
+            recipe=recipe,
+        )
+        stage("finding hidden links")
+        linkers = {"message before": None, "shipped": shipped, "own": Linker(new)}
+        found = {name: found_again(one, tried) for name, one in linkers.items()}
+        is_better = found["own"].right > found["shipped"].right
+        if is_better:
+            write_bytes(path, new.read_bytes())
+    stated = sum(len(one.labels) for at, one in enumerate(cut) if at % 5 < 3)
+    return OwnLinks(stated, found, is_better)
+
+
+def known_links(entries: Sequence[Entry]) -> Iterator[Channel]:
+    """Yields the channels of messages in the order of time, with what those answer that say it.
+
+    The first message of a thread begins a conversation. In threads whose messages answer none, or
+    all the first one, the last message and the last one by another author are right as well.
+    Messages without a time are left out.
+    """
+    channels: dict[str, list[Entry]] = {}
+    for one in sorted(
+        (one for one in entries if "time" in one.about), key=lambda one: float(one.about["time"])
+    ):
+        channels.setdefault(one.about.get("source", ""), []).append(one)
+    for said in channels.values():
+        yield Channel(
+            [one.about.get("author", "") for one in said],
+            [float(one.about["time"]) for one in said],
+            [one.text for one in said],
+            _labels(said),
+        )
+
+
+def _labels(said: Sequence[Entry]) -> dict[int, list[int]]:
+    place = {one.id: at for at, one in enumerate(said)}
+    answers = [one.about.get("answers") for one in said]
+    labels = {at: [place[one]] for at, one in enumerate(answers) if one and place.get(one, at) < at}
+    threads: dict[str, list[int]] = {}
+    for at, one in enumerate(said):
+        if thread := one.about.get("thread"):
+            threads.setdefault(thread, []).append(at)
+    first_ids = {said[rows[0]].id for rows in threads.values()}
+    are_flat = all(answers[at] in {None, *first_ids} for rows in threads.values() for at in rows)
+    for rows in threads.values():
+        if not answers[rows[0]]:
+            labels[rows[0]] = [rows[0]]
+        for before, at in pairwise(rows) if are_flat else ():
+            mine = said[at].about.get("author")
+            others = [one for one in rows if one < at and said[one].about.get("author") != mine]
+            labels[at] = [*{*labels.get(at, ()), before, *others[-1:]}]
+    return labels
