@@ -164,7 +164,7 @@ def extract(
 
 @options.prints("json", "tsv")
 def fit_links(
-    sources: list[Path],
+    sources: Annotated[list[Path], typer.Argument()],
     out: Path,
     columns: options.ColumnsOption = None,
     seed: options.SeedOption = 0,
