@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from export_samples import write
-from rejoinder.conversations.answers import LEAST, linked, says_little, untrusted, with_answers
+from rejoinder.conversations.answers import linked, says_little, untrusted, with_answers
 from rejoinder.conversations.changes import all_linked
 from rejoinder.conversations.collection import open_collection
 from rejoinder.conversations.reading import Reading
@@ -16,7 +16,7 @@ from rejoinder.corpus.texts import Entry
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS
-from rejoinder.links.linker import Linker
+from rejoinder.links.linker import SURE, Linker
 
 
 def message(name, author, time, text=None, source="shop", **more):
@@ -41,7 +41,7 @@ CHAT = (
 def test_a_message_outside_threads_answers_what_is_likely():
     found = with_answers(open_collection(list(CHAT), "rejoinder-small"))
     assert found.column("answers") == [None, None, "1", "3", None]
-    assert all(LEAST <= one <= 1 for one in found.column("confidence")[2:4])
+    assert all(SURE <= one <= 1 for one in found.column("confidence")[2:4])
     assert with_answers(found) is found
 
 
@@ -54,7 +54,7 @@ def test_messages_of_an_export_say_what_they_likely_answer(trusted):
     found = {one.id: one for one in linked(read, Linker())}
     assert [*found] == [one.id for one in given]
     assert found["3"].about["answers"] == "1"
-    assert found["3"].about["confidence"] >= LEAST
+    assert found["3"].about["confidence"] >= SURE
     assert found["4"].about["answers"] == ("2" if trusted else "3")
     assert ("confidence" in found["4"].about) is not trusted
     assert found["t"] == given[2]
@@ -113,7 +113,7 @@ def test_exploring_and_extracting_agree_who_answers_whom(name, tmp_path):
             rules="none",
             min_authors=1,
             linker=Linker().stream,
-            min_confidence=LEAST,
+            min_confidence=SURE,
         )
         frames = open_pairs(tmp_path / "pairs").iter_frames("train", ("input_id", "response_id"))
         extracted = {row for frame in frames for row in frame.iter_rows()}

@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 from export_samples import github, write
+from rejoinder.conversations.collection import open_collection
+from rejoinder.conversations.forget import forget
 from rejoinder.corpus import export_options
 from rejoinder.corpus.export_options import Doubles
 from rejoinder.corpus.extract import extract
@@ -252,6 +254,32 @@ def test_a_linker_says_what_messages_answer(tmp_path: Path):
     assert (
         replies("adjacent", pair="adjacent")["Mine is called Smith"] == "Shall we meet on Sunday?"
     )
+
+
+def test_pairs_keep_how_sure_links_are(tmp_path: Path):
+    chat, other = tmp_path / "chat.txt", tmp_path / "discord.json"
+    chat.write_text(GROUP)
+    other.write_text(discord((1, "a", "who knows", None), (2, "b", "me", 1)))
+    out, linker = tmp_path / "pairs", linked(*FOUND)
+    extract([chat, other], out, rules="none", linker=linker, context=1, split=(100, 0, 0))
+    rows = {row["response"]: (row["confidence"], len(row["context"])) for row in pairs(out)}
+    assert rows == {
+        "Mine is called Smith": (pytest.approx(0.9), 0), "me": (1, 0),
+        "Sunday is fine": (pytest.approx(0.75), 1), "Ten is good": (pytest.approx(0.6), 1),
+    }  # fmt: skip
+    read = open_collection(out, "rejoinder-small")
+    is_answer = (read.answered >= 0).tolist()
+    known = zip(read.column("confidence"), is_answer, strict=True)
+    told = dict(zip(read.texts, known, strict=True))
+    assert told["me"] == (None, True)
+    assert told["Sunday is fine"] == (0.75, True)
+    assert told["Ten is good"] == (None, False)
+    forget([out], match="Smith")
+    left = {row["response"]: row["confidence"] for row in pairs(out)}
+    assert left == {name: sure for name, (sure, _) in rows.items() if name[0] != "M"}
+    stated = extract(other, tmp_path / "stated", rules="none")
+    assert stated.counts.pairs == 1
+    assert "confidence" not in pairs(tmp_path / "stated")[0]
 
 
 def test_what_an_export_says_is_kept_and_what_a_reader_guesses_is_not(tmp_path: Path):

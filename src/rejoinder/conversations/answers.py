@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from rejoinder.conversations.collection import Collection
 from rejoinder.corpus.texts import Entry
-from rejoinder.links.linker import KEPT, NONE, Linker, Links
+from rejoinder.links.linker import KEPT, NONE, SURE, Linker, Links
 from rejoinder.measures import Indices
 
-LEAST = 0.7
-"""Confidence from which people are told that a message answers another: nine of ten do."""
 _FEW = 0.25
 """Share of messages that name what they answer, below which others answer one before, too: in
 trackers, comments name another one rarely, in forums two in five do."""
@@ -26,7 +24,7 @@ trackers, comments name another one rarely, in forums two in five do."""
 def with_answers(collection: Collection, linker: Linker | None = None) -> Collection:
     """Returns a collection in which messages answer others, if few say which they answer.
 
-    What is likely has its `confidence`, from `LEAST` on.
+    What is likely has its `confidence`, from `SURE` on.
     """
     if any(collection.column("confidence")):
         return collection
@@ -108,7 +106,7 @@ def _note(links: Links, about: Sequence[dict[str, Any]], ids: Sequence[str]) -> 
     for at, (parent, sure) in enumerate(
         zip(links.parents.tolist(), links.confidence.tolist(), strict=True)
     ):
-        if parent >= 0 and sure >= LEAST and not about[at].get("answers"):
+        if parent >= 0 and sure >= SURE and not about[at].get("answers"):
             about[at].update(answers=ids[parent], confidence=round(sure, 2))
             found = True
     return found

@@ -26,6 +26,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.inference.sentence_stream import EncodingProgress, GivenText, Source
+from rejoinder.links.linker import SURE
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
@@ -188,21 +189,29 @@ def loaded_encoder(
 def messages_of_pairs(folder: Path) -> Iterator[Entry]:
     """Yields the messages of both sides of all splits, each once; replies say what they answer.
 
+    Those of which that was found say so from `SURE` on.
+
     Raises:
         InputError: the folder holds no usable pairs.
     """
-    from rejoinder.corpus.writer import open_pairs  # needs Polars
+    from rejoinder.corpus.writer import open_pairs, whole_blocks  # needs Polars
 
     pairs = open_pairs(folder)
     said: dict[str, Entry] = {}
     for split in SPLITS:
-        for frame in pairs.iter_frames(split, _COLUMNS):
-            for asked, name, message, reply, thread, channel in frame.iter_rows():
+        for _, frame in whole_blocks(pairs, split):
+            rows = frame.select(_COLUMNS).iter_rows()
+            given = frame["confidence"] if "confidence" in frame.columns else [1.0] * len(frame)
+            for (asked, name, message, reply, thread, channel), sure in zip(
+                rows, given, strict=True
+            ):
                 about = {"source": channel, "thread": thread}
                 about = {key: value for key, value in about.items() if value}
                 said.setdefault(asked, Entry(asked, message, about))
                 # may stand there as the message of another pair
-                said[name] = Entry(name, reply, {**about, "answers": asked})
+                answers = {"answers": asked} if sure >= SURE else {}
+                likely = {"confidence": round(sure, 2)} if SURE <= sure < 1 else {}
+                said[name] = Entry(name, reply, {**about, **answers, **likely})
     return iter(said.values())
 
 

@@ -31,7 +31,7 @@ from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.corpus.manifest import SPLITS
 from rejoinder.corpus.reading.columns import as_arrow, clean_and_letters
 from rejoinder.corpus.texts import entries_of
-from rejoinder.corpus.writer import Pairs, open_pairs, rewrite, whole_blocks
+from rejoinder.corpus.writer import COLUMNS, Pairs, open_pairs, rewrite, whole_blocks
 from rejoinder.errors import InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.manifest import FILE as INDEX
@@ -366,7 +366,7 @@ class _PairRemoval:
         ids, columns = list(self._ids), ("input_id", "response_id")
         gone = frame.select(pl.any_horizontal(pl.col(columns).is_in(ids))).to_series().to_numpy()
         if self._wanted.match is not None:
-            gone = gone | self._wanted.matching(frame.drop("context", strict=False).iter_rows())
+            gone = gone | self._wanted.matching(frame.select(COLUMNS).iter_rows())
         self.counts["pairs"] += int(gone.sum())
         left = frame.filter(~gone)
         if "context" in left.columns:

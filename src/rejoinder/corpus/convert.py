@@ -153,6 +153,8 @@ class Comment(msgspec.Struct, omit_defaults=True):
     """Its thread, or the first message since the last pause."""
     in_thread: bool = False
     """Whether the export names its thread."""
+    confidence: float = 1.0
+    """How sure it is what it answers."""
 
     @property
     def time(self) -> float | None:
@@ -421,6 +423,7 @@ def _pair_by(
                 comment.parent = None
                 if answered is not None and sure >= least and answered.author != comment.author:
                     comment.parent = comment.before = answered.id
+                    comment.confidence = round(sure, 4)
                     modelled += 1
             write(named(comment))
     return paired, modelled

@@ -44,7 +44,7 @@ from rejoinder.corpus.options import (
 )
 from rejoinder.corpus.reading.files import find_files
 from rejoinder.corpus.reading.readers import columns_of
-from rejoinder.corpus.writer import add_context
+from rejoinder.corpus.writer import add_columns
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS
 from rejoinder.io.files.addresses import (
@@ -290,8 +290,9 @@ def _write(
 ) -> Manifest:
     with carrying(task.state, extraction.options, extraction.files, task.progress) as carried:
         outcome = opened().extract(replace(extraction, carry=carried), folder, task.progress)
-        if task.of_exports.context and isinstance(folder, Path):
-            outcome.written.shards = add_context(
+        found = carried is None and any(one.counts.modelled for one in converted)
+        if (found or task.of_exports.context) and isinstance(folder, Path):
+            outcome.written.shards = add_columns(
                 folder,
                 outcome.written.shards,
                 [one.file for one in converted],

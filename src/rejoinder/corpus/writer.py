@@ -1,8 +1,8 @@
 """Folders of pairs: Parquet shards of a fixed layout, in which the same rows give the same bytes.
 
 They are written by any engine, and read by block for training, by split for evaluation. The turns
-before a message are a column `context`, which is added to what an engine has written, so that all
-engines write the same.
+before a message are a column `context`, and how sure links are that were found is `confidence`.
+Both are added to what an engine has written, so that all engines write the same.
 """
 
 import io
@@ -10,7 +10,7 @@ import itertools
 import mmap
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -156,6 +156,13 @@ _SCHEMA = pa.schema([(name, pa.large_string()) for name in COLUMNS])
 _REPEATED = ["thread_id", "source", "split"]
 """The columns that are written with a dictionary: their values repeat within a row group."""
 _TEXTS = ("input", "response")
+_TURNS = pa.list_(pa.large_string())
+_ADDED = {"context": _TURNS, "confidence": pa.float32()}
+
+
+def _schema(names: Container[str]) -> pa.Schema:
+    """Returns the schema of pairs with the added columns that are among the names."""
+    return pa.schema([*_SCHEMA, *(pa.field(*one) for one in _ADDED.items() if one[0] in names)])
 
 
 @dataclass
@@ -296,9 +303,7 @@ def rewrite(pairs: Pairs, out: Path, change: Callable[[pl.DataFrame], pl.DataFra
             frame = pl.concat([change(block) for _, block in blocks])
             if not len(frame):
                 continue
-            path, schema = out / shard.name, _SCHEMA
-            if "context" in frame.columns:
-                schema = schema.append(pa.field("context", _TYPE))
+            path, schema = out / shard.name, _schema(frame.columns)
             with _parquet_writer(path, schema) as writer:
                 writer.write_table(frame.to_arrow().cast(schema), BLOCK_ROWS)
             size, sha256 = path.stat().st_size, sha256_of_file(path)
@@ -332,7 +337,6 @@ def rewrite(pairs: Pairs, out: Path, change: Callable[[pl.DataFrame], pl.DataFra
     return about
 
 
-_TYPE = pa.list_(pa.large_string())
 _NONE = -1
 Rows = NDArray[np.int64]
 
@@ -340,34 +344,41 @@ Rows = NDArray[np.int64]
 class _Link(msgspec.Struct):
     id: str
     before: str | None = None
+    confidence: float = 1.0
 
 
 class _Said(msgspec.Struct):
     text: str
 
 
-def add_context(
-    folder: Path, shards: Sequence[Shard], files: Sequence[Path], turns: int
+def add_columns(
+    folder: Path, shards: Sequence[Shard], files: Sequence[Path], turns: int | None
 ) -> list[Shard]:
-    """Adds the column to shards: up to `turns` texts, the oldest first.
+    """Adds `context`, up to `turns` texts, the oldest first, and `confidence` where links have one.
 
     `files` are those of `convert`, whose messages name the one before them.
     """
     with _opened(files) as said:
-        return [_with_context(folder / shard.file, shard, said, turns) for shard in shards]
+        names = {"context": turns, "confidence": said.are_found}
+        schema = _schema([name for name, wanted in names.items() if wanted])
+        return [_with_columns(folder / one.file, one, said, schema, turns) for one in shards]
 
 
-def _with_context(path: Path, shard: Shard, said: "_Messages", turns: int) -> Shard:
-    """Writes a shard again with the column."""
+def _with_columns(
+    path: Path, shard: Shard, said: "_Messages", schema: pa.Schema, turns: int | None
+) -> Shard:
+    """Writes a shard again with the columns."""
     changed = path.with_suffix(".changed")
-    with (
-        pq.ParquetFile(path) as file,
-        _parquet_writer(changed, _SCHEMA.append(pa.field("context", _TYPE))) as writer,
-    ):
+    with pq.ParquetFile(path) as file, _parquet_writer(changed, schema) as writer:
         for number in range(file.num_row_groups):
             rows = file.read_row_group(number).cast(_SCHEMA)
-            context = said.before(rows["input_id"].to_pylist(), turns)
-            writer.write_table(rows.append_column("context", context), BLOCK_ROWS)
+            if turns:
+                context = said.before(rows["input_id"].to_pylist(), turns)
+                rows = rows.append_column("context", context)
+            if said.are_found:
+                sure = said.confidence(rows["response_id"].to_pylist())
+                rows = rows.append_column("confidence", pa.array(sure))
+            writer.write_table(rows, BLOCK_ROWS)
     changed.replace(path)
     return Shard(shard.file, shard.split, shard.rows, path.stat().st_size, sha256_of_file(path))
 
@@ -385,14 +396,14 @@ def _opened(files: Sequence[Path]) -> Iterator["_Messages"]:
 
 
 class _Messages:
-    """Messages by id: 28 bytes for each; their texts stay in the files."""
+    """Messages by id: 32 bytes for each; their texts stay in the files."""
 
     def __init__(self, contents: Sequence[mmap.mmap]) -> None:
         self._contents = contents
         self._firsts: list[int] = []
         """Row of the first message of each file."""
         decoder = msgspec.json.Decoder(_Link)
-        ids, links, starts = array("q"), array("q"), array("q")
+        ids, links, starts, sure = array("q"), array("q"), array("q"), array("f")
         for content in contents:
             self._firsts.append(len(ids))
             start = 0
@@ -401,8 +412,11 @@ class _Messages:
                 ids.append(_key(link.id))
                 links.append(0 if link.before is None else _key(link.before))
                 starts.append(start)
+                sure.append(link.confidence)
                 start += len(line)
-        self._starts = np.array(starts)
+        self._starts, self._sure = np.array(starts), np.array(sure)
+        self.are_found = bool((self._sure < 1).any())
+        """Whether what messages answer was found, of some."""
         unordered = np.array(ids)
         # of copies of a message the first counts
         self._order = np.argsort(unordered, kind="stable").astype(np.int32)
@@ -414,6 +428,11 @@ class _Messages:
         places = np.searchsorted(self._ids, keys)
         places[places == len(self._ids)] = 0
         return np.where(self._ids[places] == keys, self._order[places], _NONE)
+
+    def confidence(self, ids: Sequence[str]) -> NDArray[np.float32]:
+        """Returns (N,) how sure it is what messages answer, 1 if that was stated."""
+        found: NDArray[np.float32] = self._sure[self._rows(np.array([_key(one) for one in ids]))]
+        return found
 
     def before(self, ids: Sequence[str], turns: int) -> pa.Array:
         """Returns (N,) lists of the texts before messages, the oldest first."""
@@ -429,7 +448,7 @@ class _Messages:
         borders = np.zeros(len(ids) + 1, np.int32)
         np.cumsum(said.sum(axis=1), out=borders[1:])
         buffers = [None, pa.py_buffer(borders)]
-        return pa.Array.from_buffers(_TYPE, len(ids), buffers, children=[as_arrow(texts)])
+        return pa.Array.from_buffers(_TURNS, len(ids), buffers, children=[as_arrow(texts)])
 
     def _texts(self, rows: Iterable[int]) -> Iterator[str]:
         decoder = msgspec.json.Decoder(_Said)

@@ -34,6 +34,8 @@ _ROWS = 128
 _LATE = 12 * 3_600.0
 """Seconds after which a message outside threads answers nothing. What others said before, word by
 word, does not answer that either."""
+SURE = 0.7
+"""Confidence from which people are told that a message answers another: nine of ten do."""
 NONE, KEPT = -1, -2
 """Stand for messages that answer none, and for those that were not linked again."""
 

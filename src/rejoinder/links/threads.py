@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from rejoinder.links.linker import Linker
+from rejoinder.links.linker import SURE, Linker
 
 AROUND = 300, 64
 """Messages before the first known link and after the last one that are read with them."""
 SHARES, SLOWEST, LEAST = (0.04, 0.1, 0.25, 0.5), 64, 4
 """Shares of conversations of a channel that quiet chats keep, how much slower they become at most,
 and the fewest messages of one."""
-SURE = 0.7
 
 
 class LinkedChannel(Protocol):
