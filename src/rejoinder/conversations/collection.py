@@ -3,6 +3,7 @@
 `dedupe`, `cluster` and `suggest` read what they work on here.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +20,11 @@ from rejoinder.corpus.texts import Entry, is_question
 from rejoinder.errors import InputError
 from rejoinder.index.fields import About
 from rejoinder.index.folder import TextIndex
+from rejoinder.index.hits import Found, segments_and_rows
 from rejoinder.index.indexing import place_of_model, refuse_other_model
 from rejoinder.index.manifest import FILE as INDEX
+from rejoinder.index.nearest import search_segments
+from rejoinder.index.segment import Segment
 from rejoinder.index.where import Conditions, Where, fields_of
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
@@ -305,3 +309,129 @@ def joined(parts: list[Embeddings], dim: int) -> Embeddings:
         rows[end - len(part) : end] = part
         end -= len(part)
     return rows
+
+
+_MANY = 0.1
+"""Share of wanted texts from which lists are used."""
+
+
+class WholeIndex:
+    """The N texts of an index in the order in which they were added, without the deleted ones.
+
+    Only what is used is read. The model is opened when it is first used.
+    """
+
+    def __init__(self, index: TextIndex, encoder: Model = None, threads: int | None = None) -> None:
+        """Prepares to read the state of an index that was opened."""
+        self.name = str(index.folder)
+        """The path."""
+        self._opened, self._encoder, self._threads = index, encoder, threads
+        self._segments, self._dim = index.segments, index.manifest.dim
+        self._rows = [np.flatnonzero(~segment.deleted) for segment in self._segments]
+        self._begins = np.cumsum([0, *map(len, self._rows)])
+        self.ids: Sequence[str] = _Column(self, lambda one, row: one.ids[row])
+        self.texts: Sequence[str] = _Column(self, lambda one, row: one.texts[row])
+        self.about: Sequence[About] = _Column(self, Segment.about)
+
+    def __len__(self) -> int:
+        return int(self._begins[-1])
+
+    @cached_property
+    def encoder(self) -> SentenceEncoder:
+        """The model of the embeddings.
+
+        Raises:
+            InputError: another model was given, or the index does not say where its model is.
+            ModelError: it can't be loaded.
+        """
+        return encoder_of(self._opened, self._encoder, self._threads)
+
+    def rows(self, places: Indices) -> Embeddings:
+        """Returns the (K, D) float32 embeddings of the texts at (K,) places."""
+        found = np.empty((len(places), self._dim), np.float32)
+        numbers = np.searchsorted(self._begins, places, side="right") - 1
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            rows = self._rows[number][places[here] - self._begins[number]]
+            found[here] = self._segments[number].embeddings[rows]
+        return found
+
+    def nearest(
+        self, queries: Embeddings, most: int, wanted: NDArray[np.bool_]
+    ) -> Iterator[tuple[Indices, Embeddings]]:
+        """Yields for each query the places of the nearest `wanted` texts, and the cosines.
+
+        Where many texts are wanted, and segments have lists, a near one may be missed.
+
+        Args:
+            queries: (Q, D) float32, unit or zero rows.
+            most: Number of texts per query.
+            wanted: (N,) bool.
+
+        Raises:
+            InputError: the index is damaged.
+            MissingExtraError: a segment has lists, and FAISS is not installed.
+        """
+        share = np.count_nonzero(wanted) / max(len(wanted), 1)
+        if share >= _MANY and any(one.lists for one in self._segments):
+            deleted = [one.absent() for one in self._segments]
+            # of the nearest texts, as many are wanted as of all, or less
+            top_k = math.ceil(most / share)
+            found = search_segments(self._segments, queries, top_k, absent=deleted)
+            for one in found:
+                places, scores = self._placed(one)
+                kept = wanted[places]
+                yield places[kept][:most], scores[kept][:most]
+            return
+        absent = [np.ones(one.entry.rows, np.bool_) for one in self._segments]
+        for number, rows in enumerate(self._rows):
+            begin = self._begins[number]
+            absent[number][rows[wanted[begin : begin + len(rows)]]] = False
+        found = search_segments(self._segments, queries, most, absent=absent, exact=True)
+        yield from map(self._placed, found)
+
+    def _placed(self, found: Found) -> tuple[Indices, Embeddings]:
+        """Returns the places of what was found, and the scores."""
+        numbers, rows = segments_and_rows(found.places)
+        places = np.empty(len(rows), np.int64)
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            known = np.searchsorted(self._rows[number], rows[here])
+            places[here] = self._begins[number] + known
+        return places, np.asarray(found.scores, np.float32)
+
+    def meeting(self, conditions: Conditions) -> NDArray[np.bool_]:
+        """Returns (N,) bool: which texts meet conditions.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        found = [
+            np.zeros(len(rows), np.bool_)
+            if (absent := one.absent(conditions)) is None
+            else ~absent[rows]
+            for one, rows in zip(self._segments, self._rows, strict=True)
+        ]
+        return np.concatenate([np.empty(0, np.bool_), *found])
+
+    def at(self, place: int) -> tuple[Segment, int]:
+        """Returns the segment of a text, and its row there."""
+        number = int(np.searchsorted(self._begins, place, side="right")) - 1
+        return self._segments[number], int(self._rows[number][place - self._begins[number]])
+
+
+class _Column(Sequence[Any]):
+    """Values of the texts of an index."""
+
+    def __init__(self, whole: WholeIndex, read: Callable[[Segment, int], Any]) -> None:
+        self._whole, self._read = whole, read
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(f"{place} is not among {len(self):,}")
+        return self._read(*self._whole.at(place))

@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save
 
-from rejoinder.conversations.collection import Collection, Model, encoder_of
+from rejoinder.conversations.collection import Collection, Model, WholeIndex
 from rejoinder.conversations.suggestions import Confidence, Replies, Tried, denies, without_names
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.manifest import FILE as INDEX
-from rejoinder.index.whole import WholeIndex
-from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import blake2b_number, sha256_of, sha256_of_file
 from rejoinder.io.formats.embedding_files import UNREADABLE
@@ -42,27 +40,7 @@ _LEAST_PAIRS = 50
 """Held-out pairs of each split of a folder of pairs; with fewer, threads are drawn anew."""
 
 
-class IndexedMessages(WholeIndex):
-    """The messages of an index, and its model, which is opened when it is first used."""
-
-    def __init__(self, opened: TextIndex, encoder: Model, threads: int | None) -> None:
-        super().__init__(opened)
-        self.name = str(opened.folder)
-        """The path."""
-        self._opened, self._encoder, self._threads = opened, encoder, threads
-
-    @cached_property
-    def encoder(self) -> SentenceEncoder:
-        """The model of the embeddings.
-
-        Raises:
-            InputError: another model was given, or the index does not say where its model is.
-            ModelError: it can't be loaded.
-        """
-        return encoder_of(self._opened, self._encoder, self._threads)
-
-
-Messages = Collection | IndexedMessages
+Messages = Collection | WholeIndex
 """Messages whose replies are suggested."""
 
 
@@ -324,9 +302,7 @@ def read_kept(
             tried = Tried(confidence, facts["fitted_on"], *(found[name] for name in _TRIED))
     except UNREADABLE:
         return None
-    return PastReplies(
-        IndexedMessages(TextIndex(index), encoder, threads), asked, replied, parts
-    ), tried
+    return PastReplies(WholeIndex(TextIndex(index), encoder, threads), asked, replied, parts), tried
 
 
 def _stamp(index: Path, tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from rejoinder.conversations.collection import WholeIndex
 from rejoinder.index import lists
 from rejoinder.index.folder import create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.index.where import conditions_of
-from rejoinder.index.whole import WholeIndex
 from rejoinder.inference.neighbours import nearest_rows
 
 DIM = 4
