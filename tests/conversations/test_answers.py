@@ -7,9 +7,8 @@ import pytest
 
 from export_samples import write
 from rejoinder.conversations.answers import linked, says_little, untrusted, with_answers
-from rejoinder.conversations.changes import all_linked
 from rejoinder.conversations.collection import open_collection
-from rejoinder.conversations.reading import Reading
+from rejoinder.conversations.reading import Reading, all_linked
 from rejoinder.conversations.replies import past_replies
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.texts import Entry

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from export_samples import slack, write
-from rejoinder.conversations.changes import Changes
 from rejoinder.conversations.explore import explore, read_facts
+from rejoinder.conversations.reading import Changes
 from rejoinder.conversations.suggest import Suggestions
 from rejoinder.corpus.extract import extract
 from rejoinder.errors import ForeignTextWarning, InputError

@@ -29,13 +29,12 @@ def with_answers(collection: Collection, linker: Linker | None = None) -> Collec
     if any(collection.column("confidence")):
         return collection
     about = [dict(one) for one in collection.about]
-    changed = _in_threads(about, collection.ids, collection.answered)
-    outside = [row for row, one in enumerate(about) if not one.get("thread")]
+    _in_threads(about, collection.ids, collection.answered)
+    outside = [not one.get("thread") for one in about]
     if _are_few(collection.answered[outside] >= 0) and any(one.get("author") for one in about):
-        known = [about[row] for row in outside]
-        links = _likely([collection.texts[row] for row in outside], known, linker or Linker())
-        changed |= _note(links, known, [collection.ids[row] for row in outside])
-    return replace(collection, about=about) if changed else collection
+        entries = list(map(Entry, collection.ids, collection.texts, about))
+        about = [dict(one.about) for one in filter(None, linked(entries, linker or Linker()))]
+    return collection if about == [*collection.about] else replace(collection, about=about)
 
 
 def linked(
@@ -53,8 +52,10 @@ def linked(
     rows = [row for row, one in enumerate(entries) if not one.about.get("thread")]
     about = [dict(entries[row].about) for row in rows]
     links = _likely([entries[row].text for row in rows], about, linker, same)
-    _note(links, about, [entries[row].id or "" for row in rows])
-    for row, one, parent in zip(rows, about, links.parents.tolist(), strict=True):
+    parents, confidence = links.parents.tolist(), links.confidence.tolist()
+    for row, one, parent, sure in zip(rows, about, parents, confidence, strict=True):
+        if parent >= 0 and sure >= SURE and not one.get("answers"):
+            one |= {"answers": entries[rows[parent]].id or "", "confidence": round(sure, 2)}
         found[row] = None if parent == KEPT else entries[row]._replace(about=one)
     return found
 
@@ -72,9 +73,7 @@ def untrusted(entries: Sequence[Entry]) -> list[Entry]:
         if "thread" not in one:
             one.pop("answers", None)
     _answer_in_threads(about, [one.id or "" for one in entries])
-    return [
-        Entry(one.id, one.text, known, one.said) for one, known in zip(entries, about, strict=True)
-    ]
+    return [one._replace(about=known) for one, known in zip(entries, about, strict=True)]
 
 
 def _are_few(named: NDArray[np.bool_]) -> bool:
@@ -100,19 +99,7 @@ def _likely(
     return Links(rows[back], links.confidence[back])
 
 
-def _note(links: Links, about: Sequence[dict[str, Any]], ids: Sequence[str]) -> bool:
-    """Writes links into what is known of messages, and returns whether there are any."""
-    found = False
-    for at, (parent, sure) in enumerate(
-        zip(links.parents.tolist(), links.confidence.tolist(), strict=True)
-    ):
-        if parent >= 0 and sure >= SURE and not about[at].get("answers"):
-            about[at].update(answers=ids[parent], confidence=round(sure, 2))
-            found = True
-    return found
-
-
-def _in_threads(about: list[dict[str, Any]], ids: Sequence[str], answered: Indices) -> bool:
+def _in_threads(about: list[dict[str, Any]], ids: Sequence[str], answered: Indices) -> None:
     """Lets messages in threads answer the last one by another author, if few name another."""
     seen, later, named = set[str](), 0, 0
     for row, one in enumerate(about):
@@ -120,10 +107,8 @@ def _in_threads(about: list[dict[str, Any]], ids: Sequence[str], answered: Indic
             later += thread in seen
             named += thread in seen and bool(answered[row] >= 0)
             seen.add(thread)
-    if named >= _FEW * later:
-        return False
-    _answer_in_threads(about, ids)
-    return True
+    if named < _FEW * later:
+        _answer_in_threads(about, ids)
 
 
 def _answer_in_threads(about: list[dict[str, Any]], ids: Sequence[str]) -> None:

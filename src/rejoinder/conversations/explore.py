@@ -16,19 +16,10 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from rejoinder.conversations import reading
 from rejoinder.conversations.answers import with_answers
 from rejoinder.conversations.asked import asked_again
-from rejoinder.conversations.changes import FILE as READ
-from rejoinder.conversations.changes import (
-    Before,
-    Changes,
-    all_linked,
-    rows_of,
-    update,
-    with_gone,
-)
 from rejoinder.conversations.collection import Collection, open_collection
-from rejoinder.conversations.reading import Reading
 from rejoinder.conversations.replies import keep, past_replies, read_kept
 from rejoinder.conversations.suggest import Suggestions
 from rejoinder.conversations.topics import FoundTopics, Topics, cluster
@@ -104,7 +95,7 @@ class Prepared:
     """Messages that were just left out, by the reason (`Index.left_out`)."""
     better: bool = True
     """Whether fine-tuning, if it was asked for, made the model better. If not, it was not used."""
-    changes: Changes | None = None
+    changes: reading.Changes | None = None
     """What is different since they were prepared before; None: all was prepared just now."""
 
 
@@ -200,21 +191,17 @@ def explore(
         chosen = Source(work.source, columns).model()
         work = dataclasses.replace(work, model=chosen)
     inputs = [work.source, *([] if model is None else [model])]
-    read, made = Reading(work.source, columns), _Indexed()
+    read, made = reading.Reading(work.source, columns), _Indexed()
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
         if not work.is_index:
             before = None
             if known is not None and known.columns == columns:  # else ids may be others
-                before = Before.read(folder, folder / INDEX)
+                before = reading.Before.read(folder, folder / INDEX)
             fits = known is not None and _fits(known, wanted)
             made = _index(work, new, read, before, as_before=fits)
         _find(work.source if work.is_index else new / INDEX, new, work, read, made)
-        if work.is_index or model is not None:
-            used = wanted.model
-        elif work.model is not None:
-            used = _sha256_of(work.model)
-        else:
-            used = read_manifest(new / INDEX).model.sha256
+        used = wanted.model or (work.model and _sha256_of(work.model))
+        used = used or read_manifest(new / INDEX).model.sha256
         facts = replace(wanted, content=_content_of(work.read), model=used)
         write_text(new / FILE, hashed.sealed_text(facts, _FORMAT_VERSION))
     return Prepared(folder, index, True, read.left_out, made.better, made.changes)
@@ -247,10 +234,10 @@ def change_prepared(
         shutil.copytree(folder / INDEX, new / INDEX)
         index = TextIndex(new / INDEX)
         change(index)
-        if (before := Before.read(folder, folder / INDEX)) is not None:
-            (new / READ).write_bytes(before.rows_in(index).tobytes())
+        if (before := reading.Before.read(folder, folder / INDEX)) is not None:
+            (new / reading.FILE).write_bytes(before.rows_in(index).tobytes())
         work = _Work(folder / INDEX, None, None, False, 0, threads, False, watch)
-        _find(index.folder, new, work, Reading(work.source, None), _Indexed())
+        _find(index.folder, new, work, reading.Reading(work.source, None), _Indexed())
         write_text(new / FILE, hashed.sealed_text(known, _FORMAT_VERSION))
 
 
@@ -293,34 +280,32 @@ class _Indexed:
 
     better: bool = True
     """Whether training helped; True without training."""
-    changes: Changes | None = None
+    changes: reading.Changes | None = None
     """None: it was not made from an older one."""
     older: Path | None = None
     """The folder of that."""
 
 
 def _index(
-    work: _Work, new: Path, read: Reading, before: Before | None, *, as_before: bool
+    work: _Work, new: Path, read: reading.Reading, before: reading.Before | None, *, as_before: bool
 ) -> _Indexed:
     """Writes the index and what is remembered of the messages to a new folder.
 
     With `as_before`, that begins as a copy of the older index.
     """
     parts = read.parts()
-    rows = rows_of(parts)
-    if before is not None and len(rows) and not work.forget_gone:
-        gone, remembered = before.gone(rows)
-        parts, all_rows = with_gone(parts, gone), np.concatenate([rows, remembered])
-    else:
-        all_rows = rows
-    (new / READ).write_bytes(all_rows.tobytes())
+    rows = all_rows = reading.rows_of(parts)
+    gone, remembered = ([], rows) if before is None or not len(rows) else before.gone(rows)
+    if gone and not work.forget_gone:
+        parts, all_rows = reading.with_gone(parts, gone), np.concatenate([rows, remembered])
+    (new / reading.FILE).write_bytes(all_rows.tobytes())
     if before is None or not (as_before and len(rows)):
-        return _Indexed(_index_all(work, new / INDEX, all_linked(parts, work.linker)))
+        return _Indexed(_index_all(work, new / INDEX, reading.all_linked(parts, work.linker)))
     shutil.copytree(before.index, new / INDEX, copy_function=_linked_or_copied)
     index = Index(new / INDEX)
     if work.forget_gone:
-        index.delete([one.id or "" for one in before.gone(rows)[0]])
-    update(index, parts, all_rows, before, work.linker, work.watch.indexing)
+        index.delete([one.id or "" for one in gone])
+    reading.update(index, parts, all_rows, before, work.linker, work.watch.indexing)
     return _Indexed(changes=before.changes(rows), older=before.index.parent)
 
 
@@ -347,7 +332,7 @@ def _index_all(work: _Work, out: Path, entries: Iterator[Entry]) -> bool:
         return better
 
 
-def _find(index: Path, out: Path, work: _Work, read: Reading, made: _Indexed) -> None:
+def _find(index: Path, out: Path, work: _Work, read: reading.Reading, made: _Indexed) -> None:
     """Writes what is found in the messages of an index.
 
     Topics and how suggestions did are those of an older folder, unless much is new.

@@ -1,18 +1,225 @@
-"""Messages of conversations as `explore` reads them, and what it says about them."""
+"""What `explore` reads of conversations, and what is new: that alone is linked and encoded."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from rejoinder.conversations.answers import says_little, untrusted
-from rejoinder.conversations.changes import Part
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.conversations.answers import linked, says_little, untrusted
 from rejoinder.conversations.collection import messages_of_pairs
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.texts import Entry, may_be_export, messages_of, refuse_empty
 from rejoinder.exports.base import ExportFormat
 from rejoinder.exports.files import Files
-from rejoinder.inference.sentence_stream import Source
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.indexing import Index
+from rejoinder.inference.sentence_stream import EncodingProgress, Source
+from rejoinder.io.files.hashed import blake2b_number
 from rejoinder.io.files.storage import first_names
+from rejoinder.links.linker import Linker
+
+FILE = "read.bin"
+_ROW = np.dtype([("id", "<u8"), ("said", "<u8"), ("channel", "<u8"), ("time", "<f8")])
+"""Of a message: hashes of its id, of all that was read of it, and of its channel and whether it was
+linked (0 in a thread); seconds since 1970, infinite if unknown."""
+
+Rows = NDArray[Any]
+"""(N,) records of `_ROW`, in the order in which messages were read."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is different since the last reading, in numbers of messages."""
+
+    new: int
+    changed: int
+    gone: int
+    """Messages that were not read again."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Messages that are linked together: those of one export, or all texts of another source."""
+
+    program: str
+    """Empty for texts that are not of an export."""
+    entries: list[Entry]
+    linked: bool
+    """Whether they are told what they likely answer."""
+
+
+def all_linked(parts: Sequence[Part], linker: Linker) -> Iterator[Entry]:
+    """Yields the messages of parts, with what they likely answer where they are to be told."""
+    for part in parts:
+        yield from filter(None, linked(part.entries, linker)) if part.linked else part.entries
+
+
+def rows_of(parts: Sequence[Part]) -> Rows:
+    """Returns what is remembered of messages; nothing of texts without ids."""
+    found = []
+    for part in parts:
+        for entry in part.entries:
+            if entry.id is None:
+                return np.empty(0, _ROW)
+            about = entry.about
+            said = msgspec.json.encode((entry.text, {**about}, entry.said), order="sorted")
+            place = f"{part.linked}/{part.program}/{about.get('source', '')}"
+            channel = 0 if about.get("thread") else _hash(place) | 1
+            found.append((_hash(entry.id), blake2b_number(said), channel, _time(entry)))
+    return np.array(found, _ROW)
+
+
+def _hash(text: str) -> int:
+    return blake2b_number(text.encode("utf-8", "surrogatepass"))
+
+
+def _time(entry: Entry) -> float:
+    time = entry.about.get("time")
+    return float("inf") if time is None else float(time)
+
+
+class Before:
+    """What was read before, and the index of it."""
+
+    def __init__(self, rows: Rows, index: Path) -> None:
+        self.rows, self.index = rows, index
+
+    @classmethod
+    def read(cls, folder: Path, index: Path) -> "Before | None":
+        """Reads what is kept in a folder; None if nothing can be compared with it."""
+        try:
+            rows = np.frombuffer((folder / FILE).read_bytes(), _ROW)
+        except (OSError, ValueError):
+            return None
+        return cls(rows, index) if len(rows) else None
+
+    @cached_property
+    def said(self) -> dict[int, int]:
+        """What was read of each message, by its id, both as hashes."""
+        return dict(zip(self.rows["id"].tolist(), self.rows["said"].tolist(), strict=True))
+
+    def differ(self, rows: Rows) -> list[bool]:
+        """Returns which messages are new or changed."""
+        both = zip(rows["id"].tolist(), rows["said"].tolist(), strict=True)
+        return [self.said.get(name) != said for name, said in both]
+
+    def changes(self, rows: Rows) -> Changes:
+        """Returns how messages differ from those of before."""
+        new = int((~np.isin(rows["id"], self.rows["id"])).sum())
+        gone = np.setdiff1d(self.rows["id"], rows["id"])
+        return Changes(new, sum(self.differ(rows)) - new, len(gone))
+
+    def gone(self, rows: Rows) -> tuple[list[Entry], Rows]:
+        """Returns the messages that were not read again, as far as the index has them."""
+        lost = {*np.setdiff1d(self.rows["id"], rows["id"]).tolist()}
+        if not lost:
+            return [], rows[:0]
+        opened = TextIndex(self.index)
+        names = [name for part in opened.segments for name in part.ids if _hash(name) in lost]
+        entries = [Entry(one.id, one.text, _given(one.about)) for one in opened.known(names)]
+        places = {name: at for at, name in enumerate(self.rows["id"].tolist())}
+        return entries, self.rows[[places[_hash(one.id or "")] for one in entries]]
+
+    def rows_in(self, index: TextIndex) -> Rows:
+        """Returns what is remembered of the messages of an index."""
+        names = [_hash(name) for part in index.segments for name in part.ids]
+        return self.rows[np.isin(self.rows["id"], np.array(names, np.uint64))]
+
+    def same(self, rows: Rows) -> dict[int, int]:
+        """Returns how many first messages of each channel are the same as before.
+
+        If all of them are, that is one more than there are.
+        """
+        old, found = _by_channel(self.rows), dict[int, int]()
+        for channel, said in _by_channel(rows).items():
+            known = old.get(channel, said[:0])
+            least = min(len(said), len(known))
+            differ = np.flatnonzero(said[:least] != known[:least])
+            first = int(differ[0]) if len(differ) else least
+            found[channel] = first + (first == len(said) == len(known))
+        return found
+
+
+def _given(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what an export says about a message, without what it likely answers."""
+    likely = ("answers", "confidence") if "confidence" in about else ()
+    return {key: value for key, value in about.items() if key not in likely}
+
+
+def _by_channel(rows: Rows) -> dict[int, NDArray[np.uint64]]:
+    """Returns what the messages of each channel say, by time."""
+    order = np.lexsort((np.arange(len(rows)), rows["time"], rows["channel"]))
+    order = order[rows["channel"][order] > 0]
+    channels, firsts = np.unique(rows["channel"][order], return_index=True)
+    parts = pairwise([*firsts.tolist(), len(order)])
+    return {
+        channel: rows["said"][order[first:end]]
+        for channel, (first, end) in zip(channels.tolist(), parts, strict=True)
+    }
+
+
+def with_gone(parts: Sequence[Part], gone: Sequence[Entry]) -> list[Part]:
+    """Returns parts, the last of which has messages that are gone, too."""
+    *others, last = parts
+    return [*others, replace(last, entries=[*last.entries, *gone])]
+
+
+def update(
+    index: Index, parts: Sequence[Part], rows: Rows, before: Before, linker: Linker,
+    progress: EncodingProgress,
+) -> None:  # fmt: skip
+    """Adds to an index what is new or changed.
+
+    What a message likely answers depends on those around it, so that some of the same are linked
+    again.
+    """
+    same, written, at = before.same(rows), list[Entry](), 0
+    for part in parts:
+        some = rows[at : at + len(part.entries)]
+        at += len(some)
+        channels = some["channel"].tolist()
+        found: Sequence[Entry | None] = part.entries
+        if part.linked:
+            firsts = {
+                one.about.get("source"): same[channel]
+                for one, channel in zip(part.entries, channels, strict=True)
+                if channel
+            }
+            found = linked(part.entries, linker, same=firsts)
+        written += _differing(index, part.entries, found, before.differ(some))
+    index.add(iter(written), update=True, progress=progress)
+
+
+def _differing(
+    index: Index, entries: Sequence[Entry], found: Sequence[Entry | None], new: Sequence[bool]
+) -> Iterator[Entry]:
+    """Yields the messages to write, of those `found`, where None stands for one that is the same.
+
+    Those of the same channel and time after one that differs come as well, to keep their order.
+    """
+    there = [one.id or "" for one, is_new in zip(found, new, strict=True) if one and not is_new]
+    known = {one.id: one.about for one in index.known(there)}
+    moments, later = set[tuple[Any, Any]](), dict[str, int]()
+    differing = dict[int, Entry]()
+    for at, (one, is_new) in enumerate(zip(found, new, strict=True)):
+        about = entries[at].about
+        moment = about.get("source"), about.get("time")
+        if one is not None and (is_new or known[one.id or ""] != one.about):
+            moments.add(moment)
+            differing[at] = one
+        elif moment in moments:
+            later[entries[at].id or ""] = at
+    for old in index.known([*later]):
+        at = later[old.id]
+        differing[at] = found[at] or entries[at]._replace(about=old.about)
+    yield from (differing[at] for at in sorted(differing))
 
 
 class Reading:

@@ -11,9 +11,9 @@ import pytest
 
 from export_samples import slack, write
 from rejoinder.conversations.answers import linked
-from rejoinder.conversations.changes import Before, Changes, Part, all_linked, rows_of, update
 from rejoinder.conversations.collection import open_collection
 from rejoinder.conversations.explore import explore, read_facts
+from rejoinder.conversations.reading import Before, Changes, Part, all_linked, rows_of, update
 from rejoinder.corpus.texts import Entry
 from rejoinder.index.indexing import Index
 from rejoinder.io.formats.compression import decompressed
