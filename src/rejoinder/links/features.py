@@ -263,10 +263,10 @@ class PieceFeatures:
             at = np.where(inside, chain[safe], end)
         return found
 
-    def pairs(self, start: int, end: int, into: Floats | None = None) -> Floats:
+    def pairs(self, start: int, end: int) -> Floats:
         """Returns (P, end - start, 60): each message from `start` to `end` with those before it.
 
-        They are written `into` an array, if it is given. The first `PAIR_NAMES` are those of names.
+        The first `PAIR_NAMES` are those of names.
         Rows before the piece's first are zeros.
         """
         piece, size = self._piece, end - start
@@ -356,7 +356,7 @@ class PieceFeatures:
                 (cosines - mean) / spread / 2,
                 4 * (cosines - cosines.max(axis=1, keepdims=True)),
             ]
-        pairs = np.empty((PAIRS, size, WINDOW), np.float32) if into is None else into
+        pairs = np.empty((PAIRS, size, WINDOW), np.float32)
         for at, values in enumerate(out):
             pairs[at] = values
         if low < 0:

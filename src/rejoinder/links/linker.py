@@ -81,25 +81,6 @@ class Links:
     """(N,) float32: the probability that this is so; 1 where it was given."""
 
 
-class Room:
-    """Memory for arrays that are made again and again: new pages would take most of the time."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[tuple[int, ...], Floats] = {}
-
-    def array(self, *shape: int) -> Floats:
-        """Returns an array of a shape, the same one each time."""
-        found = self._arrays.get(shape)
-        if found is None:
-            found = self._arrays[shape] = np.empty(shape, np.float32)
-        return found
-
-    def product(self, weights: Floats, values: Floats) -> Floats:
-        """Returns a matrix product, which stays until the next of its shape."""
-        out = self.array(len(weights), values.shape[1])
-        return np.matmul(weights, values, out=out)
-
-
 class Network:
     """A network that scores messages that may be answered, and that a message answers none."""
 
@@ -118,19 +99,23 @@ class Network:
         return result
 
     def shares(
-        self, pairs: Floats, own: Floats, theirs: Floats, valid: NDArray[np.bool_], room: Room
+        self,
+        pairs: Floats,
+        own: Floats,
+        theirs: Floats,
+        valid: NDArray[np.bool_],
     ) -> Floats:
         """Returns (rows, K + 1) probabilities: of K candidates each, and last, that it is none.
 
         `pairs` are (P, rows, K), `own` (M, rows), `theirs` (H, rows, K), and `valid` (rows, K).
         """
         of, (count, size, most) = self._of, pairs.shape
-        hidden = room.product(of["pair.1"], pairs.reshape(count, -1))
+        hidden = of["pair.1"] @ pairs.reshape(count, -1)
         shaped = hidden.reshape(-1, size, most)
         shaped += (of["message.1"] @ own + of["bias.1"][:, None])[..., None]
         shaped += theirs
         np.maximum(hidden, 0, out=hidden)
-        second = room.product(of["pair.2"], hidden)
+        second = of["pair.2"] @ hidden
         second += of["bias.2"][:, None]
         np.maximum(second, 0, out=second)
         scores = np.empty((size, most + 1), np.float32)
@@ -297,15 +282,14 @@ class Linker:
         shares = np.empty((count, WINDOW + 1), np.float32)
         columns = np.empty((count, CANDIDATES), np.int64)
         kept = np.empty((PAIRS, count, CANDIDATES), np.float32)
-        room = Room()
         theirs = self._first.theirs(np.pad(features.messages, ((0, 0), (WINDOW, 0))))
         for start in range(0, count, _ROWS):
             end = min(start + _ROWS, count)
-            pairs = features.pairs(start, end, room.array(PAIRS, end - start, WINDOW))
+            pairs = features.pairs(start, end)
             shares[start:end] = self._first.shares(
                 pairs, features.messages[:, start:end],
                 sliding_window_view(theirs[:, start : end + WINDOW - 1], WINDOW, axis=1),
-                ~before_first(start, end), room,
+                ~before_first(start, end),
             )  # fmt: skip
             columns[start:end] = best_candidates(shares[start:end])
             kept[:, start:end] = np.take_along_axis(pairs, columns[None, start:end], axis=2)
@@ -316,7 +300,7 @@ class Linker:
         start: int, end: int,
     ) -> tuple[Ints, Floats]:  # fmt: skip
         messages = np.concatenate([features.messages, beliefs.messages])
-        theirs, room = self._second.theirs(messages), Room()
+        theirs = self._second.theirs(messages)
         parents, sure = np.empty(end - start, np.int64), np.empty(end - start, np.float32)
         for first in range(start, end, _ROWS):
             last = min(first + _ROWS, end)
@@ -327,7 +311,6 @@ class Linker:
                 messages[:, first:last],
                 theirs[:, np.maximum(places, 0)],
                 places >= 0,
-                room,
             )
             best = shares.argmax(axis=1)
             none = np.full((last - first, 1), NONE)
