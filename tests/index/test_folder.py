@@ -499,7 +499,7 @@ SEES = {
     "where": lambda index: index.nearest(vector("")[None], where={"author": "newer"}),
     "summary": lambda index: index.summary(),
     "encoded": lambda index: scan(index),
-    "knows": lambda index: index.knows,
+    "has_messages": lambda index: index.has_messages,
     "manifest": lambda index: index.manifest,
 }
 

@@ -121,7 +121,7 @@ def serve(
         threads = threads or max(1, usable_cores() // workers)
     chosen = model_folder(model, model_sha256) if index is None or model is not None else None
     ready = None if index is None else prepared_in(index)
-    if index is not None and ready is None and TextIndex(index).knows:
+    if index is not None and ready is None and TextIndex(index).has_messages:
         output.note(
             f"rejoinder explore {index} finds repeated questions, topics and replies in it; then "
             "the page has them, too"
@@ -160,7 +160,7 @@ class Served:
         """Returns the app."""
         from rejoinder.conversations.explore import FILE
         from rejoinder.index.folder import TextIndex
-        from rejoinder.index.indexing import place_of_model, refuse_other_model
+        from rejoinder.index.indexing import place_of_model
         from rejoinder.models.folder import read_model
         from rejoinder.serve.app import create_app
         from rejoinder.serve.service import Latest
@@ -168,8 +168,6 @@ class Served:
         index = None if self.index is None else TextIndex(self.index)
         model = place_of_model(index) if self.model is None and index is not None else self.model
         contents = read_model(model or model_folder(None, None))
-        if index is not None:
-            refuse_other_model(index, contents.describe())
         texts = () if self.texts is None else [*messages.stream_entries(self.texts, self.columns)]
         explored = None
         if self.ready is not None:

@@ -192,7 +192,7 @@ class Index(TextIndex):
             MissingExtraError: the index is searched approximately, and FAISS is not installed.
         """
         check_mode(mode, weight)
-        texts, _ = self._in_own_words(as_texts(queries)[0])
+        texts, _ = self.in_own_words(as_texts(queries)[0])
         dim = self.manifest.dim
         embeddings = None if mode == "words" else rows_of(self.encoder, texts, dim)
         return self.best(
@@ -210,13 +210,18 @@ class Index(TextIndex):
             InputError: a query is not a string, or the index is damaged.
         """
         given = as_texts(queries)[0]
-        texts, own = self._in_own_words(given)
+        texts, own = self.in_own_words(given)
         read, dates = [dict[str, str]() for _ in texts], self.dates(given)
         if isinstance(self.encoder, SentenceEncoder):
             read = self.encoder.read_as(texts)
         return [{**one, **words, **date} for one, words, date in zip(read, own, dates, strict=True)]
 
-    def _in_own_words(self, queries: list[str]) -> tuple[list[str], list[dict[str, str]]]:
+    def in_own_words(self, queries: list[str]) -> tuple[list[str], list[dict[str, str]]]:
+        """Returns queries with words of the index instead of those that stand for them, and these.
+
+        Raises:
+            InputError: the index is damaged.
+        """
         own = self.own_words(queries, getattr(self.encoder, "features", None))
         return [in_own_words(*one) for one in zip(queries, own, strict=True)], own
 

@@ -15,7 +15,6 @@ import numpy as np
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.hits import IndexedText, IndexHit, Place, unscored
 from rejoinder.index.manifest import FILE, Manifest
-from rejoinder.index.matching import Ranks
 from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts
 from rejoinder.index.state import Mode, State, check_mode, check_segments, opened
 from rejoinder.index.where import Where
@@ -275,11 +274,6 @@ class IndexReader:
         return self._at_latest(lambda state: summary_of(state.segments))
 
     @property
-    def knows(self) -> bool:
-        """Whether something is known about some texts, as about messages of an export."""
-        return any(segment.fields is not None for segment in self._latest().segments)
-
-    @property
     def is_exact(self) -> bool:
         """Whether each search is exact: no 200,000 texts, or `recall=1`, or made without FAISS."""
         return all(segment.lists is None for segment in self._latest().segments)
@@ -311,9 +305,8 @@ class IndexReader:
                 texts are not messages, or the index is damaged.
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
-        top_k = whole_number("top_k", top_k)
-        return self._at_latest(
-            lambda state: state.hits(state.nearest(queries, top_k, where, exact=exact), context)
+        return self.best(
+            (), queries, top_k, mode="semantic", exact=exact, where=where, context=context
         )
 
     def matching(
@@ -335,11 +328,7 @@ class IndexReader:
         Raises:
             InputError: a query is not a string, or as in `nearest`.
         """
-        top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
-        ranks = _ranks(features)
-        return self._at_latest(
-            lambda state: state.hits(state.matching(texts, top_k, where, ranks), context)
-        )
+        return self.best(queries, None, top_k, where=where, context=context, features=features)
 
     def best(
         self,
@@ -376,14 +365,16 @@ class IndexReader:
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         check_mode(mode, weight)
-        if mode == "words" or embeddings is None:
-            return self.matching(queries, top_k, where=where, context=context, features=features)
-        if mode == "semantic":
-            return self.nearest(embeddings, top_k, exact=exact, where=where, context=context)
-        top_k, texts, ranks = whole_number("top_k", top_k), as_texts(queries)[0], _ranks(features)
+        top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
+        ranks = features.vocabulary.index if isinstance(features, WordFeatures) else {}
 
         def read(state: State) -> list[list[IndexHit]]:
-            found = state.best(texts, embeddings, top_k, where, ranks, weight, exact=exact)
+            if mode == "words" or embeddings is None:
+                found = state.matching(texts, top_k, where, ranks)
+            elif mode == "semantic":
+                found = state.nearest(embeddings, top_k, where, exact=exact)
+            else:
+                found = state.best(texts, embeddings, top_k, where, ranks, weight, exact=exact)
             return state.hits(found, context)
 
         return self._at_latest(read)
@@ -432,8 +423,3 @@ class IndexReader:
                 raise InputError(f"{self.folder} has no text with the id {name!r}.")
             places.append(place)
         return places
-
-
-def _ranks(features: object) -> Ranks:
-    """Returns the ranks of the words that a model knows; only models of words have them."""
-    return features.vocabulary.index if isinstance(features, WordFeatures) else {}

@@ -104,7 +104,9 @@ def write_table(
     opened = index if isinstance(index, TextIndex) else _opened(Path(index))
     opened.check()
     dim = opened.manifest.dim
-    table = Table(dim, KEYS if opened.knows else (), lambda: map(_as_float32, opened.encoded()))
+    table = Table(
+        dim, KEYS if opened.has_messages else (), lambda: map(_as_float32, opened.encoded())
+    )
     if record.is_folder:
         with new_folder(path, overwrite=overwrite, inputs=[opened.folder]) as new:
             record.write(table, new)

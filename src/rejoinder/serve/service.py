@@ -21,7 +21,8 @@ from rejoinder.corpus.texts import Entry
 from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.hits import IndexHit
-from rejoinder.index.words import in_own_words, matches
+from rejoinder.index.indexing import Index
+from rejoinder.index.words import matches
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.neighbours import nearest_rows
@@ -70,7 +71,8 @@ class Service:
         """Starts the worker. `texts` are encoded for `search`, unless there is an `index`.
 
         Raises:
-            InputError: `threads` is out of range, or a text is not a string.
+            InputError: `threads` is out of range, a text is not a string, or the index was made
+                with another model.
             ModelError: the encoder kind is unknown, or the scorer is damaged or for another model.
             MissingExtraError: the encoder needs a package that is not installed.
         """
@@ -88,7 +90,8 @@ class Service:
         self.language = "en" if any(row.licence.known for row in rows) else None
         self.explains = model.is_sum_of_rows
         """Whether `/explain` works."""
-        self.index, self._texts = index, TextList(texts, self.encoder)
+        self.index = None if index is None else Index(index.folder, self.encoder)
+        self._texts = TextList(texts, self.encoder)
         self.explored: Callable[[], Explored] | None = None
         """What was found in the index."""
         self._features = model.features
@@ -215,7 +218,8 @@ class Service:
                 )
             find = partial(self._texts.nearest, await self.embed(queries))
         else:
-            queries, _ = await self._in_own_words(queries)
+            given = list(queries)
+            queries, _ = await self.read_index(lambda index: index.in_own_words(given))
             mode = chosen.get("mode", "semantic")
             rows = None if mode == "words" else await self.embed(queries)
             find = partial(self._best, self.index, queries, rows, {**chosen, "mode": mode})
@@ -230,20 +234,15 @@ class Service:
         Raises:
             RequestError: the index is damaged.
         """
-        own = dates = [dict[str, str]() for _ in queries]
+        given = list(queries)
         if self.index is not None:
-            given = queries
-            dates = await self.read_index(lambda index: index.dates(given))
-            queries, own = await self._in_own_words(queries)
-        work = partial(self.encoder.read_as, list(queries))
-        read: list[dict[str, str]] = await self.batcher.call(work, len(queries))
-        return [{**one, **words, **date} for one, words, date in zip(read, own, dates, strict=True)]
+            return await self.read_index(lambda index: index.read_as(given), len(given))
+        read: list[dict[str, str]] = await self.batcher.call(
+            partial(self.encoder.read_as, given), len(given)
+        )
+        return read
 
-    async def _in_own_words(self, queries: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
-        words = await self.read_index(lambda index: index.own_words(queries, self._features))
-        return [in_own_words(*one) for one in zip(queries, words, strict=True)], words
-
-    async def read_index(self, read: Callable[[TextIndex], T], texts: int = 1) -> T:
+    async def read_index(self, read: Callable[[Index], T], texts: int = 1) -> T:
         """Returns what `read` makes of the index; it may return so many `texts`.
 
         Raises:
@@ -263,7 +262,7 @@ class Service:
 
     def _best(
         self,
-        index: TextIndex,
+        index: Index,
         queries: Sequence[str],
         rows: Embeddings | None,
         chosen: Mapping[str, Any],
