@@ -32,6 +32,7 @@ _NEAR = 300.0
 """Seconds within which messages of one author are his context."""
 _PAST, _FUTURE = 3, 2
 """Messages of the author before and after a message that are its context."""
+_BLOCK = 16
 _AROUND = ".,:;!?()<>\"'…*@"
 _TAIL = "_-^`|0123456789"
 _CUES = (
@@ -188,6 +189,19 @@ def _log(value: NDArray[np.generic], scale: float = 1.0) -> Floats:
     return result
 
 
+def _band(rows: Embeddings, others: Embeddings) -> Floats:
+    """Returns (N, 60) products of N rows with the 60 of the others from the same place on."""
+    found = np.empty((len(rows), WINDOW), np.float32)
+    for start in range(0, len(rows), _BLOCK):  # of a larger one, more is outside the band
+        some = rows[start : start + _BLOCK]
+        product = some @ others[start : start + len(some) + WINDOW - 1].T
+        step, one = product.strides
+        found[start : start + len(some)] = as_strided(
+            product, (len(some), WINDOW), (step + one, one)
+        )
+    return found
+
+
 class PieceFeatures:
     """The numbers of a piece's messages and pairs."""
 
@@ -338,16 +352,8 @@ class PieceFeatures:
         np.add.at(shared, (later - start, earlier - later + WINDOW), weights)
         out += [shared / 8, (shared - shared.max(axis=1, keepdims=True)) / 8]
         texts, around, replies = self._rows
-        mine_rows, their_rows = slice(start + WINDOW, end + WINDOW), slice(start, end + WINDOW - 1)
-        both = np.concatenate([texts[mine_rows], replies[mine_rows]]) @ texts[their_rows].T
-        for product in (
-            both[:size],
-            around[mine_rows] @ around[their_rows].T,
-            both[size:],
-            texts[mine_rows] @ replies[their_rows].T,
-        ):
-            step, one = product.strides
-            cosines = as_strided(product, (size, WINDOW), (step + one, one))
+        for mine_, theirs_ in (texts, texts), (around, around), (replies, texts), (texts, replies):
+            cosines = _band(mine_[start + WINDOW : end + WINDOW], theirs_[start : end + WINDOW - 1])
             number = np.maximum(valid.sum(axis=1, keepdims=True), 1)
             mean = cosines.sum(axis=1, keepdims=True) / number
             spread = np.sqrt((cosines**2).sum(axis=1, keepdims=True) / number - mean**2 + 1e-4)

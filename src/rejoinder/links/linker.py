@@ -1,7 +1,8 @@
 """`Linker`: which earlier message each message of a chat answers, and how sure that is."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -121,8 +122,8 @@ class Network:
         scores = np.empty((size, most + 1), np.float32)
         scores[:, :most] = (of["pair.3"] @ second).reshape(size, most)
         scores[:, :most][~valid] = -np.inf
-        mean = np.full(most, 1 / most, np.float32)
-        seen = np.concatenate([own, pairs.max(axis=2), pairs @ mean])
+        mean = pairs.reshape(-1, most) @ np.full(most, 1 / most, np.float32)
+        seen = np.concatenate([own, pairs.max(axis=2), mean.reshape(count, size)])
         first = np.maximum(of["none.1"] @ seen + of["none.bias.1"][:, None], 0)
         again = np.maximum(of["none.2"] @ first + of["none.bias.2"][:, None], 0)
         scores[:, most] = of["none.3"] @ again + of["none.bias.3"]
@@ -230,31 +231,24 @@ class Linker:
         None stands for none. The messages of a channel are in their order; memory holds about 2,400
         of each.
         """
-        waiting: dict[str, tuple[list[Message], int]] = {}
-        for one in messages:
-            said, decided = waiting.get(one.source, ([], 0))
-            said.append(one)
-            if len(said) == decided + _PIECE + _AFTER:
-                end = decided + _PIECE
-                yield from self._answers(said, decided, end)
-                cut = max(end - _BEFORE, 0)
-                said, decided = said[cut:], end - cut
-            waiting[one.source] = said, decided
-        for said, decided in waiting.values():
-            for start in range(decided, len(said), _PIECE):
-                yield from self._answers(said, start, min(start + _PIECE, len(said)))
+        with ThreadPoolExecutor(default_workers()) as pool:
+            running = deque[Future[list[tuple[Message, Message | None, float]]]]()
+            for said, start, end in _pieces(messages):
+                running.append(pool.submit(self._answers, said, start, end))
+                if len(running) > default_workers():
+                    yield from running.popleft().result()
+            for answers in running:
+                yield from answers.result()
 
     def _answers(
         self, said: list[Message], start: int, end: int
-    ) -> Iterator[tuple[Message, Message | None, float]]:
+    ) -> list[tuple[Message, Message | None, float]]:
         near, sure = self._decided(
             [one.text for one in said], [one.author for one in said],
             _as_times([one.time for one in said]), start, end,
         )  # fmt: skip
-        for row, parent, confidence in zip(
-            range(start, end), near.tolist(), sure.tolist(), strict=True
-        ):
-            yield said[row], None if parent < 0 else said[parent], confidence
+        parents = [None if parent < 0 else said[parent] for parent in near.tolist()]
+        return list(zip(said[start:end], parents, sure.tolist(), strict=True))
 
     def _decided(
         self, texts: list[str], authors: list[str], times: NDArray[np.float64],
@@ -292,7 +286,8 @@ class Linker:
                 ~before_first(start, end),
             )  # fmt: skip
             columns[start:end] = best_candidates(shares[start:end])
-            kept[:, start:end] = np.take_along_axis(pairs, columns[None, start:end], axis=2)
+            places = np.arange(end - start)[:, None] * WINDOW + columns[start:end]
+            kept[:, start:end] = np.take(pairs.reshape(PAIRS, -1), places, axis=1)
         return shares, columns, kept
 
     def _second_look(
@@ -309,7 +304,7 @@ class Linker:
             shares = self._second.shares(
                 both,
                 messages[:, first:last],
-                theirs[:, np.maximum(places, 0)],
+                np.take(theirs, np.maximum(places, 0), axis=1),
                 places >= 0,
             )
             best = shares.argmax(axis=1)
@@ -318,6 +313,23 @@ class Linker:
             parents[first - start : last - start] = found
             sure[first - start : last - start] = shares.max(axis=1)
         return parents, sure
+
+
+def _pieces(messages: Iterable[Message]) -> Iterator[tuple[list[Message], int, int]]:
+    """Yields messages of a channel, and which of them to decide, as soon as those are there."""
+    waiting: dict[str, tuple[list[Message], int]] = {}
+    for one in messages:
+        said, decided = waiting.get(one.source, ([], 0))
+        said.append(one)
+        if len(said) == decided + _PIECE + _AFTER:
+            end = decided + _PIECE
+            yield said, decided, end
+            cut = max(end - _BEFORE, 0)
+            said, decided = said[cut:], end - cut
+        waiting[one.source] = said, decided
+    for said, decided in waiting.values():
+        for start in range(decided, len(said), _PIECE):
+            yield said, start, min(start + _PIECE, len(said))
 
 
 def _as_times(times: Sequence[float | None]) -> NDArray[np.float64]:
