@@ -28,13 +28,11 @@ import numpy as np
 
 from rejoinder.corpus.texts import entries_of
 from rejoinder.datasets.semeval import read_stsb
+from rejoinder.evaluation.tasks.robust import KINDS, WORD, misspell
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import tokens_of
 
-ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-KINDS = ("swapped", "dropped", "doubled", "key")
-_WORD = re.compile(r"(?<![\w'])[a-z]{5,}(?![\w'])")
 _NAME = re.compile(r"(?<![\w'])[A-Z][A-Za-z]{2,}(?![\w'])")
 _OFTEN = 5
 _PART = 4_096
@@ -50,37 +48,12 @@ class Typo(NamedTuple):
     misspelt: str
 
 
-def keys_next_to(letter: str) -> list[str]:
-    """Returns the letters of the keys around that of a letter, on an American keyboard."""
-    at = {key: (row, column) for row, keys in enumerate(ROWS) for column, key in enumerate(keys)}
-    row, column = at[letter]
-    steps = ((0, -1), (0, 1), (1, -1), (1, 0), (-1, 0), (-1, 1))
-    near = {(row + down, column + right) for down, right in steps}
-    return sorted(key for key, place in at.items() if place in near)
-
-
-def misspell(word: str, kind: str, draw: random.Random) -> str:
-    """Returns a word with an error of a kind, different from the word."""
-    wrong = word
-    while wrong == word:
-        at = draw.randrange(len(word) - (kind == "swapped"))
-        before, letter, after = word[:at], word[at], word[at + 1 :]
-        near = {
-            "swapped": after[:1] + letter + after[1:],
-            "dropped": after,
-            "doubled": 2 * letter + after,
-            "key": draw.choice(keys_next_to(letter)) + after,
-        }
-        wrong = before + near[kind]
-    return wrong
-
-
 def typos(sentences: Sequence[str], count: int, seed: int) -> list[Typo]:
     """Returns `count` sentences with an error, or as many as there are."""
     draw, made = random.Random(seed), list[Typo]()  # noqa: S311
     often = Counter(word for text in sentences for word in set(tokens_of(text)))
     for text in draw.sample(sentences, len(sentences)):
-        words = [word for word in _WORD.findall(text) if often[word] >= _OFTEN]
+        words = [word for word in WORD.findall(text) if often[word] >= _OFTEN]
         if not words or len(made) == count:
             continue
         word, kind = max(words, key=len), KINDS[len(made) % len(KINDS)]

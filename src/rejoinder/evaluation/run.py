@@ -209,7 +209,7 @@ def _open_cache(
     return VectorCache(folder / "embeddings.sqlite", json.dumps(about, sort_keys=True))
 
 
-_SET_NAMES = {"sts17": "sts2017", "translation": "flores200"}
+_SET_NAMES = {"sts17": "sts2017", "translation": "flores200", "robust": "stsb-dev"}
 """Tasks whose evaluation set has another name in the list of leak sets."""
 _BY_SPLIT = ("stsb", "snli", "mrpc", "sst2", "trec")
 """Tasks whose splits are separate evaluation sets."""

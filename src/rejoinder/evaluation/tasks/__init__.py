@@ -121,6 +121,8 @@ FAMILIES: Registry[Sequence[Family]] = Registry(
         "trained": f"{__name__}.trained:FAMILIES",
         "similarity": f"{__name__}.similarity:FAMILIES",
         "ranking": f"{__name__}.ranking:FAMILIES",
+        "short texts": f"{__name__}.short_texts:FAMILIES",
+        "robust": f"{__name__}.robust:FAMILIES",
         "bias": f"{__name__}.bias:FAMILIES",
         "links": "rejoinder.links.task:FAMILIES",
     },

@@ -1,8 +1,9 @@
 """Tasks that rank texts for a query: questions, turns of conversations, translations.
 
 `cqa-b/2016`, `cqa-b/2017` rank related questions (SemEval task 3, subtask B): MAP, AvgRec and MRR
-are those of the scorer of SemEval-2016 task 3. `memory/locomo`, `memory/realtalk`: which turns of a
-long conversation answer a question? The score is that of LMEB (2026), NDCG@10 among the turns of
+are those of the scorer of SemEval-2016 task 3. `rerank/askubuntu` ranks 20 questions (Lei et al.
+2016): MAP and MRR over whole lists, P@1 and P@5. `memory/locomo`, `memory/realtalk`: which turns of
+a long conversation answer a question? The score is that of LMEB (2026), NDCG@10 among the turns of
 the question's own conversation. `translation/es` ...: is the translation of a sentence the nearest
 of 1,000, in both directions? It is the task of Artetxe and Schwenk 2019 (§4.3), on FLORES-200.
 """
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from rejoinder.datasets.labelled import Translations, read_translations
 from rejoinder.datasets.memory import SOURCES, Conversation, Conversations, read_conversations
 from rejoinder.datasets.semeval import QuestionSet, read_cqa
+from rejoinder.datasets.short_texts import read_askubuntu
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
@@ -46,24 +48,24 @@ def ranked(scores: Floats, relevant: Flags) -> Flags:
     return relevant[np.argsort(-scores, kind="stable")]
 
 
-def average_precision(flags: Flags) -> float:
-    """Returns the mean precision at each relevant entry among the first ten, or 0 without one.
+def average_precision(flags: Flags, cutoff: int | None = CUTOFF) -> float:
+    """Returns the mean precision at each relevant entry before the cutoff, or 0 without one.
 
-    The mean is over the relevant entries among these ten, not over all.
+    The mean is over the relevant entries among these, not over all. None reads the whole list.
 
     >>> round(average_precision(np.array([True, False, True])), 4)
     0.8333
     """
-    flags = flags[:CUTOFF]
+    flags = flags[:cutoff]
     if not flags.any():
         return 0.0
     positions = np.flatnonzero(flags) + 1
     return float((np.arange(1, len(positions) + 1) / positions).mean())
 
 
-def reciprocal_rank(flags: Flags) -> float:
-    """Returns 1 / rank of the first relevant entry among the first ten, or 0 without one."""
-    positions = np.flatnonzero(flags[:CUTOFF])
+def reciprocal_rank(flags: Flags, cutoff: int | None = CUTOFF) -> float:
+    """Returns 1 / rank of the first relevant entry before the cutoff, or 0 without one."""
+    positions = np.flatnonzero(flags[:cutoff])
     return float(1 / (positions[0] + 1)) if len(positions) else 0.0
 
 
@@ -102,6 +104,34 @@ def engine_order(questions: QuestionSet) -> dict[str, float]:
     )
 
 
+def _lists(
+    embedder: Embedder, questions: QuestionSet, task: str, text: str
+) -> tuple[list[Flags], list[str]]:
+    """Returns the flags of each query's questions by their similarity to it, and notes."""
+    if text not in TEXTS:
+        raise InputError(f"text {text!r} of questions: one of {', '.join(TEXTS)} is needed.")
+    first = [query.original.text(text) for query in questions.queries for _ in query.related]
+    second = [related.text(text) for query in questions.queries for related in query.related]
+    embedder.prepare(task, list(dict.fromkeys([*first, *second])))
+    scores, notes = embedder.similarity(first, second, task)
+    ends = np.cumsum([len(query.related) for query in questions.queries])[:-1]
+    parts = zip(np.split(scores, ends), questions.queries, strict=True)
+    return [ranked(part, query.relevant) for part, query in parts], [
+        f"text of questions: {text}",
+        *notes,
+    ]
+
+
+def _items(questions: QuestionSet, precisions: Floats) -> Items:
+    originals = [query.original for query in questions.queries]
+    return Items(
+        [question.id for question in originals],
+        precisions,
+        np.ones(len(precisions)),
+        [question.text() for question in originals],
+    )
+
+
 def score_questions(
     embedder: Embedder, questions: QuestionSet, task: str, text: str = "both", seed: int = 0
 ) -> Scored:
@@ -112,17 +142,7 @@ def score_questions(
     Raises:
         InputError: `text` has another value, or a similarity is not usable.
     """
-    if text not in TEXTS:
-        raise InputError(f"text {text!r} of questions: one of {', '.join(TEXTS)} is needed.")
-    first = [query.original.text(text) for query in questions.queries for _ in query.related]
-    second = [related.text(text) for query in questions.queries for related in query.related]
-    embedder.prepare(task, list(dict.fromkeys([*first, *second])))
-    scores, notes = embedder.similarity(first, second, task)
-    ends = np.cumsum([len(query.related) for query in questions.queries])[:-1]
-    lists = [
-        ranked(part, query.relevant)
-        for part, query in zip(np.split(scores, ends), questions.queries, strict=True)
-    ]
+    lists, notes = _lists(embedder, questions, task, text)
     precisions = np.array([average_precision(flags) for flags in lists])
     return Scored(
         main="map",
@@ -131,17 +151,42 @@ def score_questions(
         groups={"search engine's order": Group(len(questions), engine_order(questions))},
         data={"name": f"CQA {questions.year} subtask B"},
         notes=[
-            *row_notes(f"cqa{questions.year[2:]}", {questions.split: len(second)}),
-            f"text of questions: {text}",
+            *row_notes(f"cqa{questions.year[2:]}", {questions.split: sum(map(len, lists))}),
             *notes,
         ],
-        items=Items(
-            [query.original.id for query in questions.queries],
-            precisions,
-            np.ones(len(precisions)),
-            [query.original.text() for query in questions.queries],
-        ),
+        items=_items(questions, precisions),
     )
+
+
+def _whole_lists(lists: Sequence[Flags]) -> dict[str, float]:
+    """Returns MAP, MRR, P@1 and P@5 of whole lists, in percent."""
+    return {
+        "map": 100 * float(np.mean([average_precision(flags, None) for flags in lists])),
+        "mrr": 100 * float(np.mean([reciprocal_rank(flags, None) for flags in lists])),
+        **{f"P@{n}": 100 * float(np.mean([sum(flags[:n]) / n for flags in lists])) for n in (1, 5)},
+    }
+
+
+def _run_askubuntu(
+    embedder: Embedder, context: Context, part: Part, questions: QuestionSet
+) -> Scored:
+    lists, notes = _lists(embedder, questions, part[0], context.text)
+    precisions = np.array([average_precision(flags, None) for flags in lists])
+    engine = _whole_lists([query.relevant for query in questions.queries])
+    return Scored(
+        "map",
+        _whole_lists(lists),
+        _items(questions, precisions),
+        {"map": resampled_interval(precisions, context.seed, unit=100)},
+        {"BM25": Group(len(lists), engine)},
+        {"name": part[0]},
+        notes,
+    )
+
+
+def _read_askubuntu(context: Context, ids: Sequence[str]) -> Data:
+    folder = context.folder(ids[0])
+    return {(ids[0], split): read_askubuntu(folder, split) for split in context.splits}
 
 
 def _read(year: str, context: Context, ids: Sequence[str]) -> Data:
@@ -275,6 +320,7 @@ def _read_translations(context: Context, ids: Sequence[str]) -> Data:
 
 
 FAMILIES = (
+    Family({"rerank/askubuntu": ("rerank",)}, _read_askubuntu, _run_askubuntu, options=("text",)),
     *(
         Family({f"cqa-b/{year}": ("cqa",)}, partial(_read, year), _run, options=("text",))
         for year in _SPLITS
