@@ -2,9 +2,9 @@
 "use strict";
 const {columns, encoders, pairs, level} = JSON.parse(document.getElementById("data").textContent);
 const COSTS = [
-  ["ratio", "speed", "sentences a second, divided by those of rejoinder-small in the same run", 2],
+  ["ratio", "speed", "sentences a second, divided by those of rejoinder-small in the same run", null],
   ["rate", "sentences/s", "sentences a second, on the machine of the row", 0],
-  ["milliseconds", "ms each", "processor time of a sentence", 3],
+  ["milliseconds", "ms each", "processor time of a sentence", null],
   ["megabytes", "MB on disk", "size of the model's files", 0],
   ["dimensions", "dim.", "numbers in a vector", 0],
   ["memory", "MB memory", "most memory of the process", 0],
@@ -80,20 +80,25 @@ function mean(row, chosen) {
 
 const state = () => new URLSearchParams(location.hash.slice(1));
 
-function chosenOf(given) {
-  const names = given.has("c") ? given.get("c").split(";") : null;
-  const counts = columns.map((_, column) =>
-    encoders.filter((row) => !row.published && row.scores[column]).length);
+// The columns that at least `share` of the encoders have, or else most; once for the same items.
+function shared(share) {
+  const rows = encoders.filter((row) => !row.published);
   const all = columns.map((_, column) => column);
-  if (names) return new Set(all.filter((column) => names.includes(slug(columns[column]))));
-  // what most encoders have, once for the same items
-  const most = Math.max(...counts);
-  const usual = all.filter((column) => counts[column] === most && columns[column].split !== "dev"
+  const counts = all.map((column) => rows.filter((row) => row.scores[column]).length);
+  const least = Math.min(Math.max(...counts), share * rows.length);
+  const usual = all.filter((column) => counts[column] >= least && columns[column].split !== "dev"
     && !family(columns[column]).endsWith("-unrepeated"));
   const first = ({task}) => (task.endsWith("/angular") ? 1 : 0);
   const once = new Map(usual.sort((a, b) => first(columns[b]) - first(columns[a]))
     .map((column) => [columns[column].data, column]));
   return new Set(all.filter((column) => once.get(columns[column].data) === column));
+}
+
+function chosenOf(given) {
+  if (!given.has("c")) return shared(1);
+  const names = given.get("c").split(";");
+  return new Set(columns.map((_, column) => column)
+    .filter((column) => names.includes(slug(columns[column]))));
 }
 
 function fits(row, given, chosen) {
@@ -105,8 +110,8 @@ function fits(row, given, chosen) {
   return row.licence.toLowerCase().includes((given.get("licence") ?? "").toLowerCase());
 }
 
-const shown = (value, digits) => value == null ? "" : value.toLocaleString("en",
-  {minimumFractionDigits: digits > 2 ? 0 : digits, maximumFractionDigits: digits});
+const shown = (value, digits) => value == null ? "" : value.toLocaleString("en", digits === null
+  ? {maximumSignificantDigits: 2} : {minimumFractionDigits: digits, maximumFractionDigits: digits});
 
 function draw() {
   const given = state();
@@ -129,12 +134,12 @@ function draw() {
   drawPlot(rows, given.get("x") ?? "ratio");
   const errors = found.map(({error}) => error).sort((a, b) => a - b);
   const least = passed(level / found.length) * errors[errors.length >> 1];
-  const shared = new Set([...chosen].map((column) => columns[column].data)).size < chosen.size;
+  const same = new Set([...chosen].map((column) => columns[column].data)).size < chosen.size;
   $("#tested").textContent = !found.length ? "No two encoders have all chosen columns."
     : `Pairs tested, with Holm's correction: ${found.length}. Told apart at ${level}: `
     + `${apart.length}. Tied: ${found.length - apart.length}. Differences below `
     + `${least.toFixed(2)} points can't be seen with these columns.`
-    + (shared ? " Some columns have the same items: less can be told apart than it seems." : "")
+    + (same ? " Some columns have the same items: less can be told apart than it seems." : "")
     + (given.has("published") ? " Published rows are not tested." : "");
   document.querySelectorAll("#choose input").forEach((box) => {
     box.checked = chosen.has(Number(box.value));
@@ -228,16 +233,17 @@ function drawPlot(rows, x) {
   };
   const across = (value) => scale(Math.log10(value), logs, edge, width - 190);
   const up = (value) => scale(value, points.map((row) => row.mean), height - edge, 20);
+  let last = 0;
   const [, , hint] = COSTS.find(([name]) => name === x);
   $("#plot").replaceChildren(make("svg", {viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": `Mean of the chosen columns against ${hint}`},
   make("line", {x1: edge, y1: height - 25, x2: width - 10, y2: height - 25, stroke: "#888"}),
-  make("text", {x: edge, y: height - 8}, `${hint} (${shown(10 ** Math.min(...logs), 3)} to `
-    + `${shown(10 ** Math.max(...logs), 3)}, logarithmic)`),
-  ...points.flatMap((row) => [
+  make("text", {x: edge, y: height - 8}, `${hint} (${shown(10 ** Math.min(...logs), null)} to `
+    + `${shown(10 ** Math.max(...logs), null)}, logarithmic)`),
+  ...points.flatMap((row) => [ // a label gives way to that above
     make("circle", {cx: across(row.cost[x]), cy: up(row.mean), r: 5,
       fill: row.best === 1 ? "#0072b2" : "#999"}),
-    make("text", {x: across(row.cost[x]) + 9, y: up(row.mean) + 4},
+    make("text", {x: across(row.cost[x]) + 9, y: last = Math.max(up(row.mean) + 4, last + 13)},
       `${row.name} ${shown(row.mean, 1)}`)])));
 }
 
@@ -260,7 +266,8 @@ $("#choose").append(...[...new Set(columns.map(family))].map((name) => make("fie
 $("#choose").addEventListener("change", () => set({c: [...document.querySelectorAll(
   "#choose input:checked")].map(({value}) => slug(columns[value])).join(";")}));
 $("#presets").append(...Object.entries({
-  "what most have": "",
+  "what all have": "",
+  "what half have": `c=${[...shared(0.5)].map((column) => slug(columns[column])).join(";")}`,
   "under 30 MB and 100,000 a second": "mb=30&rate=100000",
   "not trained on the task": "unsupervised=1",
   "STS Benchmark and published": "c=stsb/cosine+test&published=1",
