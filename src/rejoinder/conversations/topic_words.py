@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rejoinder.conversations.clusters import BLOCK, EXTRA, TopicCentres
 from rejoinder.errors import require
-from rejoinder.measures import Floats, Indices
+from rejoinder.measures import Floats, Indices, unit_rows
 from rejoinder.protocols import Embeddings
 from rejoinder.text.languages import TYPICAL, language_to_stem
 from rejoinder.text.normalize import tokens_of
@@ -310,9 +310,13 @@ class TopicMap:
         depth = _depth(own, centres.quantiles[found])
         others = cosines.copy()
         others[each, found] = -np.inf
-        towards = _unit(_mixed(others, self.positions, len(centres)) - self.positions[found])
-        aside = _unit((rows - centres.mean - own[:, None] * centres.centres[found]) @ self.axes.T)
-        offset = (self.radii[found] * np.sqrt(depth))[:, None] * _unit(_LEANING * towards + aside)
+        towards = unit_rows(_mixed(others, self.positions, len(centres)) - self.positions[found])
+        aside = unit_rows(
+            (rows - centres.mean - own[:, None] * centres.centres[found]) @ self.axes.T
+        )
+        offset = (self.radii[found] * np.sqrt(depth))[:, None] * unit_rows(
+            _LEANING * towards + aside
+        )
         between = _mixed(cosines, self.positions, _NEAREST)
         placed: Embeddings = np.where(
             (labels >= 0)[:, None], self.positions[found] + offset, between
@@ -394,8 +398,3 @@ def _mixed(cosines: Embeddings, positions: Embeddings, count: int) -> Embeddings
     weights = np.where(cosines >= border, weights, 0)
     mixed: Embeddings = weights @ positions / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
     return mixed
-
-
-def _unit(vectors: Embeddings) -> Embeddings:
-    unit: Embeddings = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    return unit

@@ -17,7 +17,7 @@ from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
 from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import each_batch
-from rejoinder.measures import Indices
+from rejoinder.measures import Indices, unit_rows
 from rejoinder.protocols import Embeddings
 
 _QUERY_BLOCK = 256
@@ -266,18 +266,13 @@ def _directed(rows: Embeddings, workers: int) -> Embeddings:
 
 def _centroids(sample: Embeddings, count: int, workers: int) -> Embeddings:
     """Returns (count, D) float32 unit rows around which the sample lies."""
-    centroids = _unit(sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)])
+    centroids = unit_rows(sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)])
     for _ in range(_ROUNDS):
         cells = _nearest_cells(sample, centroids, 1, workers)[:, 0]
         order = np.argsort(cells, kind="stable")
         used, begins = np.unique(cells[order], return_index=True)
-        centroids[used] = _unit(np.add.reduceat(sample[order], begins, axis=0))
+        centroids[used] = unit_rows(np.add.reduceat(sample[order], begins, axis=0))
     return centroids
-
-
-def _unit(rows: Embeddings) -> Embeddings:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.maximum(lengths, np.float32(1e-12)), np.float32)
 
 
 def _nearest_cells(low: Embeddings, centroids: Embeddings, count: int, workers: int) -> Numbers:

@@ -29,6 +29,7 @@ from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.inference.search import Hit
 from rejoinder.inference.why import word_shares
 from rejoinder.io.files.claims import read_one_state, stamp_of
+from rejoinder.measures import unit_rows
 from rejoinder.models.card import training_rows
 from rejoinder.models.config import RESPONSES
 from rejoinder.models.folder import ModelContents
@@ -346,10 +347,7 @@ def service_of(request: Request) -> Service:
 def _cut(rows: Embeddings, dim: int | None, *, normalize: bool) -> Embeddings:
     """Returns the first `dim` columns in C order, with rows of length 1 if `normalize`."""
     cut = np.ascontiguousarray(rows[:, :dim], np.float32)
-    if dim is not None and normalize:
-        lengths = np.linalg.norm(cut, axis=1, keepdims=True)
-        cut /= np.where(lengths > 0, lengths, 1)
-    return cut
+    return unit_rows(cut) if dim is not None and normalize else cut
 
 
 class TextList:
