@@ -9,7 +9,6 @@
 `rejoinder reproduce`: the tables and figures of the paper, with our numbers added.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -157,8 +156,6 @@ def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None
 
 def _repeat(path: Path, cache: Path | None) -> "tuple[Sequence[Missing], int]":
     """Computes the results of a file again and prints what differs; returns how much does."""
-    import json
-
     from rejoinder.api.evaluation import repeat
     from rejoinder.cli.progress import task_bar
 
@@ -169,17 +166,14 @@ def _repeat(path: Path, cache: Path | None) -> "tuple[Sequence[Missing], int]":
     if None not in repeated.speeds:
         before, now = repeated.speeds
         summary += f"; {before:,.0f} sentences a second were encoded before, {now:,.0f} now"
-    form = output.form_of_output()
-    if form == "json":
-        differ = [dict(zip(columns, row, strict=True)) for row in rows]
-        typer.echo(json.dumps({"same": repeated.same, "differ": differ, "speeds": repeated.speeds}))
-    elif form == "tsv":
-        output.print_rows(columns, rows)
-        output.status_line(summary)
-    else:
-        if rows:
-            output.print_table("", columns, rows)
-        typer.echo(summary)
+    differ = [dict(zip(columns, row, strict=True)) for row in rows]
+    if not output.printed_json(
+        {"same": repeated.same, "differ": differ, "speeds": repeated.speeds}
+    ):
+        is_tsv = output.form_of_output() == "tsv"
+        if rows or is_tsv:
+            output.print_rows(columns, rows)
+        (output.status_line if is_tsv else typer.echo)(summary)
     return repeated.missing, len(rows)
 
 
@@ -194,7 +188,7 @@ def _show_results(results: "Sequence[Result]", *, worst: int = 0) -> None:
         trees = [result.as_tree() for result in results]
         for tree, rows in zip(trees, items, strict=False):
             tree["worst"] = [dict(zip(_WORST[2:], row, strict=True)) for row in rows]
-        typer.echo(json.dumps(trees))
+        output.print_json(trees)
         return
     if form == "tsv":
         from rejoinder.evaluation.results import variants
@@ -334,9 +328,7 @@ def report(
     from rejoinder.evaluation.report import write_report
 
     written = write_report(results, out, overwrite=overwrite)
-    if output.asked_for("json"):
-        typer.echo(json.dumps({"out": str(out), "files": [str(path) for path in written]}))
-    else:
+    if not output.printed_json({"out": str(out), "files": [str(path) for path in written]}):
         output.status_line(f"wrote {out / 'index.html'}")
 
 
@@ -370,9 +362,7 @@ def board(
             results, out, about, overwrite=overwrite, seed=seed,
             progress=lambda done, pairs: bar.show("comparing", done, pairs),
         )  # fmt: skip
-    if output.asked_for("json"):
-        typer.echo(json.dumps({"out": str(out), "files": [str(page)]}))
-    else:
+    if not output.printed_json({"out": str(out), "files": [str(page)]}):
         output.status_line(f"wrote {page}")
 
 
@@ -413,7 +403,7 @@ def compare(
             {**asdict(row), "difference": row.difference, "separable": row.separable}
             for row in compared.tasks
         ]
-        typer.echo(json.dumps(rows))
+        output.print_json(rows)
     elif form == "tsv":
         output.print_rows(_COMPARED, [_tsv_row(row) for row in compared.tasks])
     else:

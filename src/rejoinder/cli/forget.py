@@ -46,9 +46,8 @@ def forget(
         found = remove(
             folders, author=author, match=match, dry_run=dry_run, threads=threads, watch=watch
         )
-    if output.asked_for("json"):
-        output.print_json({**dict.fromkeys(KINDS, 0), **found.removed, "mentions": found.mentions})
-    else:
+    counts = {**dict.fromkeys(KINDS, 0), **found.removed, "mentions": found.mentions}
+    if not output.printed_json(counts):
         verb = "would be removed" if dry_run else "removed"
         told = ", ".join(f"{KINDS[kind]} {count:,}" for kind, count in found.removed.items())
         typer.echo(f"{verb}: {told or 'nothing'}")

@@ -183,9 +183,7 @@ def show(
     from rejoinder.index.folder import TextIndex
 
     facts = TextIndex(index).facts()
-    if output.asked_for("json"):
-        output.print_json(facts)
-    else:
+    if not output.printed_json(facts):
         output.print_rows(["index", str(index)], [[*fact] for fact in facts.items()])
 
 
@@ -208,9 +206,7 @@ def export(
 
     written = write_table(index, out, to, overwrite=overwrite)
     facts = {"out": str(out), "to": to, "texts": written.texts, "query": written.query}
-    if output.asked_for("json"):
-        output.print_json(facts)
-    else:
+    if not output.printed_json(facts):
         typer.echo(written.query)
         output.status_line(f"{out}: {written.texts:,} texts")
 
@@ -221,10 +217,8 @@ def _print(
     """Prints how many texts an index has now, and what may surprise about it."""
     from rejoinder.index.lists import LEAST_ROWS
 
-    if output.asked_for("json"):
-        more = {"left_out": dict(left_out)} if left_out else {}
-        output.print_json({"index": str(out), "texts": len(made), **more})
-    else:
+    more = {"left_out": dict(left_out)} if left_out else {}
+    if not output.printed_json({"index": str(out), "texts": len(made), **more}):
         output.status_line(f"{out}: {len(made):,} texts")
     output.note_left_out(left_out)
     if len(made) >= LEAST_ROWS and made.is_exact and made.manifest.recall < 1:

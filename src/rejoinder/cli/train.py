@@ -339,9 +339,8 @@ def fit_scorer(
             progress=bar.show,
         )
     seconds, facts = time.perf_counter() - start, fitted.facts
-    if output.asked_for("json"):
-        told = {"pairs": facts.pairs, "leaks_dropped": facts.leaks_dropped, "dev": facts.dev}
-        output.print_json({"out": str(out), "seconds": round(seconds, 1), **told})
+    told = {"pairs": facts.pairs, "leaks_dropped": facts.leaks_dropped, "dev": facts.dev}
+    if output.printed_json({"out": str(out), "seconds": round(seconds, 1), **told}):
         return
     rows = [(name, count) for name, count in facts.pairs.items()]
     rows.append(("left out: repeated, or of an evaluation set", facts.leaks_dropped))

@@ -5,7 +5,7 @@ Records of topics.
 `cluster`: what texts are about. Topics are found, or kept for texts that are added.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import count
 from pathlib import Path
@@ -145,7 +145,10 @@ class Topics(Shown):
     def only(self, texts: Mapping[str, str]) -> "Topics":
         """Returns the topics with those of their messages that are among texts by their ids."""
         known = zip(self.ids, self.texts, strict=True)
-        rows = np.flatnonzero([texts.get(name) == text for name, text in known])
+        return self.at(np.flatnonzero([texts.get(name) == text for name, text in known]))
+
+    def at(self, rows: Indices) -> "Topics":
+        """Returns the topics with some of the messages."""
         return replace(
             self,
             labels=self.labels[rows],
@@ -374,28 +377,21 @@ def _added(topics: Topics, collection: Collection) -> Topics:
     ]
     names = _names(collection, fresh, known)
     again = {*names}
-    kept = np.flatnonzero([name not in again for name in topics.ids])
+    kept = topics.at(np.flatnonzero([name not in again for name in topics.ids]))
     new = np.array(fresh, np.int64)
-    words = _words(collection, fresh)
     rows = collection.embeddings[new]
-    labels = np.where(words.says, topics.centres.nearest(rows), -1)
+    labels = np.where(_words(collection, fresh).says, topics.centres.nearest(rows), -1)
     places = topics.map.place(rows, labels, topics.centres)
-    labels = np.concatenate([topics.labels[kept], labels])
-    times = np.concatenate([topics.times[kept], _times(collection)[new]])
+    labels = np.concatenate([kept.labels, labels])
+    times = np.concatenate([kept.times, _times(collection)[new]])
     return replace(
-        topics,
-        topics=tuple(_counted(one, labels == one.id, times) for one in topics.topics),
-        wider=tuple(
-            _counted(one, np.isin(labels, _children(topics.topics, one.id)), times)
-            for one in topics.wider
-        ),
+        kept,
+        topics=tuple(_counted(topics.topics, topics.topics, labels, times)),
+        wider=tuple(_counted(topics.wider, topics.topics, labels, times)),
         labels=labels,
-        coordinates=np.concatenate([topics.coordinates[kept], places]),
-        ids=[*(topics.ids[row] for row in kept.tolist()), *names],
-        texts=[
-            *(topics.texts[row] for row in kept.tolist()),
-            *(collection.texts[row] for row in fresh),
-        ],
+        coordinates=np.concatenate([kept.coordinates, places]),
+        ids=[*kept.ids, *names],
+        texts=[*kept.texts, *(collection.texts[row] for row in fresh)],
         times=times,
     )
 
@@ -440,8 +436,8 @@ def _records(
         best = [places[one.typical_ids[0]] for one in children]
         wider.append(_topic(collection, first + number, list(scores), best, None))
     return (
-        tuple(_counted(one, labels == one.id, times) for one in leaves),
-        tuple(_counted(one, by_wider == one.id - first, times) for one in wider),
+        tuple(_counted(leaves, leaves, labels, times)),
+        tuple(_counted(wider, leaves, labels, times)),
     )
 
 
@@ -455,12 +451,14 @@ def _topic(
     )  # fmt: skip
 
 
-def _counted(topic: Topic, members: np.ndarray, times: Floats) -> Topic:
-    return replace(topic, size=int(members.sum()), months=months_of(times[members]))
-
-
-def _children(topics: tuple[Topic, ...], parent: int) -> list[int]:
-    return [one.id for one in topics if one.parent == parent]
+def _counted(
+    topics: Iterable[Topic], leaves: Sequence[Topic], labels: Indices, times: Floats
+) -> Iterator[Topic]:
+    """Yields topics with the number of their messages, among them those of the leaves in them."""
+    for topic in topics:
+        inside = [one.id for one in leaves if topic.id in (one.id, one.parent)]
+        members = np.isin(labels, inside)
+        yield replace(topic, size=int(members.sum()), months=months_of(times[members]))
 
 
 def _of_all(words: topic_words.TextWords, distinct: Indices, found: Indices) -> Indices:
