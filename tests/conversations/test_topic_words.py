@@ -71,3 +71,7 @@ def test_everyday_words_of_other_languages_say_nothing():
     told = {word for word, telling in zip(found.words, found.telling, strict=True) if telling}
     assert {"paket", "rechnung", "drucker", "gedruckt"} <= told
     assert not told & {"das", "ist", "noch", "nicht", "immer", "und", "ich", "wieder", "mein"}
+    often = ["Le avez vous ? Nous avons une imprimante, et vous avez la facture."] * 5
+    found = words_of(often, encode=SentenceEncoder.load(model).encode)
+    told = {word for word, telling in zip(found.words, found.telling, strict=True) if telling}
+    assert told == {"imprimante", "facture"}

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rejoinder import SentenceEncoder
 from rejoinder.corpus import core_text as module
-from rejoinder.corpus.core_text import Repeated, core_of, cores_of
+from rejoinder.corpus.core_text import Repeated, core_of, cores_of, without_habits
 
 SAID = "the printer on floor 3 is jammed again."
 
@@ -139,3 +139,14 @@ def test_what_stays_of_messages_are_lines_of_theirs_in_order(texts):
     for text in texts:
         lines = iter(text.split("\n"))
         assert all(line in lines for line in repeated.seen(text).cut(text).split("\n"))
+
+
+def test_what_many_messages_of_another_language_begin_or_end_with_is_a_habit():
+    greetings = "¡Hola a todos! ", "Buenos días, ", ""
+    endings = " ¡Muchas gracias!", " Gracias y un saludo", ""
+    asked = [f"¿Por qué no es {n} una de las respuestas que hay?" for n in range(90)]
+    said = [f"{greetings[n % 3]}{one}{endings[n // 3 % 3]}" for n, one in enumerate(asked)]
+    rare = ["Oye Juan, no es la una.", "¡Hola a todos!", "Hola, sí."]
+    assert without_habits([*said, *rare]) == [*asked, *rare]
+    english = [f"Well then. What is the use of {n}? You know it." for n in range(90)]
+    assert without_habits(english) == english

@@ -167,7 +167,7 @@ def _questions(collection: Collection) -> Iterator[_Question]:
     authors = {str(name).lower() for name in collection.column("author") if name}
     subjects, ends = set[str](), set[str]()
     of_mails = any(collection.column("title"))
-    for row, (about, core) in enumerate(zip(collection.about, collection.cores, strict=True)):
+    for row, (about, core) in enumerate(zip(collection.about, collection.gists, strict=True)):
         if about.get("answers"):
             continue
         asks = question_of(core)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.corpus.core_text import core_of, cores_of
+from rejoinder.corpus.core_text import core_of, cores_of, without_habits
 from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.corpus.manifest import SPLITS
 from rejoinder.corpus.texts import Entry, is_question
@@ -85,6 +85,11 @@ class Collection:
     def cores(self) -> list[str]:
         """What the texts say, see `corpus.core_text.cores_of`."""
         return cores_of(self.texts, self.column("author"))
+
+    @cached_property
+    def gists(self) -> Sequence[str]:
+        """The same without habits of other languages, see `corpus.core_text.without_habits`."""
+        return without_habits(self.cores)
 
     @cached_property
     def answered(self) -> Indices:

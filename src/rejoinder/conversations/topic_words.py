@@ -81,9 +81,9 @@ _EVERYDAY = _set_of(
     "hadnt shouldnt mustnt aint im ive ill id youre youve youll youd hes shes theyre theyve thats "
     "whats theres heres yall"
 )
-_MEANS, _LIKE, _OFTEN = 0.6, 0.35, 0.04
-"""Cosine from which a word of another language means an everyday one: the second for words that
-this share of texts have."""
+_MEANS, _FALL, _LEAST = 0.55, 0.15, 0.3
+"""Cosine from which a word of another language means an everyday one, if a text in a thousand has
+it; how much it falls where ten times as many do, and the least."""
 _AT_ONCE = 8_192
 _DISTINCT = 8
 """Distinctive words of a topic."""
@@ -162,8 +162,8 @@ def words_of(
     language = "english" if encode is None else language_to_stem(texts)
     if encode is not None and language in TYPICAL.keys() - {"english"}:
         near = _nearness(words, encode)
-        share = np.bincount(numbers.ids, minlength=len(words)) / max(len(texts), 1)
-        telling &= (near < _MEANS) & ((near < _LIKE) | (share < _OFTEN))
+        share = np.bincount(numbers.ids, minlength=len(words)) * 1_000 / max(len(texts), 1)
+        telling &= near < np.maximum(_MEANS - _FALL * np.log10(np.maximum(share, 1)), _LEAST)
         typical = {*TYPICAL[language].split()}
         telling &= np.fromiter((word not in typical for word in words), np.bool_, len(words))
     told = offsets_of(telling[numbers.ids].astype(np.int64))[numbers.offsets]

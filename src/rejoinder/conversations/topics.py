@@ -470,7 +470,7 @@ def _of_all(words: topic_words.TextWords, distinct: Indices, found: Indices) -> 
 
 def _words(collection: Collection, rows: Sequence[int]) -> topic_words.TextWords:
     authors = [collection.about[row].get("author") or "" for row in rows]
-    texts = [collection.cores[row] for row in rows]
+    texts = [collection.gists[row] for row in rows]
     return topic_words.words_of(texts, authors, collection.encoder.encode)
 
 

@@ -2,14 +2,17 @@
 
 These make messages about different things alike, and a message less like one that says the same
 without them. The rules are for English. They cut whole lines and sentences, those whose words are
-all of a small set or names, and leave what may be said.
+all of a small set or names, and leave what may be said. In many messages of another language, short
+sentences that many of them begin or end with are cut.
 """
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from rejoinder.exports.base import KeyNumbers
+from rejoinder.text.languages import language_to_stem
 
 
 def _set_of(words: str) -> frozenset[str]:
@@ -49,6 +52,10 @@ _WISHES = frozenset({
 _WORD = re.compile(r"[@\w][\w'’.@-]*(?<![.'’-])")
 _FIRST = re.compile(r"([^\n]{1,80}?)((?:[,!.:;…]{1,3}(?=\s)|\s[-–—](?=\s)|(?=\n))\s*)")
 """Matches what is before the first mark of punctuation, or the first line, and that mark."""
+_LAST = re.compile(r"(?<=[.!?…,\n])\s{1,3}([^\s.!?…,][^\n.!?…,]{0,60})[.!…]{0,3}\s?$")
+"""Matches the last sentence, unless it asks."""
+_HABIT, _OF_ALL, _SHORT = 6, 0.001, 4
+"""Messages, at least, and their least share, that begin or end with the same so many words."""
 _MENTIONS = re.compile(r"(?:@[\w.-]+(?:(?: [A-Z][\w.]*)?[,:;]|\s[-–—](?=\s))?\s+)+")
 _BEFORE_LAST = re.compile(
     r"(?:(?<=[.!?…)])\s{1,3}|\s?[,–—-]\s?(?=(?:thanks|thank you|thx|cheers)\b))(?=\S)",
@@ -150,6 +157,42 @@ def cores_of(texts: Sequence[str], authors: Iterable[str | None]) -> list[str]:
         repeated.seen(text)
     pairs = zip(texts, authors, strict=True)
     return [core_of(repeated.cut(text), author or "") for text, author in pairs]
+
+
+def without_habits(texts: Sequence[str]) -> Sequence[str]:
+    """Returns texts without the short sentences that many of them begin or end with.
+
+    Those of English, for which there are rules, stay as they are.
+
+    >>> asked = [f"Hallo zusammen! Wann ist der Zug {n} da? Danke euch!" for n in range(9)]
+    >>> without_habits([*asked, "Danke euch!", "Das ist um drei."])[-3:]
+    ['Wann ist der Zug 8 da?', 'Danke euch!', 'Das ist um drei.']
+    """
+    if language_to_stem(texts) in {"english", ""}:
+        return texts
+    counts = Counter(part[1:] for text in texts for part in _edges(text))
+    least = max(_HABIT, _OF_ALL * len(texts))
+    habits = {part for part, count in counts.items() if count >= least}
+    return [_without_edges(text, habits) for text in texts]
+
+
+def _without_edges(text: str, habits: Container[tuple[bool, str]]) -> str:
+    core = text
+    for _ in range(_ROUNDS):
+        cut = next((rest for rest, *part in _edges(core) if tuple(part) in habits), core)
+        if cut == core or len(_WORD.findall(cut)) < 2:
+            break
+        core = cut
+    return core
+
+
+def _edges(text: str) -> Iterator[tuple[str, bool, str]]:
+    """Yields a text without its first short sentence, and without its last, with their words."""
+    first, last = _FIRST.match(text), _LAST.search(text, max(len(text) - _END, 0))
+    for part, rest in (first, first and text[first.end() :]), (last, last and text[: last.start()]):
+        words = _lower(_WORD.findall(part[1])) if part else []
+        if rest and 0 < len(words) <= _SHORT:
+            yield rest, part is first, " ".join(words)
 
 
 def _may_be_cut(text: str) -> bool:
