@@ -27,7 +27,7 @@ from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
 from rejoinder.inference.near_pairs import Found, NearPairs
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.files.hashed import Record, decoded
+from rejoinder.io.files.hashed import Digest, Record, decoded, sha256_of_tensors
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.io.formats.shown import MOST_ROWS, Shown, View
 from rejoinder.io.formats.texts import KEYS
@@ -36,7 +36,7 @@ from rejoinder.measures import Floats, Indices
 if TYPE_CHECKING:
     from statistics import NormalDist
 
-FORMAT = 1
+FORMAT: Literal[2] = 2
 FILE = "duplicates.safetensors"
 """What `load` reads, in the folder that `save` writes."""
 _FACTS = "duplicates"
@@ -388,10 +388,6 @@ class Duplicates(Shown):
         texts = msgspec.json.encode(
             [self.ids, self.texts, [*self.about] if any(self.about) else []]
         )
-        facts = {
-            "format_version": FORMAT, "rows": self.pairs.rows, "floor": self.floor,
-            "estimate": asdict(self.estimate), "least_score": self.least_score,
-        }  # fmt: skip
         tensors: dict[str, NDArray[Any]] = {
             "texts": np.frombuffer(texts, np.uint8),
             "rows": self.rows.astype(np.int32),
@@ -403,7 +399,11 @@ class Duplicates(Shown):
             "nearest": self.nearest,
             "neighbours": self.neighbours,
         }
-        return save(tensors, {_FACTS: json.dumps(facts)})
+        facts = _Facts(
+            FORMAT, sha256_of_tensors(tensors), self.pairs.rows, self.floor, self.estimate,
+            self.least_score,
+        )  # fmt: skip
+        return save(tensors, {_FACTS: msgspec.json.encode(facts).decode()})
 
     @classmethod
     def load(cls, folder: str | Path) -> "Duplicates":
@@ -416,54 +416,28 @@ class Duplicates(Shown):
         try:
             with safe_open(path, "numpy") as file:
                 facts = decoded(_Facts, json.loads(file.metadata()[_FACTS]))
-                tensors = {name: file.get_tensor(name) for name in _TENSORS}
-            texts = msgspec.json.decode(tensors["texts"].tobytes(), type=_Texts)
-            made = _restored(facts, tensors, *texts)
-        except (*UNREADABLE, IndexError) as error:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if facts.sha256 != sha256_of_tensors(tensors):
+                raise ValueError("it was changed after it was written (SHA-256)")
+        except UNREADABLE as error:
             raise InputError(f"{path} is not a result of dedupe: {error}.") from None
-        return made
-
-
-_Texts = tuple[list[str], list[str], list[dict[str, Any]]]
-_TENSORS = {
-    "texts": np.uint8, "rows": np.int32, "first": np.int32, "second": np.int32,
-    "scores": np.float32, "sampled": np.float32, "found": np.bool_, "nearest": np.float32,
-    "neighbours": np.float32,
-}  # fmt: skip
+        ids, texts, about = msgspec.json.decode(tensors["texts"].tobytes())
+        return cls(
+            ids, texts, about or [{}] * len(texts), tensors["rows"].astype(np.int64),
+            NearPairs(facts.rows, *(tensors[name] for name in ("first", "second", "scores"))),
+            facts.floor, facts.estimate, Found(tensors["sampled"], tensors["found"]),
+            tensors["nearest"], tensors["neighbours"], facts.least_score,
+        )  # fmt: skip
 
 
 class _Facts(Record, frozen=True):
-    format_version: Literal[1]
+    format_version: Literal[2]
+    sha256: Digest
+    """Of the tensors."""
     rows: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     floor: Annotated[float, Meta(ge=0, le=1)]
     estimate: Estimate
     least_score: float | None = None
-
-
-def _restored(
-    facts: _Facts, tensors: dict[str, Any], ids: list[str], texts: list[str], about: list[Any]
-) -> Duplicates:
-    """Returns the result of a file's content.
-
-    Raises:
-        ValueError: the parts contradict each other.
-    """
-    rows, pairs = facts.rows, [tensors[name] for name in ("first", "second", "scores")]
-    ok = all(
-        tensors[name].dtype == kind and tensors[name].ndim == 1 for name, kind in _TENSORS.items()
-    )
-    ok = ok and len(ids) == len(texts) == len(tensors["rows"])
-    ok = ok and len(about) in (0, len(texts)) and len({*map(len, pairs)}) == 1
-    ok = ok and len(tensors["sampled"]) == len(tensors["found"])
-    numbers = [tensors["rows"], *pairs[:2]]
-    if not ok or any(len(one) and not 0 <= one.min() <= one.max() < rows for one in numbers):
-        raise ValueError("its parts do not fit together")
-    return Duplicates(
-        ids, texts, about or [{}] * len(texts), tensors["rows"].astype(np.int64),
-        NearPairs(rows, *pairs), facts.floor, facts.estimate,
-        Found(tensors["sampled"], tensors["found"]), tensors["nearest"], tensors["neighbours"],
-        facts.least_score,
-    )  # fmt: skip
 
 
 def check_threshold(value: object, name: str = "threshold") -> None:

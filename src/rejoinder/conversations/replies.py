@@ -27,7 +27,7 @@ from rejoinder.errors import InputError, RejoinderError
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.io.files.atomic import write_bytes
-from rejoinder.io.files.hashed import blake2b_number, sha256_of, sha256_of_file
+from rejoinder.io.files.hashed import blake2b_number, sha256_of_file, sha256_of_tensors
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
@@ -307,9 +307,8 @@ def read_kept(
 
 def _stamp(index: Path, tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Returns what must be the same for the file to be used."""
-    contents = [tensors[name].tobytes() for name in sorted(tensors)]
     return {
         "format_version": _FORMAT_VERSION,
         "index": sha256_of_file(index / INDEX),
-        "sha256": sha256_of(*contents),
+        "sha256": sha256_of_tensors(tensors),
     }

@@ -110,6 +110,11 @@ def sha256_of_array(array: "NDArray[np.float32]") -> str:
     return sha256_of(array.astype("<f4", order="C", copy=False).tobytes())
 
 
+def sha256_of_tensors(tensors: "Mapping[str, NDArray[Any]]") -> str:
+    """Returns one SHA-256 of the values of arrays, in the order of their names."""
+    return sha256_of(*(tensors[name].tobytes() for name in sorted(tensors)))
+
+
 def sha256_number(content: bytes, size: int) -> int:
     """Returns the first `size` bytes of a SHA-256 as a little-endian number, for seeds.
 
