@@ -71,7 +71,7 @@ def test_intents_of_both_sets(put):
     }  # fmt: skip
     with pytest.raises(InputError, match="train has no question of the intent 'c'"):
         read_intents(put("banking77/test.csv", "text,category\nfour,c\n"), "banking77")
-    with pytest.raises(InputError, match="line 2: found 3 fields"):
+    with pytest.raises(InputError, match="line 2: expected two fields"):
         read_intents(put("banking77/test.csv", "text,category\nfour,c,d\n"), "banking77")
     for wrong in ("[]", "{}", "x"):
         with pytest.raises(InputError, match="not the file of CLINC150"):

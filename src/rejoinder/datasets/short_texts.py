@@ -149,7 +149,7 @@ def _csv_intents(content: bytes, path: Path, _split: str) -> list[list[str]]:
     ]
     for row in rows:
         if len(row.fields) != 2:
-            row.refuse(f"found {len(row.fields)} fields; expected a question and its intent.")
+            row.refuse(f"expected two fields, a question and its intent; found {len(row.fields)}.")
     return [row.fields for row in rows]
 
 
