@@ -23,7 +23,7 @@ from rejoinder.index.folder import TextIndex
 from rejoinder.index.hits import Found, segments_and_rows
 from rejoinder.index.indexing import place_of_model, refuse_other_model
 from rejoinder.index.manifest import FILE as INDEX
-from rejoinder.index.nearest import search_segments
+from rejoinder.index.matching import search_segments
 from rejoinder.index.segment import Segment
 from rejoinder.index.where import Conditions, Where, fields_of
 from rejoinder.inference.encoder import SentenceEncoder

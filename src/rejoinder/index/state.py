@@ -21,8 +21,7 @@ from rejoinder.index.manifest import (
     keys_of,
     read_manifest,
 )
-from rejoinder.index.matching import Ranks, WordSearch, weights_of
-from rejoinder.index.nearest import search_segments
+from rejoinder.index.matching import Ranks, WordSearch, search_segments, weights_of
 from rejoinder.index.ranking import DEPTH, NOTHING, Together, is_close
 from rejoinder.index.segment import BY_WORDS, Absent, Segment, places_of
 from rejoinder.index.where import Where, conditions_of
