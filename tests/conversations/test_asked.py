@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.conversations.asked import asked_again, question_of
+from rejoinder.conversations.asked import asked_again, asking_words, question_of
 from rejoinder.conversations.collection import open_collection
 from rejoinder.corpus.texts import Entry
 
@@ -102,6 +102,17 @@ def test_no_messages_ask_nothing():
 )
 def test_sentences_that_ask_are_told(text, said):
     assert question_of(text) == said
+
+
+def test_words_that_ask_in_another_language_are_learned():
+    said = [f"¿Por qué no es la {n}? Hay {n} de las que no es para mí." for n in range(9)]
+    said += [f"Wie ist das mit der {n}? Das ist nicht die {n}, sagt er." for n in range(30)]
+    asking = asking_words(said)
+    assert asking == {"wie", "por"}
+    assert question_of("Hallo du! Wie kommt man dahin", asking) == "Wie kommt man dahin"
+    assert question_of("Wie schön das ist! Was es ist, ist es. Wie geht", asking) == ""
+    assert question_of("Was kostet der Drucker?", asking) == "Was kostet der Drucker?"
+    assert asking_words(["What is the time of it? That is the one."] * 9) is None
 
 
 @given(st.text("ab ?.!\n", max_size=60))

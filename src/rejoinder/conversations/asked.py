@@ -11,9 +11,9 @@ Records of questions that were asked again and again.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -100,23 +100,59 @@ _BEGINS = re.compile(
     re.IGNORECASE,
 )
 """Matches an English text that begins as a question does, and has three words or more."""
+_OFTEN, _MOSTLY = 5, 0.8
+"""Questions that begin with a word, and the share of sentences with it, by which it asks."""
 _SENTENCE = re.compile(r"[^.!?\n]++(?:[.!?]++(?=\S)[^.!?\n]*+)*+[.!?]*+")
 """Matches a sentence. Words such as `.py` do not end it."""
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _ADDRESSED = re.compile(r"@?([^\s:,>]{1,40})[:,>]")
 
 
-def question_of(text: str) -> str:
-    """Returns the sentences of a message that ask something, in English or by their marks.
+def question_of(text: str, asking: Container[str] | None = None) -> str:
+    """Returns the sentences of a message that ask something, by their marks or their first words.
+
+    Args:
+        text: What a message says.
+        asking: First words of questions, see `asking_words`; None: those of English.
 
     >>> question_of("It broke. How do I open a.py? Thanks!"), question_of("Really? I know.")
     ('How do I open a.py?', '')
     """
-    sentences = (found[0].strip() for found in _SENTENCE.finditer(text))
-    return " ".join(
-        one
-        for one in sentences
-        if _BEGINS.match(one) or (one.endswith("?") and len(one.split()) >= _LEAST_WORDS)
+    return " ".join(one for one in _sentences(text) if _asks(one, asking))
+
+
+def _asks(sentence: str, asking: Container[str] | None) -> bool:
+    if asking is None and _BEGINS.match(sentence):
+        return True
+    marked = sentence[-1] == "?"
+    if asking is not None and sentence[-1] not in ".!":
+        marked = marked or _first_word(sentence) in asking
+    return marked and len(sentence.split()) >= _LEAST_WORDS
+
+
+def _first_word(sentence: str) -> str:
+    return sentence.lower().lstrip("¿¡").split(None, 1)[0]
+
+
+def _sentences(text: str) -> Iterator[str]:
+    return (one for found in _SENTENCE.finditer(text) if (one := found[0].strip()))
+
+
+def asking_words(texts: Sequence[str]) -> frozenset[str] | None:
+    """Returns words with which texts begin to ask: most sentences with such a word have a mark.
+
+    None stands for those of English, which texts without frequent words of a language get, too.
+    """
+    if language_to_stem(texts) in {"english", ""}:
+        return None
+    began, asked = Counter[str](), Counter[str]()
+    for sentence in chain.from_iterable(map(_sentences, texts)):
+        if sentence[-1] in ".!?":
+            first = _first_word(sentence)
+            began[first] += 1
+            asked[first] += sentence[-1] == "?"
+    return frozenset(
+        one for one, count in asked.items() if count >= _OFTEN and count > _MOSTLY * began[one]
     )
 
 
@@ -165,12 +201,12 @@ def asked_again(collection: Collection) -> list[Asked]:
 def _questions(collection: Collection) -> Iterator[_Question]:
     """Yields what messages ask; of a thread with a subject, its first message alone."""
     authors = {str(name).lower() for name in collection.column("author") if name}
-    subjects, ends = set[str](), set[str]()
+    subjects, ends, asking = set[str](), set[str](), asking_words(collection.gists)
     of_mails = any(collection.column("title"))
     for row, (about, core) in enumerate(zip(collection.about, collection.gists, strict=True)):
         if about.get("answers"):
             continue
-        asks = question_of(core)
+        asks = question_of(core, asking)
         if of_mails:
             title = about.get("title") or core  # a mail without a text has its subject there
             whole, *parts = _ends(title)
