@@ -90,7 +90,7 @@ def test_every_task_is_scored_saved_and_compared(data, tmp_path):
     assert 60 < found["pairs/sprint"] <= 100
     assert 0 < found["cluster/clinc150"] <= 100
     asked = results[-1]
-    assert asked.groups["BM25"].scores["map"] == pytest.approx(100 * (0.5 + 1) / 2)
+    assert asked.groups["search engine's order"].scores["map"] == pytest.approx(100 * (0.5 + 1) / 2)
     assert asked.scores["P@1"] == asked.scores["mrr"] == 100
     assert asked.scores["map"] == pytest.approx(100 * ((1 + 2 / 3) / 2 + 1) / 2)
     assert asked.scores["P@5"] == pytest.approx(100 * (2 / 5 + 1 / 5) / 2)

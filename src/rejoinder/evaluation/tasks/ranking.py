@@ -97,68 +97,7 @@ def official_scores(lists: Sequence[Flags]) -> dict[str, float]:
     }
 
 
-def engine_order(questions: QuestionSet) -> dict[str, float]:
-    """Returns the scores of the search engine's order of the questions: the baseline to beat."""
-    return official_scores(
-        [ranked(-query.ranks.astype(np.float64), query.relevant) for query in questions.queries]
-    )
-
-
-def _lists(
-    embedder: Embedder, questions: QuestionSet, task: str, text: str
-) -> tuple[list[Flags], list[str]]:
-    """Returns the flags of each query's questions by their similarity to it, and notes."""
-    if text not in TEXTS:
-        raise InputError(f"text {text!r} of questions: one of {', '.join(TEXTS)} is needed.")
-    first = [query.original.text(text) for query in questions.queries for _ in query.related]
-    second = [related.text(text) for query in questions.queries for related in query.related]
-    embedder.prepare(task, list(dict.fromkeys([*first, *second])))
-    scores, notes = embedder.similarity(first, second, task)
-    ends = np.cumsum([len(query.related) for query in questions.queries])[:-1]
-    parts = zip(np.split(scores, ends), questions.queries, strict=True)
-    return [ranked(part, query.relevant) for part, query in parts], [
-        f"text of questions: {text}",
-        *notes,
-    ]
-
-
-def _items(questions: QuestionSet, precisions: Floats) -> Items:
-    originals = [query.original for query in questions.queries]
-    return Items(
-        [question.id for question in originals],
-        precisions,
-        np.ones(len(precisions)),
-        [question.text() for question in originals],
-    )
-
-
-def score_questions(
-    embedder: Embedder, questions: QuestionSet, task: str, text: str = "both", seed: int = 0
-) -> Scored:
-    """Returns MAP, AvgRec and MRR of questions ranked by their similarity to the original question.
-
-    `text` is subject, body, or both with a space between. The interval is over queries.
-
-    Raises:
-        InputError: `text` has another value, or a similarity is not usable.
-    """
-    lists, notes = _lists(embedder, questions, task, text)
-    precisions = np.array([average_precision(flags) for flags in lists])
-    return Scored(
-        main="map",
-        scores=official_scores(lists),
-        intervals={"map": resampled_interval(precisions, seed, unit=100)},
-        groups={"search engine's order": Group(len(questions), engine_order(questions))},
-        data={"name": f"CQA {questions.year} subtask B"},
-        notes=[
-            *row_notes(f"cqa{questions.year[2:]}", {questions.split: sum(map(len, lists))}),
-            *notes,
-        ],
-        items=_items(questions, precisions),
-    )
-
-
-def _whole_lists(lists: Sequence[Flags]) -> dict[str, float]:
+def whole_scores(lists: Sequence[Flags]) -> dict[str, float]:
     """Returns MAP, MRR, P@1 and P@5 of whole lists, in percent."""
     return {
         "map": 100 * float(np.mean([average_precision(flags, None) for flags in lists])),
@@ -167,20 +106,53 @@ def _whole_lists(lists: Sequence[Flags]) -> dict[str, float]:
     }
 
 
-def _run_askubuntu(
-    embedder: Embedder, context: Context, part: Part, questions: QuestionSet
+def engine_order(questions: QuestionSet) -> list[Flags]:
+    """Returns the lists in the search engine's order of the questions: the baseline to beat."""
+    return [ranked(-query.ranks.astype(np.float64), query.relevant) for query in questions.queries]
+
+
+def score_questions(
+    embedder: Embedder, questions: QuestionSet, task: str, text: str = "both", seed: int = 0
 ) -> Scored:
-    lists, notes = _lists(embedder, questions, part[0], context.text)
-    precisions = np.array([average_precision(flags, None) for flags in lists])
-    engine = _whole_lists([query.relevant for query in questions.queries])
+    """Returns the scores of questions ranked by their similarity to the original question.
+
+    They are `official_scores`, of `rerank/…` tasks `whole_scores`. `text` is subject, body, or both
+    with a space between. The interval is over queries.
+
+    Raises:
+        InputError: `text` has another value, or a similarity is not usable.
+    """
+    if text not in TEXTS:
+        raise InputError(f"text {text!r} of questions: one of {', '.join(TEXTS)} is needed.")
+    first = [query.original.text(text) for query in questions.queries for _ in query.related]
+    second = [related.text(text) for query in questions.queries for related in query.related]
+    embedder.prepare(task, list(dict.fromkeys([*first, *second])))
+    scores, notes = embedder.similarity(first, second, task)
+    ends = np.cumsum([len(query.related) for query in questions.queries])[:-1]
+    lists = [
+        ranked(part, query.relevant)
+        for part, query in zip(np.split(scores, ends), questions.queries, strict=True)
+    ]
+    whole = task.startswith("rerank/")
+    scores_of, cutoff = (whole_scores, None) if whole else (official_scores, CUTOFF)
+    precisions = np.array([average_precision(flags, cutoff) for flags in lists])
     return Scored(
-        "map",
-        _whole_lists(lists),
-        _items(questions, precisions),
-        {"map": resampled_interval(precisions, context.seed, unit=100)},
-        {"BM25": Group(len(lists), engine)},
-        {"name": part[0]},
-        notes,
+        main="map",
+        scores=scores_of(lists),
+        intervals={"map": resampled_interval(precisions, seed, unit=100)},
+        groups={"search engine's order": Group(len(questions), scores_of(engine_order(questions)))},
+        data={"name": task if whole else f"CQA {questions.year} subtask B"},
+        notes=[
+            *row_notes(f"cqa{questions.year[2:]}", {questions.split: len(second)}),
+            f"text of questions: {text}",
+            *notes,
+        ],
+        items=Items(
+            [query.original.id for query in questions.queries],
+            precisions,
+            np.ones(len(precisions)),
+            [query.original.text() for query in questions.queries],
+        ),
     )
 
 
@@ -320,7 +292,7 @@ def _read_translations(context: Context, ids: Sequence[str]) -> Data:
 
 
 FAMILIES = (
-    Family({"rerank/askubuntu": ("rerank",)}, _read_askubuntu, _run_askubuntu, options=("text",)),
+    Family({"rerank/askubuntu": ("rerank",)}, _read_askubuntu, _run, options=("text",)),
     *(
         Family({f"cqa-b/{year}": ("cqa",)}, partial(_read, year), _run, options=("text",))
         for year in _SPLITS
