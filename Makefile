@@ -40,7 +40,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --index-url $(TORCH_INDEX) torch)
 	$(if $(LOCKED),$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[extract,filter,train,eval,data,index,explore,mcp,parquet,report,serve,spark,ray,docs,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[extract,filter,train,eval,data,index,explore,mcp,parquet,postgresql,report,serve,spark,ray,docs,dev]'
 	@touch $@
 
 install: $(VENV)/.installed

@@ -6,9 +6,10 @@ The folder has the index, with its model if that was fine-tuned, what was found 
 
 import dataclasses
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import resources
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.exports.files import opened
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import Index
 from rejoinder.index.manifest import FILE as INDEX_FILE
@@ -34,7 +36,7 @@ from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.io.files import hashed
 from rejoinder.io.files.atomic import new_folder, write_text
-from rejoinder.io.files.storage import scratch_folder
+from rejoinder.io.files.storage import DATABASE, scratch_folder
 from rejoinder.links.linker import Linker
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.models.folder import read_model
@@ -50,6 +52,7 @@ MADE_UP = Path(str(resources.files("rejoinder").joinpath("data", "made-up-slack-
 _FORMAT_VERSION = 9
 _GROWN = 1.2
 """Growth of the messages after which topics are found again, and suggestions tried again."""
+_BLOCK = 1 << 20
 _REMEDY = "Remove the folder."
 
 
@@ -175,9 +178,11 @@ def explore(
     work = _Work(
         Path(source), model, columns, finetune, minutes, threads, forget_gone, watch, links
     )
-    if not work.source.exists():
+    is_database = DATABASE.fullmatch(str(source)) is not None
+    if not (is_database or work.source.exists()):
         raise InputError(f"{source} does not exist; name an export, a file, pairs or an index.")
-    folder = work.source.with_name(work.source.name + SUFFIX) if out is None else Path(out)
+    near = Path(Path(str(source).partition("?")[0]).name) if is_database else work.source
+    folder = near.with_name(near.name + SUFFIX) if out is None else Path(out)
     index = work.source if work.is_index else folder / INDEX
     wanted, known = _wanted(work), _read(folder)
     if known is not None and not forget_gone and _is_made(folder, known, wanted, work.read):
@@ -451,7 +456,12 @@ def _is_made(folder: Path, known: _Made, wanted: _Made, source: Path) -> bool:
 
 
 def _stamp_of(source: Path) -> str:
-    """Returns a hash of the names, sizes and times of a file, or of the files of a folder."""
+    """Returns a hash of the names, sizes and times of a file, or of the files of a folder.
+
+    Of a database it is always another one: only its content tells whether it is the same.
+    """
+    if DATABASE.fullmatch(str(source)):
+        return uuid.uuid4().hex
     files = [source] if source.is_file() else sorted(filter(Path.is_file, source.rglob("*")))
     facts = [(path, path.stat()) for path in files]
     lines = [
@@ -461,4 +471,12 @@ def _stamp_of(source: Path) -> str:
 
 
 def _content_of(source: Path) -> str:
+    if DATABASE.fullmatch(str(source)):
+        digest = hashed.Sha256()
+        with opened(source) as files:
+            for name in files.names:
+                with files.open(name) as file:
+                    for block in iter(partial(file.read, _BLOCK), b""):
+                        digest.add(block)
+        return digest.hexadecimal
     return hashed.sha256_of_file(source) if source.is_file() else hashed.sha256_of_folder(source)

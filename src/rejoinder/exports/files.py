@@ -12,14 +12,16 @@ import tarfile
 import zipfile
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
 from rejoinder.errors import InputError
+from rejoinder.exports.databases import SQLITE, files_of
 from rejoinder.io.files.storage import (
+    DATABASE,
     inside,
     read_errors,
     scratch_folder,
@@ -49,7 +51,7 @@ _HEADS = 100
 """Most heads that are kept: folders of mail have a file for each."""
 _TAR = (".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz")
 _ZIP = b"PK\x03\x04"
-_Place = Path | tuple[zipfile.ZipFile, zipfile.ZipInfo]
+_Place = Path | tuple[zipfile.ZipFile, zipfile.ZipInfo] | Callable[[], Iterator[bytes]]
 
 
 class Files:
@@ -82,6 +84,8 @@ class Files:
         place = self._places[name]
         if isinstance(place, Path):
             file = file_of(decompressed(place))
+        elif callable(place):
+            file = file_of(place())
         else:
             archive, member = place
             if member.flag_bits & 1:
@@ -112,11 +116,10 @@ class Files:
 
     @property
     def size(self) -> int:
-        """Bytes of all files together, as they are stored."""
-        return sum(
-            place.stat().st_size if isinstance(place, Path) else place[1].compress_size
-            for place in self._places.values()
-        )
+        """Bytes of all files together, as they are stored; those of a database count as none."""
+        places = self._places.values()
+        alone = sum(place.stat().st_size for place in places if isinstance(place, Path))
+        return alone + sum(place[1].compress_size for place in places if isinstance(place, tuple))
 
     def ending(self, suffix: str) -> list[str]:
         """Returns the names with a suffix; that of a single file may have none, as from a pipe."""
@@ -178,6 +181,8 @@ def opened(path: Path, most: int | None = None) -> Iterator[Files]:
 def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
     if path.is_dir():
         return Files(path, _in_folder(path), most)
+    if DATABASE.fullmatch(str(path)) or head_of(path, len(SQLITE)) == SQLITE:
+        return Files(path, files_of(path), most)
     if zipfile.is_zipfile(path):
         archive = stack.enter_context(zipfile.ZipFile(path))
         members = [member for member in archive.infolist() if not member.is_dir()]

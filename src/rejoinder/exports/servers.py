@@ -125,6 +125,7 @@ def _posted(id_: str, post: Mapping[str, Any]) -> Message:
         author=post.get("user_id") or "",
         source=post["channel_id"],
         is_bot=_by_program(post),
+        is_private=post.get("channel_type") in ("P", "D", "G"),
         **_said(post),
     )
 

@@ -42,6 +42,8 @@ _NO_MEMORY = re.compile(
     re.IGNORECASE,
 )
 """What the system and libraries say where memory does not suffice."""
+DATABASE = re.compile(r"postgres(?:ql)?:/.+", re.DOTALL)
+"""Matches the address of a database, also as a path: `postgresql://host/zulip`."""
 _NUMBER = re.compile(r"os error (\d+)")
 
 
