@@ -51,6 +51,7 @@ run()
 """
 
 
+@pytest.mark.slow
 def test_commands_note_once_what_missing_kernels_cost(tmp_path):
     def said(*arguments, cache=tmp_path / "cache"):
         told = run(

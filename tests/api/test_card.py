@@ -38,6 +38,7 @@ def work(small_pairs, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_card_has_results_beside_baselines_and_the_time_of_training(work, tmp_path):
     out = tmp_path / "card.md"
     before = (work / "run" / "model" / FILE).read_bytes()

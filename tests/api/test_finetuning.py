@@ -42,6 +42,7 @@ def write_pairs(folder, count, split):
     return folder / "pairs"
 
 
+@pytest.mark.slow
 def test_a_model_learns_the_words_of_the_pairs(tmp_path):
     pairs = pairs_of(1_500)
     done = []

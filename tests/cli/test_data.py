@@ -37,6 +37,7 @@ def test_the_list(tmp_path):
     assert {one["here"]["state"] for one in tree["sets"]} == {"absent"}
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_the_list_needs_no_extra(shared_data):
     script = (

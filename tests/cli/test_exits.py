@@ -298,6 +298,7 @@ def test_without_a_locale_text_is_printed_as_utf_8(tmp_path):
     assert "très 😀".encode() in ended.stdout
 
 
+@pytest.mark.slow
 def test_paths_that_are_not_utf_8_work_or_are_one_sentence(tmp_path, small_dump):
     folder = os.fsencode(tmp_path) + b"/a\xff"
     os.mkdir(folder)  # noqa: PTH102 -- a name of bytes

@@ -21,6 +21,7 @@ def write(rows, folder):
     return folder / "pairs"
 
 
+@pytest.mark.slow
 def test_the_scores_before_and_after_are_shown(call, tmp_path):
     rows = [
         {"q": f"Help, my {thing} is broken since {n}", "a": f"Turn its {part} by {n * 7 % 100}"}

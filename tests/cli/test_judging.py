@@ -112,6 +112,7 @@ def reviews(tmp_path_factory):
     return folder.parents[1]
 
 
+@pytest.mark.slow
 def test_other_settings_are_scored_and_kept_beside(reviews, tmp_path):
     pytest.importorskip("sklearn")
     words = ("evaluate", "baseline:random", "--tasks", "cr", "--data", reviews)

@@ -154,6 +154,7 @@ def chat(folder, *texts):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("multilingual")
 def test_the_model_is_one_that_knows_the_language(tmp_path):
     german = chat(tmp_path / "de", "Wann ist das Treffen und wo?", "Um drei.")

@@ -225,6 +225,7 @@ def test_only_some_channels_are_written(explored, tmp_path):
         write_one_file(explored, path, "logs", Choice(only=["travle"]), Watch())
 
 
+@pytest.mark.slow
 def test_chats_of_two_are_private(tmp_path):
     folder = chats(tmp_path / "logs")
     chats(tmp_path / "private", ["private"], ["ann", "bob"])

@@ -217,6 +217,7 @@ CHANGED_ALONE = [
 """The second month is refused, though one extraction of both finds a pair."""
 
 
+@pytest.mark.slow
 @settings(max_examples=4, suppress_health_check=list(HealthCheck))
 @given(files=months())
 @example(files=CHANGED_ALONE)

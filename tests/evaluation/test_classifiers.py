@@ -61,6 +61,7 @@ def test_nested_accuracy_is_that_of_the_protocol(shared_data):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_folded_accuracy_is_that_of_the_protocol(shared_data):
     data = read_trec(shared_data)
@@ -132,6 +133,7 @@ def test_relatedness_is_learned(mode):
     assert pearson_correlation(on_test, parts[2].gold) > 0.95
 
 
+@pytest.mark.slow
 def test_the_regression_stops_where_the_original_does():
     pytest.importorskip("torch")
     generator = np.random.default_rng(5)

@@ -99,6 +99,7 @@ def test_every_network_begins_and_goes_on_as_the_originals(hidden):
             assert (found[fold][place] == y[stop]).mean() == pytest.approx(expected, abs=0.011)
 
 
+@pytest.mark.slow
 def test_accuracy_is_that_of_the_protocol_seed_by_seed():
     x, y = planted(1_500, 3, 20, 1)
     parts = (x[:500], y[:500], x[500:], y[500:])

@@ -126,6 +126,7 @@ REGRESSION = {"devpearson", "pearson", "spearman", "mse", "yhat", "ndev", "ntest
 NOT_HERE = ("SUBJ", "STSBenchmark")
 
 
+@pytest.mark.slow
 def test_every_task_gives_the_originals_keys(task_path):
     se = engine_of(task_path)
     assert se.params.my_own == 5

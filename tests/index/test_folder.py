@@ -469,6 +469,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_a_reader_sees_one_whole_state_while_another_process_writes(tmp_path):
     made(tmp_path, TEXTS)
     paths = [path for path in (*sys.path, str(Path(__file__).parent)) if path]
@@ -527,6 +528,7 @@ def test_an_index_that_another_model_replaced_is_refused(tmp_path):
     assert found(index, "one") == [("a", "one")]
 
 
+@pytest.mark.slow
 def test_an_index_that_grew_by_small_additions_has_few_segments(tmp_path):
     index, texts = made(tmp_path, {}), {}
     for number in range(70):

@@ -93,6 +93,7 @@ def run(test, server):
     anyio.run(main)
 
 
+@pytest.mark.slow
 def test_a_process_searches_several_archives_and_sees_their_changes(chats, team, tmp_path):
     more = Index.create(tmp_path / "more", ["The ferry to the harbour is late."], MODEL)
 
@@ -123,6 +124,7 @@ def test_a_process_searches_several_archives_and_sees_their_changes(chats, team,
     run(test, over_stdio(chats, team, more.folder))
 
 
+@pytest.mark.slow
 def test_archives_of_one_name_are_told_apart(tmp_path):
     texts = {"mine": "The tea is green.", "yours": "The tea is black."}
     both = [Index.create(tmp_path / one / "index", [texts[one]], MODEL).folder for one in texts]
@@ -159,6 +161,7 @@ def test_conditions_narrow_a_search_and_neighbours_are_shown(chats):
     run(test, over_stdio(chats))
 
 
+@pytest.mark.slow
 def test_answers_are_short_and_what_is_left_out_can_be_read(chats):
     async def test(client):
         cursor, seen, calls = 0, [], 0

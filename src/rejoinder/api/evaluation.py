@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -354,9 +355,14 @@ REFERENCES = ("rejoinder-small", "baseline:bow")
 """Encoders whose speed goes into each results file."""
 
 
+@cache
+def _reference_speeds() -> dict[str, float]:
+    return reference_speeds({name: load_encoder(name) for name in REFERENCES})
+
+
 def _costs(encoder: str | Path | Encodes) -> dict[str, float]:
     """Returns the speeds of the reference encoders, and the bytes of a model that is in files."""
-    speeds = reference_speeds({name: load_encoder(name) for name in REFERENCES})
+    speeds = _reference_speeds()
     path = Path(str(encoder).partition(":")[2] or str(encoder))
     path = shipped_models().get(str(encoder), path)
     size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())

@@ -93,6 +93,7 @@ def test_a_line_that_is_too_long_leaves_its_beginning_and_all_other_lines():
     assert len(told) == 2
 
 
+@pytest.mark.slow
 def test_bombs_are_read_in_bounded_memory(tmp_path):
     zeros = bytes(1 << 20)
     packers = {"bz2": bz2.BZ2Compressor(), "gz": zlib.compressobj(9, wbits=31),
