@@ -22,20 +22,10 @@ from msgspec.structs import asdict
 from rejoinder.corpus.manifest import Counts
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress
 from rejoinder.errors import InputError
+from rejoinder.io.files import hashed
 from rejoinder.io.files.addresses import AnyPath
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, sweep
-from rejoinder.io.files.hashed import (
-    Count,
-    Digest,
-    Record,
-    Seconds,
-    check_file,
-    file_facts,
-    read_sealed,
-    sealed_text,
-    sha256_of_file,
-)
 from rejoinder.version import VERSION
 
 FORMAT = 1
@@ -45,11 +35,11 @@ _Time = Annotated[int, Meta(ge=-62_135_596_800, le=253_402_300_799)]
 """Seconds since 1970, of the years from 1 to 9999."""
 
 
-class FileFacts(Record, frozen=True):
+class FileFacts(hashed.Record, frozen=True):
     """Size and hash of a file."""
 
-    bytes: Count
-    sha256: Digest
+    bytes: hashed.Count
+    sha256: hashed.Digest
 
 
 class InputFile(FileFacts, frozen=True):
@@ -59,7 +49,7 @@ class InputFile(FileFacts, frozen=True):
     """Its name."""
 
 
-class Settings(Record, frozen=True):
+class Settings(hashed.Record, frozen=True):
     """The options that decide about comments and pairs, by the names of the command."""
 
     rules: str
@@ -68,18 +58,18 @@ class Settings(Record, frozen=True):
     subreddits: tuple[str, ...]
     since: _Time | None
     until: _Time | None
-    split: tuple[Seconds, ...]
+    split: tuple[hashed.Seconds, ...]
 
 
-class _Content(Record, frozen=True):
+class _Content(hashed.Record, frozen=True):
     """The content of `increment.json`."""
 
     rejoinder_version: str
     settings: Settings
     inputs: tuple[InputFile, ...]
-    comments: Count
+    comments: hashed.Count
     """Number of comments, one for each id."""
-    kept: Count
+    kept: hashed.Count
     files: Mapping[str, FileFacts]
 
 
@@ -98,7 +88,7 @@ class Increment:
         """
         facts, remedy = self.content.files.get(COMMENTS), _remedy(self.folder)
         tree = None if facts is None else to_builtins(facts)
-        check_file(self.folder / COMMENTS, tree, InputError, remedy, content=content)
+        hashed.check_file(self.folder / COMMENTS, tree, InputError, remedy, content=content)
 
 
 @dataclass(frozen=True)
@@ -150,9 +140,12 @@ class Carry:
             self.inputs,
             counts.comments - counts.duplicates - counts.conflicts,
             counts.kept,
-            {name: FileFacts(**facts) for name, facts in file_facts(folder, [COMMENTS]).items()},
+            {
+                name: FileFacts(**facts)
+                for name, facts in hashed.file_facts(folder, [COMMENTS]).items()
+            },
         )
-        write_text(folder / FILE, sealed_text(content, FORMAT))
+        write_text(folder / FILE, hashed.sealed_text(content, FORMAT))
 
 
 @contextmanager
@@ -190,7 +183,7 @@ def carrying(
             _refuse_other(one, settings, state)
         progress("checking", 0, None)
         inputs = tuple(
-            InputFile(path.stat().st_size, sha256_of_file(path), path.name)
+            InputFile(path.stat().st_size, hashed.sha256_of_file(path), path.name)
             for path in files
             if isinstance(path, Path)  # the local engine has refused addresses
         )
@@ -257,7 +250,9 @@ def _increments(state: Path) -> list[Increment]:
 def _increment(folder: Path) -> Increment:
     path = folder / FILE
     outdated = "Carry the comments of all dumps anew, in a new folder."
-    content = read_sealed(path, _Content, FORMAT, InputError, _remedy(folder), outdated=outdated)
+    content = hashed.read_sealed(
+        path, _Content, FORMAT, InputError, _remedy(folder), outdated=outdated
+    )
     one = Increment(folder, content)
     one.check(content=False)
     return one

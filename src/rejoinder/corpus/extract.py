@@ -13,24 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rejoinder.corpus import convert, engines
 from rejoinder.corpus.carry import Carry, carrying, check_carry
-from rejoinder.corpus.convert import (
-    COLUMNS,
-    Converted,
-    Export,
-    Linking,
-    convert_all,
-    exports_among,
-    write_words,
-)
-from rejoinder.corpus.engines import (
-    ENGINES,
-    Engine,
-    Extraction,
-    Outcome,
-    Resources,
-    refuse_addresses,
-)
 from rejoinder.corpus.export_options import OPTIONS, ExportOptions
 from rejoinder.corpus.manifest import SPLITS, Carried, Counts, ExportCounts, Manifest, WordsFile
 from rejoinder.corpus.options import (
@@ -85,7 +69,7 @@ def extract(
     format: str | None = None,  # noqa: A002 as the option is called
     pair: str | None = None,
     min_confidence: float = 0.3,
-    linker: Linking | None = None,
+    linker: convert.Linking | None = None,
     within: str = "10m",
     context: int | None = None,
     language: str | Sequence[str] = (),
@@ -196,8 +180,8 @@ def extract(
     if state is not None:
         check_carry(state, Path(out), options, engine)
     dumps = [any_path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
-    refuse_addresses(engine, [*dumps, target])
-    ENGINES[engine]  # a missing extra is said before any file is read
+    engines.refuse_addresses(engine, [*dumps, target])
+    engines.ENGINES[engine]  # a missing extra is said before any file is read
     chosen = ExportOptions(
         pair=pair,
         min_confidence=min_confidence,
@@ -213,7 +197,7 @@ def extract(
         raise InputError(
             "`pair='model'` needs a linker, such as rejoinder.links.linker.Linker().stream."
         )
-    exports = exports_among(dumps, format, has_columns=columns is not None)
+    exports = convert.exports_among(dumps, format, has_columns=columns is not None)
     if not exports and chosen != ExportOptions():
         raise InputError(
             f"{', '.join(OPTIONS)} are for exports, and none was recognised; name its program with "
@@ -231,7 +215,7 @@ def extract(
         options=options,
         has_columns=columns is not None,
         engine=engine,
-        resources=Resources(Path(), memory, threads, master),
+        resources=engines.Resources(Path(), memory, threads, master),
         state=state,
         progress=progress,
     )
@@ -242,13 +226,13 @@ def extract(
 class _Task:
     """What an extraction reads, and how."""
 
-    exports: Sequence[Export]
+    exports: Sequence[convert.Export]
     of_exports: ExportOptions
-    linker: Linking | None
+    linker: convert.Linking | None
     options: ExtractOptions
     has_columns: bool
     engine: str
-    resources: Resources
+    resources: engines.Resources
     state: Path | None
     progress: ExtractProgress
 
@@ -263,12 +247,12 @@ def _run(task: _Task, dumps: Sequence[AnyPath], target: AnyPath, overwrite: bool
 
 def _into(folder: AnyPath, task: _Task, files: Sequence[AnyPath]) -> Manifest:
     options, engine, resources = task.options, task.engine, task.resources
-    converted = convert_all(
+    converted = convert.convert_all(
         task.exports, task.of_exports, resources.spill, task.progress,
         linker=task.linker, strict=options.strict,
     )  # fmt: skip
     if converted:
-        files, options = [one.file for one in converted], replace(options, columns=COLUMNS)
+        files, options = [one.file for one in converted], replace(options, columns=convert.COLUMNS)
         return_freed_memory()
         apart = all(one.threads_are_apart for one in converted)
         if engine == "local" and not task.state and not apart:
@@ -277,16 +261,16 @@ def _into(folder: AnyPath, task: _Task, files: Sequence[AnyPath]) -> Manifest:
             resources = replace(resources, parts_memory=_MEMORY_FOR_EXPORTS)
     elif not task.has_columns and task.state is None and isinstance(files[0], Path):
         options = replace(options, columns=known_pairs(columns_of(files[0])) or Columns())
-    opened = partial(ENGINES[engine], resources)
-    return _write(folder, task, opened, Extraction(files, options), converted)
+    opened = partial(engines.ENGINES[engine], resources)
+    return _write(folder, task, opened, engines.Extraction(files, options), converted)
 
 
 def _write(
     folder: AnyPath,
     task: _Task,
-    opened: Callable[[], Engine],
-    extraction: Extraction,
-    converted: Sequence[Converted],
+    opened: Callable[[], engines.Engine],
+    extraction: engines.Extraction,
+    converted: Sequence[convert.Converted],
 ) -> Manifest:
     with carrying(task.state, extraction.options, extraction.files, task.progress) as carried:
         outcome = opened().extract(replace(extraction, carry=carried), folder, task.progress)
@@ -299,7 +283,7 @@ def _write(
                 task.of_exports.context,
             )
         shutil.rmtree(task.resources.spill, ignore_errors=True)
-        words = write_words(converted, folder)
+        words = convert.write_words(converted, folder)
         manifest = summary(extraction.options, carried, outcome, converted, words)
         if isinstance(folder, Address):
             check_ours(folder)
@@ -311,7 +295,7 @@ def _write(
 
 @contextmanager
 def _output(
-    out: AnyPath, dumps: Sequence[AnyPath], exports: Sequence[Export], overwrite: bool
+    out: AnyPath, dumps: Sequence[AnyPath], exports: Sequence[convert.Export], overwrite: bool
 ) -> Iterator[tuple[Sequence[AnyPath], AnyPath, Path]]:
     """Yields the files of the dumps, the folder to write to, and one for what is spilled.
 
@@ -340,8 +324,8 @@ _KEEP_ALL = "`rules='none'` keeps all that is not empty or deleted"
 def summary(
     options: ExtractOptions,
     carry: Carry | None,
-    outcome: Outcome,
-    converted: Sequence[Converted] = (),
+    outcome: engines.Outcome,
+    converted: Sequence[convert.Converted] = (),
     words: WordsFile | None = None,
 ) -> Manifest:
     """Returns the manifest of an extraction.
@@ -403,7 +387,7 @@ def summary(
     )
 
 
-def _counts(options: ExtractOptions, outcome: Outcome) -> Counts:
+def _counts(options: ExtractOptions, outcome: engines.Outcome) -> Counts:
     report, fates, written = outcome.report, outcome.fates, outcome.written
     read = sum(file.comments for file in report.files)
     malformed = sum(file.malformed for file in report.files)
@@ -426,7 +410,9 @@ def _counts(options: ExtractOptions, outcome: Outcome) -> Counts:
     )
 
 
-def _no_pairs(counts: Counts, outcome: Outcome, converted: Sequence[Converted]) -> str:
+def _no_pairs(
+    counts: Counts, outcome: engines.Outcome, converted: Sequence[convert.Converted]
+) -> str:
     """Returns a message with the fate of the comments and an example of ids that don't match."""
     report = outcome.report
     names = ", ".join(file.path.name for file in report.files[:_LISTED])

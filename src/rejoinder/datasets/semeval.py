@@ -18,14 +18,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.catalogue import (
-    existing,
-    find_folder,
-    is_file,
-    missing,
-    read_bytes,
-    refuse_repeats,
-)
+from rejoinder.datasets import catalogue
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import blake2b_number, sha256_of
 from rejoinder.io.formats.text_lines import Row, decoded_lines, separated_rows, table_rows
@@ -115,17 +108,17 @@ def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
     if split not in ROWS:
         raise InputError(f"the STS Benchmark has no split {split!r}; it has {', '.join(ROWS)}.")
     paths = [data / folder / f"sts-{split}.csv" for folder in _FOLDERS]
-    for path in filter(existing, paths):
+    for path in filter(catalogue.existing, paths):
         pairs = _read(path, split)
         # SentEval's folder may hold either form, because `rejoinder data add` never tokenises
         if form in (None, pairs.form):
             return pairs
     hint = "It is Stsbenchmark.tar.gz of the STS wiki (scores CC BY-SA 4.0)."
-    raise missing(f"the STS Benchmark ({form or 'any form'})", paths, hint)
+    raise catalogue.missing(f"the STS Benchmark ({form or 'any form'})", paths, hint)
 
 
 def _read(path: Path, split: str) -> GradedPairs:
-    content = read_bytes(path)
+    content = catalogue.read_bytes(path)
     rows = parse_stsb(content, path)
     if len(rows) != ROWS[split]:
         raise InputError(
@@ -143,7 +136,7 @@ def parse_stsb(content: bytes, path: Path) -> list[tuple[Row, float]]:
     """Parses a file of the benchmark: rows with the sentences in fields 5 and 6, and scores."""
     rows = [(row, row.score(4, 0, 5)) for row in table_rows(content, path, _COLUMNS)]
     ids = [" ".join(row.fields[:4]) for row, _ in rows]
-    refuse_repeats(ids, [row.line for row, _ in rows], path)
+    catalogue.refuse_repeats(ids, [row.line for row, _ in rows], path)
     return rows
 
 
@@ -165,7 +158,7 @@ def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs
         pairs = _read_subsets(files, f"STS{year}")
         if form in (None, pairs.form):
             return pairs
-    raise missing(f"STS{year} ({form or 'any form'})", folders)
+    raise catalogue.missing(f"STS{year} ({form or 'any form'})", folders)
 
 
 def _subset_files(folder: Path, year: int, subset: str) -> tuple[Path, Path]:
@@ -173,7 +166,7 @@ def _subset_files(folder: Path, year: int, subset: str) -> tuple[Path, Path]:
     paths = []
     for part in ("input", "gs"):
         named = [folder / f"STS{of}.{part}.{subset}.txt" for of in ("", f"20{year}")]
-        paths.append(next(filter(existing, named), named[0]))
+        paths.append(next(filter(catalogue.existing, named), named[0]))
     return paths[0], paths[1]
 
 
@@ -189,7 +182,9 @@ def read_sts_2017(data: Path) -> GradedPairs:
     for track, stem in TRACKS.items():
         names = [f"STS.{part}.{stem}.txt" for part in ("input", "gs")]
         folders = ("sts2017", "STS/STS17-test", "")
-        inputs, scores = (find_folder(data, folders, name, "STS 2017") / name for name in names)
+        inputs, scores = (
+            catalogue.find_folder(data, folders, name, "STS 2017") / name for name in names
+        )
         files[f"track{track}"] = inputs, scores
     return replace(_read_subsets(files, "STS 2017"), form="official")
 
@@ -198,7 +193,7 @@ def _read_subsets(files: Mapping[str, tuple[Path, Path]], title: str) -> GradedP
     """Reads the pairs and the gold of each subset."""
     pairs, genres, ids, contents = [], [], [], []
     for subset, (inputs, scores) in files.items():
-        contents += [read_bytes(inputs), read_bytes(scores)]
+        contents += [catalogue.read_bytes(inputs), catalogue.read_bytes(scores)]
         rows, judged = parse_inputs(contents[-2], inputs), parse_scores(contents[-1], scores)
         if subset in _JUDGED_IN_PART:
             rows = rows[: len(judged)]
@@ -320,14 +315,14 @@ def read_semrel(data: Path, language: str, split: str) -> GradedPairs:
     code = SEMREL[language]
     official = data / "semrel" / f"{code}_{split}_with_labels.csv"
     lines = data / "graded" / f"semrel2024_{'en' if language == 'en' else 'es_ar'}.jsonl"
-    path = next(filter(existing, (official, lines)), lines)
-    content = read_bytes(path) if existing(path) else b""
+    path = next(filter(catalogue.existing, (official, lines)), lines)
+    content = catalogue.read_bytes(path) if catalogue.existing(path) else b""
     if path == official:
         pairs = list(_semrel_csv(content, path))
     else:
         pairs = list(_semrel_lines(content, path, (language, code), split))
     if not pairs:
-        raise missing(
+        raise catalogue.missing(
             f"The {split} split of SemRel in {language!r}",
             [official, lines],
             "Put it there from github.com/semantic-textual-relatedness/Semantic_Relatedness_"
@@ -431,11 +426,11 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
         InputError: a file is missing, the XML is damaged, or a question has no judgement.
     """
     questions, stem = _CQA_FILES[year, split]
-    path = find_folder(data, _CQA_FOLDERS, questions, f"CQA {year} {split}") / questions
-    content = read_bytes(path)
+    path = catalogue.find_folder(data, _CQA_FOLDERS, questions, f"CQA {year} {split}") / questions
+    content = catalogue.read_bytes(path)
     places = (data / folder / f"{stem}.subtaskB.relevancy" for folder in _CQA_FOLDERS)
-    gold_path = next(filter(is_file, places), None)
-    gold_content = read_bytes(gold_path) if gold_path else b""
+    gold_path = next(filter(catalogue.is_file, places), None)
+    gold_content = catalogue.read_bytes(gold_path) if gold_path else b""
     gold = parse_relevancy(gold_content, gold_path) if gold_path else {}
     queries = parse_cqa(content, path, gold)
     return QuestionSet(year, split, queries, sha256_of(content, gold_content))
@@ -527,5 +522,5 @@ def _text(element: ET.Element, name: str) -> str:
 def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
     """Parses query, question, rank, score and judgement; returns the judgements by question."""
     rows = list(table_rows(content, path, (5,)))
-    refuse_repeats([row[1] for row in rows], [row.line for row in rows], path)
+    catalogue.refuse_repeats([row[1] for row in rows], [row.line for row in rows], path)
     return {row[1]: row.one_of(4, ("true", "false")) == "true" for row in rows}

@@ -23,15 +23,7 @@ import numpy as np
 import polars as pl
 
 from rejoinder.errors import InputError, require
-from rejoinder.evaluation.encoding import (
-    TRACEBACK,
-    VectorCache,
-    call,
-    embeddings_of,
-    identity,
-    quoted,
-    raised,
-)
+from rejoinder.evaluation import encoding
 from rejoinder.io.files.hashed import refuse_constant, sha256_of, sha256_of_folder
 from rejoinder.io.formats.text_lines import replace_surrogates
 from rejoinder.protocols import Embeddings, Encodes
@@ -80,13 +72,13 @@ def open_function(reference: str) -> Encodes:
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"py:{reference} is not a function: {error}; {form}") from None
     except Exception as error:
-        if os.environ.get(TRACEBACK):
+        if os.environ.get(encoding.TRACEBACK):
             raise
-        raise InputError(f"py:{reference}: the module {module} {raised(error)}") from error
+        raise InputError(f"py:{reference}: the module {module} {encoding.raised(error)}") from error
     finally:
         sys.path.pop(0)
     if isinstance(target, type):
-        target = call(target, who=f"py:{reference}: the class {name}")
+        target = encoding.call(target, who=f"py:{reference}: the class {name}")
     if isinstance(target, Encodes):
         return target
     if not callable(target):
@@ -258,7 +250,7 @@ class RemoteEncoder:
         self._route = wire.route(address.rstrip("/"))
         self._batch = wire.texts
         self._dim: int | None = None
-        self._cache: VectorCache | None = None
+        self._cache: encoding.VectorCache | None = None
         key = next((os.environ[name] for name in wire.keys if os.environ.get(name)), None)
         safe = parts.scheme == "https" or parts.hostname in _LOOPBACK
         self._key = key if safe else None
@@ -274,8 +266,8 @@ class RemoteEncoder:
     def cache_in(self, folder: Path) -> None:
         """Keeps embeddings in a folder as soon as they arrive, and reads them from there."""
         # what the server computes with may have changed under its name
-        name = json.dumps(identity(self), sort_keys=True)
-        self._cache = VectorCache(folder / "remote.sqlite", name)
+        name = json.dumps(encoding.identity(self), sort_keys=True)
+        self._cache = encoding.VectorCache(folder / "remote.sqlite", name)
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """Returns (N, D) float32 embeddings.
@@ -326,14 +318,16 @@ class RemoteEncoder:
                 return np.concatenate([self._embed(client, part) for part in parts])
             said = error.said.replace(self._key or "\0", "…")
             hint = f" {self._advice}" if error.status in (401, 403) else ""
-            hint = f" The text was {quoted(texts, 0)}." if error.status in _TOO_MUCH else hint
+            hint = (
+                f" The text was {encoding.quoted(texts, 0)}." if error.status in _TOO_MUCH else hint
+            )
             reason = f"{error.status}: {said}." if said else f"{error.status}."
             raise InputError(f"{self._route} answers {reason}{hint}") from None
         except (KeyError, TypeError):
             raise InputError(
                 f"{self._route} sent JSON in another form than {self._wire.prefix} uses."
             ) from None
-        embeddings, _ = embeddings_of(rows, texts, self._route)
+        embeddings, _ = encoding.embeddings_of(rows, texts, self._route)
         dim = embeddings.shape[1]
         if self._dim not in (None, dim):
             raise InputError(

@@ -16,23 +16,10 @@ from typing import Any
 
 import msgspec
 
+from rejoinder.exports import rows
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time, time_of
 from rejoinder.exports.files import Files, Roots
 from rejoinder.exports.markup import markdown_text, plain_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    Layout,
-    documents,
-    first_of,
-    id_of,
-    item_of,
-    list_of,
-    loads,
-    no_message,
-    rows,
-    seconds,
-    shape,
-)
 
 # Reddit
 
@@ -98,7 +85,9 @@ def _kinds(files: Files, name: str) -> set[str]:
 def _read(files: Files) -> Iterator[Item]:
     if any(_PAGES.places(files)):
         found = things(files)
-        yield from by_time(item_of(name, at, "Reddit", _of_tree, row) for name, at, row in found)
+        yield from by_time(
+            rows.item_of(name, number, "Reddit", _of_tree, row) for name, number, row in found
+        )
         return
     kinds = {name: _kinds(files, name) for name in _names(files)}
     submissions = [name for name in kinds if "submission" in kinds[name]]
@@ -112,14 +101,14 @@ def _items(files: Files, names: Sequence[str]) -> Iterator[Item]:
             lines = iter(partial(file.readline, _LONGEST), b"")
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield item_of(name, number, "Reddit", _of_line, line)
+                    yield rows.item_of(name, number, "Reddit", _of_line, line)
 
 
 def _of_line(line: bytes) -> Message:
     try:
         row = _DECODER.decode(line)
     except msgspec.DecodeError:  # half a surrogate pair, for example
-        return _of_tree(loads(line.decode("utf-8", "replace")))
+        return _of_tree(rows.loads(line.decode("utf-8", "replace")))
     return _message(row)
 
 
@@ -143,7 +132,7 @@ def _message(row: Row) -> Message:
         parent=_full(parent or link),
         thread=_full(link) or id_,
         author=author,
-        time=seconds(row.created_utc),
+        time=rows.seconds(row.created_utc),
         source=row.subreddit or "reddit",
         link=f"https://www.reddit.com{row.permalink}" if row.permalink else None,
         is_bot=author in _BOTS,
@@ -173,7 +162,7 @@ REDDIT = ExportFormat(
 )
 
 
-_PAGES = Layout(("item.data.children.item", "data.children.item"), [{"kind", "data"}])
+_PAGES = rows.Layout(("item.data.children.item", "data.children.item"), [{"kind", "data"}])
 _THINGS = ("t1", "t3")
 """Kinds of comments and submissions."""
 
@@ -185,7 +174,7 @@ def things(files: Files) -> Iterator[tuple[str, int, Any]]:
     """
     for name, path in _PAGES.places(files):
         number = 0
-        for _, child in rows(files, name, path):
+        for _, child in rows.rows(files, name, path):
             waiting = [child]
             while waiting:
                 thing = waiting.pop()
@@ -208,7 +197,7 @@ def _answers(data: Any) -> list[Any]:
 # Hacker News
 
 _TIMES = ("time", "created_at_i", "created_at")
-_ITEMS = Layout(
+_ITEMS = rows.Layout(
     ("", "item", "hits.item"),
     (
         {"id", "by", "time", "type"},
@@ -227,15 +216,15 @@ def _hackernews_items(files: Files) -> Iterator[Item]:
         while waiting:
             one, above = waiting.pop()
             try:
-                inner = reversed(list_of(one.get("children")))  # search gives ids alone
+                inner = reversed(rows.list_of(one.get("children")))  # search gives ids alone
                 waiting += [(child, one["id"]) for child in inner if not isinstance(child, int)]
                 yield _hackernews_message(one, above, roots)
-            except FAULTS as error:
-                yield no_message(name, number, "Hacker News", error)
+            except rows.FAULTS as error:
+                yield rows.no_message(name, number, "Hacker News", error)
 
 
 def _hackernews_message(row: dict[str, Any], above: Any, roots: Roots) -> Message:
-    id_ = int(id_of(row, "id" if "id" in row else "objectID"))
+    id_ = int(rows.id_of(row, "id" if "id" in row else "objectID"))
     parent = int(row.get("parent") or row.get("parent_id") or row.get("poll") or above or 0)
     story, kind = int(row.get("story_id") or 0), row.get("type")
     if parent == id_:
@@ -248,8 +237,8 @@ def _hackernews_message(row: dict[str, Any], above: Any, roots: Roots) -> Messag
         text="" if gone else _hackernews_text(row),
         parent=str(parent) if parent and kind != _PART else None,
         thread=str(roots.of(id_)),
-        author=first_of(row, "by", "author"),
-        time=seconds(next((row[key] for key in _TIMES if row.get(key)), None)),
+        author=rows.first_of(row, "by", "author"),
+        time=rows.seconds(next((row[key] for key in _TIMES if row.get(key)), None)),
         source="hackernews",
         link=f"https://news.ycombinator.com/item?id={id_}",
         is_system=kind == _PART,
@@ -275,7 +264,7 @@ HACKERNEWS = ExportFormat(
 
 # ConvoKit
 
-_NAMED = Layout(
+_NAMED = rows.Layout(
     ("", "item"),
     [
         {"id", "text", speaker, root}
@@ -283,16 +272,16 @@ _NAMED = Layout(
         for root in ("conversation_id", "root")
     ],
 )
-_UTTERANCES = Layout(
+_UTTERANCES = rows.Layout(
     _NAMED.paths, [keys | {one} for keys in _NAMED.keys for one in ("reply-to", "reply_to")]
 )
 
 
 def _corpora(files: Files) -> Iterator[tuple[str, str]]:
     """Yields the files of utterances, and where they are in them."""
-    for name in documents(files):
+    for name in rows.documents(files):
         is_named = name.rpartition("/")[2].startswith("utterances")
-        path = (_NAMED if is_named else _UTTERANCES).path(shape(files, name))
+        path = (_NAMED if is_named else _UTTERANCES).path(rows.shape(files, name))
         if path is not None and (is_named or len(files.names) == 1):
             yield name, path
 
@@ -300,15 +289,15 @@ def _corpora(files: Files) -> Iterator[tuple[str, str]]:
 def _read_convokit(files: Files) -> Iterator[Item]:
     for name, path in _corpora(files):
         corpus = name.rpartition("/")[0].rpartition("/")[2] or files.title
-        for number, row in rows(files, name, path):
-            yield item_of(name, number, "ConvoKit", _utterance, row, corpus)
+        for number, row in rows.rows(files, name, path):
+            yield rows.item_of(name, number, "ConvoKit", _utterance, row, corpus)
 
 
 def _utterance(row: Mapping[str, Any], corpus: str) -> Message:
     meta, time = row.get("meta"), row.get("timestamp")
     subreddit = meta.get("subreddit") if isinstance(meta, dict) else None
     text = str(row.get("text") or "")
-    id_, parent = id_of(row), _other(row, "reply-to", "reply_to")
+    id_, parent = rows.id_of(row), _other(row, "reply-to", "reply_to")
     author = _other(row, "speaker", "user") or ""
     return Message(
         id=id_,
@@ -316,7 +305,7 @@ def _utterance(row: Mapping[str, Any], corpus: str) -> Message:
         parent=parent if parent != id_ else None,
         thread=_other(row, "conversation_id", "root"),
         author="" if author == "[deleted]" else author,
-        time=None if time == "None" else seconds(time),
+        time=None if time == "None" else rows.seconds(time),
         source=str(subreddit or corpus),
     )
 
@@ -328,7 +317,7 @@ def _other(row: Mapping[str, Any], *keys: str) -> str | None:
         if isinstance(value, dict):  # a speaker with what is known of them
             value = value.get("id") or value.get("name")
         if value is not None and value != "" and value != "None":
-            return id_of({key: value}, key)
+            return rows.id_of({key: value}, key)
     return None
 
 

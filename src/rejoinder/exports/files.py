@@ -20,14 +20,7 @@ from typing import IO, Any, cast
 
 from rejoinder.errors import InputError
 from rejoinder.exports.databases import SQLITE, files_of
-from rejoinder.io.files.storage import (
-    DATABASE,
-    inside,
-    read_errors,
-    scratch_folder,
-    storage_errors,
-    warn_of_links,
-)
+from rejoinder.io.files import storage
 from rejoinder.io.formats.compression import (
     ARCHIVE_DAMAGES,
     OPENERS,
@@ -181,7 +174,7 @@ def opened(path: Path, most: int | None = None) -> Iterator[Files]:
 def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
     if path.is_dir():
         return Files(path, _in_folder(path), most)
-    if DATABASE.fullmatch(str(path)) or head_of(path, len(SQLITE)) == SQLITE:
+    if storage.DATABASE.fullmatch(str(path)) or head_of(path, len(SQLITE)) == SQLITE:
         return Files(path, files_of(path), most)
     if zipfile.is_zipfile(path):
         archive = stack.enter_context(zipfile.ZipFile(path))
@@ -191,7 +184,7 @@ def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
         if file.read(len(_ZIP)) == _ZIP:
             raise zipfile.BadZipFile("a zip ends with the list of its files, which is missing")
     if most is None and _is_tar(path):
-        return Files(path, _unpacked(path, stack.enter_context(scratch_folder())))
+        return Files(path, _unpacked(path, stack.enter_context(storage.scratch_folder())))
     return Files(path, {path.name: path}, most)
 
 
@@ -217,7 +210,7 @@ def _unpacked(path: Path, folder: Path) -> dict[str, _Place]:
     links: dict[str, str] = {}
     copies = set()
     with (
-        storage_errors(folder),
+        storage.storage_errors(folder),
         damage_errors(path, "unpacked", *ARCHIVE_DAMAGES),
         path.open("rb") as file,
         tar_of(
@@ -259,13 +252,13 @@ def _follow(path: Path, links: dict[str, str], places: dict[str, _Place]) -> Non
             places[name] = places[target]
         elif target.split("/")[0] in ("", "..") and _is_shown(name):
             left_out.append(name)
-    warn_of_links(path, left_out)
+    storage.warn_of_links(path, left_out)
 
 
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
     """Turns what the standard library raises for damaged archives into an `InputError`."""
-    with read_errors(path):
+    with storage.read_errors(path):
         try:
             yield
         except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -274,7 +267,7 @@ def _damage(path: Path) -> Iterator[None]:
 
 def _in_folder(folder: Path) -> dict[str, _Place]:
     shown = (one for one in folder.rglob("*") if _is_shown(one.relative_to(folder).as_posix()))
-    paths = inside(shown, folder)
+    paths = storage.inside(shown, folder)
     return {path.relative_to(folder).as_posix(): path for path in paths if path.is_file()}
 
 

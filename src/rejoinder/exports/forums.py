@@ -13,28 +13,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from rejoinder.exports import rows
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time, time_of
 from rejoinder.exports.files import Files, Roots
 from rejoinder.exports.markup import markdown_text, plain_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    Layout,
-    documents,
-    first_of,
-    id_of,
-    id_text,
-    item_of,
-    list_of,
-    no_message,
-    rows,
-    seconds,
-    shape,
-    xml_items,
-)
 
 # Discourse
 
-_TOPICS = Layout(
+_TOPICS = rows.Layout(
     ("", "item"),
     (
         {"id", "title", "posts.item.post_number"},
@@ -43,11 +29,11 @@ _TOPICS = Layout(
     ),
 )
 """Topics that hold their posts."""
-_POSTS = Layout(("", "item", "latest_posts.item", "posts.item"), [{"post_number", "topic_id"}])
-_LISTED = Layout(
+_POSTS = rows.Layout(("", "item", "latest_posts.item", "posts.item"), [{"post_number", "topic_id"}])
+_LISTED = rows.Layout(
     ("topic_list.topics.item", "topics.item", "", "item"), [{"id", "category_id", "posts_count"}]
 )
-_CATEGORIES = Layout(("category_list.categories.item", "categories.item"), [{"id", "name"}])
+_CATEGORIES = rows.Layout(("category_list.categories.item", "categories.item"), [{"id", "name"}])
 _SMALL_ACTION, _WHISPER = 3, 4
 _QUOTES = "aside, blockquote, details.elided, .lightbox-wrapper .meta, .quote-controls"
 _QUOTED = re.compile(r'<aside\b([^<>]*)>|\[quote="[^"\]]*"\]')
@@ -58,19 +44,19 @@ _QUOTE_MARK = re.compile(r"\[(?:quote\b[^\[\]]*|/quote)\]")
 
 def _items(files: Files) -> Iterator[Item]:
     names = _pairs(_CATEGORIES.rows(files), "name")
-    listed = (row for row in _LISTED.rows(files) if _TOPICS.path(shape(files, row[0])) is None)
+    listed = (row for row in _LISTED.rows(files) if _TOPICS.path(rows.shape(files, row[0])) is None)
     categories = _pairs(listed, "category_id")
-    for name in documents(files):
-        keys = shape(files, name)
+    for name in rows.documents(files):
+        keys = rows.shape(files, name)
         topics, posts = _TOPICS.path(keys), _POSTS.path(keys)
         if topics is not None:
-            for number, row in rows(files, name, topics):
+            for number, row in rows.rows(files, name, topics):
                 yield from _topic(name, number, row, names)
         elif posts is not None:
-            for number, row in rows(files, name, posts):
+            for number, row in rows.rows(files, name, posts):
                 topic = str(row.get("topic_id")) if isinstance(row, dict) else ""
                 of = {"category_id": categories.get(topic)}
-                yield item_of(name, number, "Discourse", _post, row, of, names)
+                yield rows.item_of(name, number, "Discourse", _post, row, of, names)
 
 
 def _pairs(found: Iterable[tuple[str, int, Any]], key: str) -> dict[str, str]:
@@ -83,27 +69,27 @@ def _pairs(found: Iterable[tuple[str, int, Any]], key: str) -> dict[str, str]:
 
 def _topic(name: str, number: int, row: Any, names: Mapping[str, str]) -> Iterator[Item]:
     try:
-        posts = list_of(row["posts"] if "posts" in row else row["post_stream"]["posts"])
-    except FAULTS as error:
-        yield no_message(name, number, "Discourse", error)
+        posts = rows.list_of(row["posts"] if "posts" in row else row["post_stream"]["posts"])
+    except rows.FAULTS as error:
+        yield rows.no_message(name, number, "Discourse", error)
         return
     for place, post in enumerate(posts, 1):
-        yield item_of(name, place, "Discourse", _post, post, row, names)
+        yield rows.item_of(name, place, "Discourse", _post, post, row, names)
 
 
 def _post(row: Any, topic: Mapping[str, Any], names: Mapping[str, str]) -> Message:
-    thread = id_of(row, "topic_id") if row.get("topic_id") else id_of(topic)
+    thread = rows.id_of(row, "topic_id") if row.get("topic_id") else rows.id_of(topic)
     place, kind = int(row["post_number"]), row.get("post_type")
     category = str(row.get("category_id") or topic.get("category_id") or "discourse")
-    gone = first_of(row, "deleted_at", "user_deleted", "hidden")
+    gone = rows.first_of(row, "deleted_at", "user_deleted", "hidden")
     parent = _answered(row, thread, place)
     return Message(
         id=f"{thread}/{place}",
         text="" if gone else _text(row),
         parent=f"{thread}/{parent}" if parent else None,
         thread=thread,
-        author=first_of(row, "username", "user_id"),
-        time=seconds(row.get("created_at")),
+        author=rows.first_of(row, "username", "user_id"),
+        time=rows.seconds(row.get("created_at")),
         source=names.get(category, category),
         is_bot=(row.get("user_id") or 0) < 0,
         is_system=kind == _SMALL_ACTION or bool(row.get("action_code")),
@@ -169,11 +155,11 @@ _COMMUNITY = "-1"
 _Row = Mapping[str, str]
 _PATHS = ("items.item", "item", "")
 _KINDS = (
-    Layout(
+    rows.Layout(
         _PATHS,
         ({"question_id", "creation_date", "owner"}, {"answer_id", "creation_date", "owner"}),
     ),
-    Layout(_PATHS, [{"comment_id", "post_id", "creation_date"}]),
+    rows.Layout(_PATHS, [{"comment_id", "post_id", "creation_date"}]),
 )
 """Posts, and comments."""
 
@@ -227,12 +213,12 @@ class _Site:
         for name in _named(self._files, file):
             if not self._is_only and name.rpartition("/")[0] != self._folder:
                 continue
-            for number, row in xml_items(self._files, name, "row"):
+            for number, row in rows.xml_items(self._files, name, "row"):
                 yield name, number, row.attrib
 
     def _posts(self) -> Iterator[Item]:
         for name, number, row in self._rows(_POSTS_FILE):
-            yield item_of(name, number, "Stack Exchange", self._post, row)
+            yield rows.item_of(name, number, "Stack Exchange", self._post, row)
 
     def _post(self, row: _Row) -> Message:
         kind, id_, parent = row["PostTypeId"], int(row["Id"]), None
@@ -247,7 +233,7 @@ class _Site:
             parent=None if parent is None else f"{self._name}/{parent}",
             thread=f"{self._name}/{parent or id_}",
             author=self._author(row.get("OwnerUserId"), row.get("OwnerDisplayName")),
-            time=seconds(row.get("CreationDate")),
+            time=rows.seconds(row.get("CreationDate")),
             source=self._name,
             link=f"https://{self._name}/q/{id_}" if "." in self._name else None,
             is_bot=row.get("OwnerUserId") == _COMMUNITY,
@@ -257,7 +243,7 @@ class _Site:
 
     def _comments(self) -> Iterator[Item]:
         for name, number, row in self._rows("comments.xml"):
-            yield item_of(name, number, "Stack Exchange", self._comment, row)
+            yield rows.item_of(name, number, "Stack Exchange", self._comment, row)
 
     def _comment(self, row: _Row) -> Message:
         return Message(
@@ -265,7 +251,7 @@ class _Site:
             text=markdown_text(row.get("Text", "")),
             parent=f"{self._name}/{int(row['PostId'])}",
             author=self._author(row.get("UserId"), row.get("UserDisplayName")),
-            time=seconds(row.get("CreationDate")),
+            time=rows.seconds(row.get("CreationDate")),
             source=self._name,
             is_bot=row.get("UserId") == _COMMUNITY,
         )
@@ -304,10 +290,10 @@ def _stackexchange_items(
     try:
         id_ = row["post_id" if "comment_id" in row else "answer_id" if "answer_id" in row else _ID]
         known = {"link": row.get("link"), "question_id": row.get(_ID), "post_id": id_}
-        inner = [*list_of(row.get("answers")), *list_of(row.get("comments"))]
+        inner = [*rows.list_of(row.get("answers")), *rows.list_of(row.get("comments"))]
         yield _message(row, title, questions)
-    except FAULTS as error:
-        yield no_message(name, number, "Stack Exchange", error)
+    except rows.FAULTS as error:
+        yield rows.no_message(name, number, "Stack Exchange", error)
         return
     for one in inner:
         held = {**known, **one} if isinstance(one, dict) else one
@@ -330,8 +316,8 @@ def _message(row: Any, title: str, questions: Roots) -> Message:
         text=f"{name}\n{text}".strip(),
         parent=None if parent is None else f"{site}/{parent}",
         thread=f"{site}/{question}",
-        author=unescape(author) if author else id_text(owner.get("user_id")),
-        time=seconds(row["creation_date"]),
+        author=unescape(author) if author else rows.id_text(owner.get("user_id")),
+        time=rows.seconds(row["creation_date"]),
         source=site,
         link=f"https://{site}/q/{key}" if of_link and key.isdigit() else None,
         is_bot=owner.get("user_id") == -1,

@@ -17,39 +17,20 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from rejoinder.exports import rows
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text
-from rejoinder.exports.rows import (
-    FAULTS,
-    Layout,
-    Part,
-    Shape,
-    documents,
-    first_of,
-    first_shapes,
-    id_of,
-    id_text,
-    items_of,
-    json_members,
-    list_of,
-    no_message,
-    rows,
-    seconds,
-    shape,
-    xml_files,
-    xml_items,
-)
 
 # GitLab
 
 _SUBJECT = [{"iid", "title", "description", author} for author in ("author", "author_id")]
 _SUBJECTS = [
-    Layout([path], _SUBJECT, "issues")
+    rows.Layout([path], _SUBJECT, "issues")
     for path in ("", "item", "issues.item", "merge_requests.item")
 ]
 """Issues and merge requests; a file of an older export has both."""
-_LOOSE = Layout(
+_LOOSE = rows.Layout(
     ("", "item"),
     ({"individual_note", "notes"}, {"noteable_type", "noteable_id", "body"}),
     "issues",
@@ -73,30 +54,30 @@ class _Known:
         """Remembers the name of an author."""
         author = row.get("author") if isinstance(row, dict) else None
         if isinstance(author, dict) and author.get("name") and row.get("author_id"):
-            self.people[id_text(row["author_id"])] = str(author["name"])
+            self.people[rows.id_text(row["author_id"])] = str(author["name"])
 
     def author(self, row: Mapping[str, Any]) -> str:
         """Returns the name of an author, or the id."""
-        author, key = row.get("author") or {}, id_text(row.get("author_id"))
-        return first_of(author, "name", "username") or self.people.get(key, key)
+        author, key = row.get("author") or {}, rows.id_text(row.get("author_id"))
+        return rows.first_of(author, "name", "username") or self.people.get(key, key)
 
 
 def _items(files: Files) -> Iterator[Item]:
     known = _Known()
-    for name in documents(files):
-        for path in (one.path(shape(files, name)) for one in _SUBJECTS):
-            for number, row in rows(files, name, path) if path is not None else ():
-                yield from items_of(name, number, "GitLab", _subject(row, known, files.path))
+    for name in rows.documents(files):
+        for path in (one.path(rows.shape(files, name)) for one in _SUBJECTS):
+            for number, row in rows.rows(files, name, path) if path is not None else ():
+                yield from rows.items_of(name, number, "GitLab", _subject(row, known, files.path))
     yield from _LOOSE.items(files, "GitLab", _loose, known)
 
 
-def _subject(row: Any, known: _Known, path: Path) -> Iterator[Part]:
+def _subject(row: Any, known: _Known, path: Path) -> Iterator[rows.Part]:
     kind = "MergeRequest" if "source_branch" in row else "Issue"
-    thread = f"{kind}/{id_of(row) if 'id' in row else id_of(row, 'iid')}"
+    thread = f"{kind}/{rows.id_of(row) if 'id' in row else rows.id_of(row, 'iid')}"
     address, is_private = row.get("web_url"), bool(row.get("confidential"))
     of_web = _WEB.match(address or "")
     source = known.sources[thread] = of_web[1] if of_web else path.name.partition(".")[0]
-    notes = list_of(row.get("notes"))
+    notes = rows.list_of(row.get("notes"))
     for one in (row, *notes):
         known.note(one)
     title = str(row["title"] or "").strip()
@@ -104,7 +85,7 @@ def _subject(row: Any, known: _Known, path: Path) -> Iterator[Part]:
         id=thread,
         thread=thread,
         author=known.author(row),
-        time=seconds(row.get("created_at")),
+        time=rows.seconds(row.get("created_at")),
         text="\n".join(filter(None, (title, _text(row.get("description"))))),
         source=source,
         link=address,
@@ -114,13 +95,13 @@ def _subject(row: Any, known: _Known, path: Path) -> Iterator[Part]:
     yield from _notes(notes, thread, known, is_private=is_private)
 
 
-def _loose(row: Any, known: _Known) -> Iterator[Part]:
-    yield from _notes(list_of(row["notes"]) if "notes" in row else [row], None, known)
+def _loose(row: Any, known: _Known) -> Iterator[rows.Part]:
+    yield from _notes(rows.list_of(row["notes"]) if "notes" in row else [row], None, known)
 
 
 def _notes(
     notes: list[Any], thread: str | None, known: _Known, *, is_private: bool = False
-) -> Iterator[Part]:
+) -> Iterator[rows.Part]:
     """Yields the notes of an issue, or of a discussion: all but its first answer that.
 
     A discussion of lines is a thread apart.
@@ -138,8 +119,8 @@ def _note(
     firsts: dict[str, str],
     is_private: bool,
 ) -> Message:
-    of = thread or f"{row['noteable_type']}/{id_of(row, 'noteable_id')}"
-    note = f"{of}/{id_of(row) if 'id' in row else position}"
+    of = thread or f"{row['noteable_type']}/{rows.id_of(row, 'noteable_id')}"
+    note = f"{of}/{rows.id_of(row) if 'id' in row else position}"
     discussion = str(row.get("discussion_id") or (note if thread else of))
     first = firsts.setdefault(discussion, note)
     return Message(
@@ -147,7 +128,7 @@ def _note(
         parent=None if first == note else first,
         thread=first if row.get("type") == _ON_LINES else of,
         author=known.author(row),
-        time=seconds(row.get("created_at")),
+        time=rows.seconds(row.get("created_at")),
         text=_text(row["note"] if "note" in row else row["body"]),
         source=known.sources.get(of, "gitlab"),
         is_bot=_is_bot(row),
@@ -176,7 +157,7 @@ GITLAB = ExportFormat(
 
 # Redmine
 
-_ISSUES = Layout(
+_ISSUES = rows.Layout(
     ("issues.item", "issue", "item.issue", "item", ""),
     ({"id", "tracker", "subject"}, {"id", "tracker", "journals"}),
     "issue",
@@ -185,16 +166,16 @@ _QUOTED = re.compile(r"\A[^\n]{1,100}#note-(\d{1,4})\)?:?\s*\n(?=>)")
 """Matches "Ann wrote in #note-3:" in any language, before the lines that it quotes."""
 
 
-def _issue(row: Any) -> Iterator[Part]:
-    issue, project = id_of(row), row.get("project") or {}
-    source = first_of(project, "name", "id") or "redmine"
-    journals = list_of(row.get("journals"))
+def _issue(row: Any) -> Iterator[rows.Part]:
+    issue, project = rows.id_of(row), row.get("project") or {}
+    source = rows.first_of(project, "name", "id") or "redmine"
+    journals = rows.list_of(row.get("journals"))
     subject, is_private = str(row.get("subject") or "").strip(), bool(row.get("is_private"))
     yield Message(
         id=issue,
         thread=issue,
-        author=first_of(row.get("author"), "name", "id"),
-        time=seconds(row.get("created_on")),
+        author=rows.first_of(row.get("author"), "name", "id"),
+        time=rows.seconds(row.get("created_on")),
         text="\n".join(filter(None, (subject, _redmine_text(row.get("description"))))),
         source=source,
         is_private=is_private,
@@ -208,13 +189,13 @@ def _journal(row: Any, issue: str, source: str, ids: list[str], is_private: bool
     notes = row.get("notes") or ""
     quoted = _QUOTED.match(notes)
     position = int(quoted[1]) if quoted else 0
-    ids.append(f"{issue}/{id_of(row)}")
+    ids.append(f"{issue}/{rows.id_of(row)}")
     return Message(
         id=ids[-1],
         parent=ids[position - 1] if 0 < position < len(ids) else None,
         thread=issue,
-        author=first_of(row.get("user"), "name", "id"),
-        time=seconds(row.get("created_on")),
+        author=rows.first_of(row.get("user"), "name", "id"),
+        time=rows.seconds(row.get("created_on")),
         text=_redmine_text(_QUOTED.sub("", notes)),
         source=source,
         is_system=not notes,
@@ -238,7 +219,7 @@ REDMINE = ExportFormat(
 
 # Bugzilla
 
-_BUGS = Layout(("bugs.item", "item", ""), [{"id", "summary", "product", "creator"}])
+_BUGS = rows.Layout(("bugs.item", "item", ""), [{"id", "summary", "product", "creator"}])
 _COMMENT = {"bug_id", "creator", "text", "is_private"}
 _ANSWERS = re.compile(r"^\(In reply to (?:.{1,100} from )?comment #(\d{1,6})\)\s*", re.MULTILINE)
 _UNREAD = re.compile(r"^>.*\n?|^Created attachment \d+(?: \[details\])?\s*\n?", re.MULTILINE)
@@ -264,12 +245,13 @@ class _Bug:
 
 
 def _is_bugzilla(files: Files) -> bool:
-    return bool(xml_files(files, b"<bugzilla")) or any(
-        _BUGS.path(keys) is not None or _has_comments(keys) for keys in first_shapes(files, "bug")
+    return bool(rows.xml_files(files, b"<bugzilla")) or any(
+        _BUGS.path(keys) is not None or _has_comments(keys)
+        for keys in rows.first_shapes(files, "bug")
     )
 
 
-def _has_comments(keys: Shape) -> bool:
+def _has_comments(keys: rows.Shape) -> bool:
     """Whether a document has lists of comments by the number of their bug."""
     return any(
         re.fullmatch(r"bugs\.\d+\.comments\.item", path) and found >= _COMMENT
@@ -281,23 +263,23 @@ def _read_bugzilla(files: Files) -> Iterator[Item]:
     bugs: dict[str, _Bug] = {}
     for name, number, row in _BUGS.rows(files):
         try:
-            creator = first_of(row.get("creator_detail"), "real_name") or row.get("creator")
-            bugs[id_of(row)] = _Bug(
+            creator = rows.first_of(row.get("creator_detail"), "real_name") or row.get("creator")
+            bugs[rows.id_of(row)] = _Bug(
                 str(row["summary"] or ""),
                 str(row["product"]),
                 str(creator or ""),
-                seconds(row.get("creation_time")),
+                rows.seconds(row.get("creation_time")),
             )
-        except FAULTS as error:
-            yield no_message(name, number, "Bugzilla", error)
-    for name in xml_files(files, b"<bugzilla"):
-        for number, element in xml_items(files, name, "bug"):
-            yield from items_of(name, number, "Bugzilla", _page(element))
-    for name in documents(files):
-        if any(re.match(r"bugs\.\d+\Z", path) for path in shape(files, name)):
-            found = enumerate(json_members(files, name, "bugs"), 1)
+        except rows.FAULTS as error:
+            yield rows.no_message(name, number, "Bugzilla", error)
+    for name in rows.xml_files(files, b"<bugzilla"):
+        for number, element in rows.xml_items(files, name, "bug"):
+            yield from rows.items_of(name, number, "Bugzilla", _page(element))
+    for name in rows.documents(files):
+        if any(re.match(r"bugs\.\d+\Z", path) for path in rows.shape(files, name)):
+            found = enumerate(rows.json_members(files, name, "bugs"), 1)
             for number, (bug, value) in found:
-                yield from items_of(name, number, "Bugzilla", _of_bug(bug, value, bugs))
+                yield from rows.items_of(name, number, "Bugzilla", _of_bug(bug, value, bugs))
     for bug, known in bugs.items():
         if not known.has_comments:
             yield Message(
@@ -310,14 +292,14 @@ def _read_bugzilla(files: Files) -> Iterator[Item]:
             )
 
 
-def _of_bug(bug: str, value: Any, bugs: Mapping[str, _Bug]) -> Iterator[Part]:
+def _of_bug(bug: str, value: Any, bugs: Mapping[str, _Bug]) -> Iterator[rows.Part]:
     known = bugs.get(bug, _Bug("", "bugzilla"))
-    comments = list_of(value["comments"])
+    comments = rows.list_of(value["comments"])
     known.has_comments = bool(comments)
     yield from _comments(bug, known, comments)
 
 
-def _page(bug: ElementTree.Element) -> Iterator[Part]:
+def _page(bug: ElementTree.Element) -> Iterator[rows.Part]:
     known = _Bug(bug.findtext("short_desc") or "", bug.findtext("product") or "bugzilla")
     comments = [_as_json(comment) for comment in bug.iter("long_desc")]
     return _comments((bug.findtext("bug_id") or "").strip(), known, comments)
@@ -336,7 +318,7 @@ def _as_json(comment: ElementTree.Element) -> dict[str, Any]:
     }
 
 
-def _comments(bug: str, known: _Bug, comments: list[Any]) -> Iterator[Part]:
+def _comments(bug: str, known: _Bug, comments: list[Any]) -> Iterator[rows.Part]:
     if not bug:
         raise KeyError("bug_id")
     ids: list[str] = []
@@ -346,7 +328,7 @@ def _comments(bug: str, known: _Bug, comments: list[Any]) -> Iterator[Part]:
 
 def _comment(row: Any, bug: str, known: _Bug, ids: list[str]) -> Message:
     position = len(ids)
-    ids.append(f"{bug}/{id_of(row) if row.get('id') is not None else position}")
+    ids.append(f"{bug}/{rows.id_of(row) if row.get('id') is not None else position}")
     text, author = row["text"].replace("\r\n", "\n"), str(row.get("creator") or "")
     answers = _ANSWERS.search(text)
     answered = int(answers[1]) if answers else position
@@ -356,7 +338,7 @@ def _comment(row: Any, bug: str, known: _Bug, ids: list[str]) -> Message:
         parent=ids[answered] if answered < position else None,
         thread=bug,
         author=author,
-        time=seconds(row.get("time") or row.get("creation_time")),
+        time=rows.seconds(row.get("time") or row.get("creation_time")),
         text=f"{known.summary}\n{text}".strip() if position == 0 else text,
         source=known.product,
         is_bot=_BUGZILLA_BOT.search(author) is not None,
@@ -379,7 +361,7 @@ BUGZILLA = ExportFormat(
 
 _ROOTS = ("data.repository.", "repository.", "")
 _LISTS = ("discussions", "issues", "pullRequests")
-_ROWS = Layout((
+_ROWS = rows.Layout((
     *("", "item", "item.item", "items.item"),
     *("data.search.nodes.item", "data.search.edges.item.node"),
     *(f"{root}{list_}.{nodes}" for root in _ROOTS for list_ in _LISTS
@@ -412,8 +394,8 @@ def _github_items(files: Files) -> Iterator[Item]:
             one, thread, parent = waiting.pop()
             try:
                 message, nested = _github_message(one, thread, parent), _nested(one)
-            except FAULTS as error:
-                yield no_message(name, number, "GitHub", error)
+            except rows.FAULTS as error:
+                yield rows.no_message(name, number, "GitHub", error)
                 continue
             yield message
             names_all = thread is not None or "/discussions/" in (message.link or "")
@@ -433,8 +415,8 @@ def _nested(row: dict[str, Any]) -> list[Any]:
     """Returns the comments in an issue or a discussion, or the answers in a comment."""
     nested = row.get("replies") or row.get("comments")
     if isinstance(nested, dict):
-        nested = nested.get("nodes") or [edge["node"] for edge in list_of(nested.get("edges"))]
-    return list_of(nested) if not isinstance(nested, int | str) else []
+        nested = nested.get("nodes") or [edge["node"] for edge in rows.list_of(nested.get("edges"))]
+    return rows.list_of(nested) if not isinstance(nested, int | str) else []
 
 
 def _github_message(row: dict[str, Any], thread: str | None, parent: str | None) -> Message:
@@ -463,7 +445,7 @@ def _github_message(row: dict[str, Any], thread: str | None, parent: str | None)
         parent=parent,
         thread=parent or id_ if _ON_LINE in id_ else thread,
         author=login,
-        time=seconds(created),
+        time=rows.seconds(created),
         source=thread.partition("#")[0] or "github",
         link=row.get("html_url") or row.get("url"),
         is_bot="Bot" in (user.get("type"), user.get("__typename"))
@@ -481,7 +463,7 @@ def _kind(row: dict[str, Any]) -> str:
 
 
 def _id(row: dict[str, Any]) -> str:
-    return id_of(row) if "id" in row else row["url"].rpartition("#")[2] or row["url"]
+    return rows.id_of(row) if "id" in row else row["url"].rpartition("#")[2] or row["url"]
 
 
 GITHUB = ExportFormat(

@@ -14,34 +14,19 @@ from functools import partial
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from rejoinder.exports import rows
 from rejoinder.exports.base import ExportFormat, Item, Message
 from rejoinder.exports.files import Files
 from rejoinder.exports.mail import date_seconds
 from rejoinder.exports.markup import plain_text, tidy
-from rejoinder.exports.rows import (
-    AIRBYTE,
-    Layout,
-    Part,
-    Row,
-    first_of,
-    id_of,
-    item_of,
-    items_of,
-    list_of,
-    seconds,
-    table_rows_of,
-    tables,
-    xml_files,
-    xml_items,
-)
 
-_ISSUES = Layout(
-    ("", "item", "issues.item", AIRBYTE),
+_ISSUES = rows.Layout(
+    ("", "item", "issues.item", rows.AIRBYTE),
     ({"key", "fields.summary"}, {"key", "fields.comment"}),
     "issue",
 )
-_COMMENTS = Layout(
-    ("", "item", "comments.item", "values.item", AIRBYTE),
+_COMMENTS = rows.Layout(
+    ("", "item", "comments.item", "values.item", rows.AIRBYTE),
     (
         {"id", "self", "body", "updateAuthor"},
         {"id", "self", "body", "jsdPublic"},
@@ -58,7 +43,7 @@ _OF_ISSUE = re.compile(r"/issue/([^/]+)/comment/")
 
 
 def _exports(files: Files) -> list[str]:
-    names = xml_files(files, _XML)
+    names = rows.xml_files(files, _XML)
     return [name for name in names if re.search(rb"<build-info>|<key id=", files.head(name))]
 
 
@@ -68,12 +53,12 @@ def _read(files: Files) -> Iterator[Item]:
     yield from _ISSUES.items(files, "Jira", _issue, projects)
     for name, number, row in _COMMENTS.rows(files):
         if name not in of_issues:
-            yield item_of(name, number, "Jira", _comment, row, None, projects)
+            yield rows.item_of(name, number, "Jira", _comment, row, None, projects)
     for name in _exports(files):
-        for number, item in xml_items(files, name, "item"):
-            yield from items_of(name, number, "Jira", _issue(_as_json(item), projects))
+        for number, item in rows.xml_items(files, name, "item"):
+            yield from rows.items_of(name, number, "Jira", _issue(_as_json(item), projects))
     for name, number, row in _issues_of_tables(files):
-        yield from items_of(name, number, "Jira", _issue(row, projects))
+        yield from rows.items_of(name, number, "Jira", _issue(row, projects))
 
 
 def _as_json(item: Element) -> dict[str, Any]:
@@ -110,20 +95,20 @@ def _as_json(item: Element) -> dict[str, Any]:
     }
 
 
-def _issue(row: Any, projects: dict[str, str]) -> Iterator[Part]:
-    issue, fields = id_of(row), row["fields"]
+def _issue(row: Any, projects: dict[str, str]) -> Iterator[rows.Part]:
+    issue, fields = rows.id_of(row), row["fields"]
     rendered = row.get("renderedFields") or {}
     project = fields.get("project") or {}
     source = projects[issue] = str(project.get("key") or str(row["key"]).rpartition("-")[0])
     text = atlassian_text(fields.get("description"), rendered.get("description"))
     comments = fields.get("comment") or {}
-    comments = list_of(comments.get("comments") if isinstance(comments, dict) else comments)
+    comments = rows.list_of(comments.get("comments") if isinstance(comments, dict) else comments)
     author = fields.get("reporter") or fields.get("creator")
     yield Message(
         id=issue,
         thread=issue,
-        author=first_of(author, *_NAMES),
-        time=seconds(fields.get("created")),
+        author=rows.first_of(author, *_NAMES),
+        time=rows.seconds(fields.get("created")),
         text="\n".join(filter(None, (str(fields.get("summary") or "").strip(), text))),
         source=source,
         is_bot=_is_bot(author),
@@ -135,13 +120,13 @@ def _issue(row: Any, projects: dict[str, str]) -> Iterator[Part]:
 
 def _comment(row: Any, issue: str | None, projects: Mapping[str, str]) -> Message:
     of_issue = _OF_ISSUE.search(row.get("self") or "")
-    issue = issue or (of_issue[1] if of_issue else id_of(row, "issueId"))
+    issue = issue or (of_issue[1] if of_issue else rows.id_of(row, "issueId"))
     author = row.get("author")
     return Message(
-        id=f"{issue}/{id_of(row)}",
+        id=f"{issue}/{rows.id_of(row)}",
         thread=issue,
-        author=first_of(author, *_NAMES),
-        time=seconds(row.get("created")),
+        author=rows.first_of(author, *_NAMES),
+        time=rows.seconds(row.get("created")),
         text=atlassian_text(row["body"], row.get("renderedBody")),
         source=projects.get(issue, "jira"),
         is_bot=_is_bot(author),
@@ -160,7 +145,7 @@ JIRA = ExportFormat(
     "https://developer.atlassian.com/cloud/jira/platform/rest/v2/api-group-issue-comments/",
     lambda files: (
         any(one.recognises(files) for one in (_ISSUES, _COMMENTS))
-        or bool(_exports(files) or tables(files, _COLUMNS))
+        or bool(_exports(files) or rows.tables(files, _COLUMNS))
     ),
     _read,
 )
@@ -265,15 +250,15 @@ _TIMES = ("%d/%b/%y %I:%M %p", "%d/%b/%y %H:%M", "%m/%d/%Y %H:%M", "%m/%d/%Y %I:
 def _issues_of_tables(files: Files) -> Iterator[tuple[str, int, Any]]:
     """Yields issues as the interface has them, with the names of their tables and their lines."""
     names: dict[str, str] = {}
-    for table in tables(files, _COLUMNS):
-        for _, row in table_rows_of(files, table):
+    for table in rows.tables(files, _COLUMNS):
+        for _, row in rows.table_rows_of(files, table):
             names.update(_people(row))
-    for table in tables(files, _COLUMNS):
-        for number, row in table_rows_of(files, table):
+    for table in rows.tables(files, _COLUMNS):
+        for number, row in rows.table_rows_of(files, table):
             yield table, number, _table_issue(row, names)
 
 
-def _people(row: Row) -> Iterator[tuple[str, str]]:
+def _people(row: rows.Row) -> Iterator[tuple[str, str]]:
     """Yields the ids of accounts with their names; comments have ids alone."""
     for column in _PEOPLE:
         people, ids = row.get(column, ()), row.get(f"{column} Id", ())
@@ -281,7 +266,7 @@ def _people(row: Row) -> Iterator[tuple[str, str]]:
             yield from ((id_, name) for id_, name in zip(ids, people, strict=True) if id_ and name)
 
 
-def _table_issue(row: Row, names: dict[str, str]) -> dict[str, Any]:
+def _table_issue(row: rows.Row, names: dict[str, str]) -> dict[str, Any]:
     def first(column: str) -> str | None:
         return next(filter(None, row.get(column, ())), None)
 
@@ -321,10 +306,10 @@ def _table_time(text: str | None) -> float | None:
     """
     for form in _TIMES:
         try:
-            return seconds(datetime.strptime((text or "").strip(), form).isoformat())
+            return rows.seconds(datetime.strptime((text or "").strip(), form).isoformat())
         except ValueError:
             continue
     try:
-        return seconds(text)
+        return rows.seconds(text)
     except (ValueError, OverflowError):
         return None

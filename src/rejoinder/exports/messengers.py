@@ -12,19 +12,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import IO, Any
 
+from rejoinder.exports import rows
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import parsed, plain_text
-from rejoinder.exports.rows import (
-    Layout,
-    documents,
-    first_of,
-    from_milliseconds,
-    item_of,
-    json_parts,
-    rows,
-    seconds,
-)
 from rejoinder.io.formats.compression import file_of
 
 # Telegram
@@ -45,7 +36,7 @@ _LOOKED_AT = 20
 
 
 def _recognises(files: Files) -> bool:
-    names = sorted(documents(files), key=lambda name: not name.endswith("result.json"))
+    names = sorted(rows.documents(files), key=lambda name: not name.endswith("result.json"))
     if any(_is_ours(files.head(name)) for name in names[:_LOOKED_AT]):
         return True
     named = sorted(_pages(files), key=lambda name: not _PART.search(name))
@@ -60,7 +51,7 @@ def _is_ours(head: bytes) -> bool:
 
 def _read(files: Files) -> Iterator[Item]:
     sources: dict[str, Any] = {}
-    for name in documents(files):
+    for name in rows.documents(files):
         if _is_ours(files.head(name)):
             yield from _document(files, name, sources)
     if not sources:  # an export may be in both formats
@@ -75,7 +66,7 @@ def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item
     chat: dict[str, Any] = {"file": file_name}
     topics: dict[Any, Any] = {}
     number = 0
-    for path, value in json_parts(files, name, _PATHS, _CHATS, _valid):
+    for path, value in rows.json_parts(files, name, _PATHS, _CHATS, _valid):
         key = path.rpartition(".")[2]
         if path in _CHATS:
             chat, topics = {"file": file_name}, {}
@@ -83,7 +74,9 @@ def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item
             chat[key] = value
         else:
             number += 1
-            yield item_of(name, number, "Telegram", _message, value, number, chat, topics, sources)
+            yield rows.item_of(
+                name, number, "Telegram", _message, value, number, chat, topics, sources
+            )
 
 
 def _message(
@@ -114,7 +107,7 @@ def _message(
         parent=f"{there}/{answered}" if answers else None,
         thread=None if thread is None else f"{chat_id}/{thread}",
         author=str(row.get("from") or row.get("actor") or author_id),
-        time=seconds(row.get("date_unixtime") or row.get("date")),
+        time=rows.seconds(row.get("date_unixtime") or row.get("date")),
         text=_text(row),
         source=source
         if sources.setdefault(source, chat_id) == chat_id
@@ -201,7 +194,7 @@ def _page(files: Files, name: str) -> Iterator[Item]:
     for number, node in enumerate(tree.css("div.message"), 1):
         if not (node.attributes.get("id") or "").startswith("message-"):  # else a date
             author = _VIA.sub("", _html_text(node, "div.body > .from_name")) or author
-            yield item_of(
+            yield rows.item_of(
                 name, number, "Telegram", _html_message, node, author, chat, folder or chat
             )
 
@@ -236,7 +229,7 @@ def _html_time(title: str) -> float:
 
 # Messenger and Instagram
 
-_MESSAGES = Layout(
+_MESSAGES = rows.Layout(
     ["messages.item"],
     [{"sender_name", "timestamp_ms"}, {"senderName", "timestamp"}],
     "/message_",
@@ -258,8 +251,8 @@ _REACTION = re.compile(r"Reacted .+ to your message|Liked a message")
 def _messages(files: Files) -> Iterator[Item]:
     for name, path in _MESSAGES.places(files):
         chat = _chat(files, name)
-        for number, row in rows(files, name, path):
-            yield item_of(
+        for number, row in rows.rows(files, name, path):
+            yield rows.item_of(
                 name, number, "Messenger", _messenger_message, row, f"{name}:{number}", chat
             )
 
@@ -269,10 +262,10 @@ def _chat(files: Files, name: str) -> str:
 
     Many chats have the same title, `Facebook user`; those of the folders differ.
     """
-    found = dict(json_parts(files, name, _NAMES_OF_CHAT))
+    found = dict(rows.json_parts(files, name, _NAMES_OF_CHAT))
     folder, _, last = name.rpartition("/")
     return (
-        _repaired(first_of(found, *_NAMES_OF_CHAT).rpartition("/")[2])
+        _repaired(rows.first_of(found, *_NAMES_OF_CHAT).rpartition("/")[2])
         or folder
         or last.removesuffix(".json")
     )
@@ -289,7 +282,7 @@ def _messenger_message(row: Mapping[str, Any], place: str, chat: str) -> Message
     return Message(
         id=place,
         author=author,
-        time=from_milliseconds(time),
+        time=rows.from_milliseconds(time),
         text="" if is_gone else text,
         source=chat,
         is_system=kind not in _BY_PEOPLE or _is_news(text, author),

@@ -15,19 +15,10 @@ from typing import IO, Any
 import msgspec
 
 from rejoinder.errors import InputError
+from rejoinder.exports import rows
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text, plain_text
-from rejoinder.exports.rows import (
-    Layout,
-    documents,
-    from_milliseconds,
-    item_of,
-    items_of,
-    json_members,
-    rows,
-    seconds,
-)
 
 # Mattermost
 
@@ -45,7 +36,7 @@ _LOOKED_AT = 20
 
 
 def _recognises(files: Files) -> bool:
-    names = sorted(documents(files), key=lambda name: ".jsonl" not in name.lower())
+    names = sorted(rows.documents(files), key=lambda name: ".jsonl" not in name.lower())
     heads = (files.head(name) for name in names[:_LOOKED_AT])
     return any(_LINE.match(head) or _is_page(head) for head in heads)
 
@@ -55,14 +46,14 @@ def _is_page(head: bytes) -> bool:
 
 
 def _messages(files: Files) -> Iterator[Item]:
-    names = documents(files)
+    names = rows.documents(files)
     for name in names:
         if _LINE.match(files.head(name)):
             yield from _Bulk(name).read(files)
     for name in names:
         if _is_page(files.head(name)):
-            for number, (id_, post) in enumerate(json_members(files, name, "posts"), 1):
-                yield item_of(name, number, "Mattermost", _posted, id_, post)
+            for number, (id_, post) in enumerate(rows.json_members(files, name, "posts"), 1):
+                yield rows.item_of(name, number, "Mattermost", _posted, id_, post)
 
 
 class _Bulk:
@@ -79,7 +70,9 @@ class _Bulk:
         with files.open(self._name) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield from items_of(self._name, number, "Mattermost", self._line(line, number))
+                    yield from rows.items_of(
+                        self._name, number, "Mattermost", self._line(line, number)
+                    )
 
     def _line(self, line: bytes, number: int) -> Iterator[Message]:
         tree = msgspec.json.decode(line)
@@ -134,7 +127,7 @@ def _said(post: Mapping[str, Any]) -> dict[str, Any]:
     text, kind = post["message"] or "", post.get("type")
     is_system = kind.startswith("system_") if kind else bool(_NEWS.fullmatch(text))
     return {
-        "time": from_milliseconds(post.get("create_at")),
+        "time": rows.from_milliseconds(post.get("create_at")),
         "text": "" if post.get("delete_at") else markdown_text(text),
         "is_system": is_system,
         "edited": bool(post.get("edit_at")),
@@ -158,14 +151,14 @@ MATTERMOST = ExportFormat(
 
 # Rocket.Chat
 
-_MESSAGES = Layout(
+_MESSAGES = rows.Layout(
     ("messages.item", "item", ""), ({"_id", "rid", "ts", "u"}, {"msg", "username", "ts"})
 )
-_ROOMS = Layout(
+_ROOMS = rows.Layout(
     ("channel", "channels.item", "group", "groups.item", "ims.item", "rooms.item", "item", ""),
     ({"_id", "t", "name"}, {"_id", "t", "usernames"}, {"_id", "t", "uids"}),
 )
-_USERS = Layout(("users.item", "item", ""), [{"_id", "username", "type"}])
+_USERS = rows.Layout(("users.item", "item", ""), [{"_id", "username", "type"}])
 _DUMP = re.compile(r"(?:.*/)?(rocketchat_message|rocketchat_room|users)\.bson(?:\.gz)?")
 _PRIVATE = ("d", "p")
 """Types of direct and private rooms."""
@@ -181,7 +174,7 @@ def _dumped(name: str) -> str:
     return found[1] if found else ""
 
 
-def _all(files: Files, dumped: str, layout: Layout) -> _Rows:
+def _all(files: Files, dumped: str, layout: rows.Layout) -> _Rows:
     """Yields rows of a kind from all files, with the file's name and their numbers."""
     for name in files.names:
         if _dumped(name) == dumped:
@@ -199,7 +192,7 @@ def _rocketchat_messages(files: Files) -> Iterator[Item]:
     users = _all(files, "users", _USERS)
     bots = {row.get("_id") for _, _, row in users if _is_bot(row)}
     for name, number, row in _all(files, "rocketchat_message", _MESSAGES):
-        yield item_of(
+        yield rows.item_of(
             name, number, "Rocket.Chat", _rocketchat_message, row, f"{name}:{number}", rooms, bots
         )
 
@@ -250,7 +243,7 @@ def _time(value: Any) -> float | None:
         value = value["$date"]
     if isinstance(value, dict):
         value = int(value["$numberLong"])
-    return value / 1000 if isinstance(value, int | float) else seconds(value)
+    return value / 1000 if isinstance(value, int | float) else rows.seconds(value)
 
 
 ROCKETCHAT = ExportFormat(
@@ -339,7 +332,7 @@ def _size(data: bytes, at: int) -> int:
 
 # Matrix
 
-_EVENTS = Layout(
+_EVENTS = rows.Layout(
     ("messages.item", "chunk.item", "item", ""), [{"type", "sender", "content", "event_id"}]
 )
 _BY_PEOPLE = ("m.room.message", "m.room.encrypted", "m.sticker")
@@ -352,9 +345,11 @@ _QUOTES = "mx-reply, blockquote"
 def _matrix_messages(files: Files) -> Iterator[Item]:
     for name, path in _EVENTS.places(files):
         is_room = path == _EVENTS.paths[0]
-        _, room = next(rows(files, name, "room_name"), (0, None)) if is_room else (0, None)
-        for number, row in rows(files, name, path):
-            yield item_of(name, number, "Matrix", _matrix_message, row, f"{name}:{number}", room)
+        _, room = next(rows.rows(files, name, "room_name"), (0, None)) if is_room else (0, None)
+        for number, row in rows.rows(files, name, path):
+            yield rows.item_of(
+                name, number, "Matrix", _matrix_message, row, f"{name}:{number}", room
+            )
 
 
 def _matrix_message(row: Mapping[str, Any], place: str, room: str | None) -> Message:
@@ -373,7 +368,7 @@ def _matrix_message(row: Mapping[str, Any], place: str, room: str | None) -> Mes
         parent=parent,
         thread=thread,
         author=row.get("sender") or "",
-        time=from_milliseconds(row.get("origin_server_ts")),
+        time=rows.from_milliseconds(row.get("origin_server_ts")),
         text=_matrix_text(kind, edit or content, is_answer=parent is not None),
         source=room or row.get("room_id") or place.rpartition(":")[0],
         is_bot=is_notice,
@@ -414,12 +409,12 @@ def _is_discord(files: Files, name: str) -> bool:
 def _read_discord(files: Files) -> Iterator[Item]:
     for name in files.ending(".json"):
         if _is_discord(files, name):
-            _, found = next(rows(files, name, "channel"), (0, None))
+            _, found = next(rows.rows(files, name, "channel"), (0, None))
             channel: dict[str, Any] = found if isinstance(found, dict) else {}
             source = str(channel.get("name") or name)
             thread = channel if "Thread" in str(channel.get("type")) else None
-            for number, row in rows(files, name, "messages.item"):
-                yield item_of(name, number, "Discord", _discord_message, row, source, thread)
+            for number, row in rows.rows(files, name, "messages.item"):
+                yield rows.item_of(name, number, "Discord", _discord_message, row, source, thread)
 
 
 def _discord_message(

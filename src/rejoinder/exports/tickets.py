@@ -10,27 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rejoinder.errors import InputError
+from rejoinder.exports import rows
 from rejoinder.exports.base import ExportFormat, Item, Message
 from rejoinder.exports.files import Files
 from rejoinder.exports.mail import written_text
 from rejoinder.exports.markup import markdown_text, plain_text
-from rejoinder.exports.rows import (
-    AIRBYTE,
-    FAULTS,
-    Layout,
-    Shape,
-    documents,
-    first_of,
-    id_of,
-    id_text,
-    item_of,
-    list_of,
-    no_message,
-    rows,
-    seconds,
-    shape,
-    tables,
-)
 
 
 @dataclass
@@ -44,7 +28,7 @@ class _Known:
 
     def author(self, author: Any) -> str:
         """Returns the name of an author, or the id."""
-        key = id_text(author)
+        key = rows.id_text(author)
         return self.people.get(key, key)
 
 
@@ -63,8 +47,8 @@ class _System:
     """What differs between systems."""
 
     name: str
-    with_tickets: Layout
-    with_comments: Sequence[Layout]
+    with_tickets: rows.Layout
+    with_comments: Sequence[rows.Layout]
     """Of comments that are in no ticket. A file of tickets is none of them."""
     opened: Callable[[Any, _Known], _Opened]
     """Reads the row of a ticket."""
@@ -75,7 +59,7 @@ class _System:
         """Returns whether one of the first files has tickets or comments."""
         return any(one.recognises(files) for one in (self.with_tickets, *self.with_comments))
 
-    def paths(self, keys: Shape) -> tuple[str | None, str | None]:
+    def paths(self, keys: rows.Shape) -> tuple[str | None, str | None]:
         """Returns where tickets of a file are, and comments that are in none."""
         found = (one.path(keys) for one in self.with_comments)
         return self.with_tickets.path(keys), next(
@@ -84,26 +68,26 @@ class _System:
 
     def messages(self, files: Files, known: _Known) -> Iterator[Item]:
         """Yields the messages file by file: of tickets, or else of comments in none."""
-        for name in documents(files):
-            tickets, loose = self.paths(shape(files, name))
+        for name in rows.documents(files):
+            tickets, loose = self.paths(rows.shape(files, name))
             if tickets is not None:
                 yield from self.tickets(files, name, tickets, known)
             elif loose is not None:
-                for number, row in rows(files, name, loose):
-                    yield item_of(name, number, self.name, self.comment, row, None, known)
+                for number, row in rows.rows(files, name, loose):
+                    yield rows.item_of(name, number, self.name, self.comment, row, None, known)
 
     def tickets(self, files: Files, name: str, path: str, known: _Known) -> Iterator[Item]:
         """Yields the messages of the tickets of a file, the comments of each by time."""
-        for number, row in rows(files, name, path):
+        for number, row in rows.rows(files, name, path):
             try:
                 ticket = self.opened(row, known)
-            except FAULTS as error:
-                yield no_message(name, number, self.name, error)
+            except rows.FAULTS as error:
+                yield rows.no_message(name, number, self.name, error)
                 continue
             if ticket.first is not None:
                 yield ticket.first
             items = [
-                item_of(name, number, self.name, self.comment, one, ticket, known)
+                rows.item_of(name, number, self.name, self.comment, one, ticket, known)
                 for one in ticket.comments
             ]
             yield from sorted(items, key=lambda item: getattr(item, "time", None) or 0.0)
@@ -112,18 +96,18 @@ class _System:
 # Freshdesk and Freshservice
 
 _OLD = ("helpdesk_ticket", "item.helpdesk_ticket")
-_FRESH_TICKETS = Layout(
-    ("", "item", "tickets.item", "ticket", *_OLD, AIRBYTE),
+_FRESH_TICKETS = rows.Layout(
+    ("", "item", "tickets.item", "ticket", *_OLD, rows.AIRBYTE),
     ({"requester_id", "responder_id"}, {"description_text", "requester_id"}),
     "ticket",
 )
-_LOOSE = Layout(
-    ("", "item", "conversations.item", "conversation", AIRBYTE),
+_LOOSE = rows.Layout(
+    ("", "item", "conversations.item", "conversation", rows.AIRBYTE),
     ({"incoming", "private", "body"}, {"incoming", "private", "body_text"}),
     "ticket",
 )
-_PEOPLE = Layout(
-    ("", "item", "agents.item", "contacts.item", "item.agent", "item.user", AIRBYTE),
+_PEOPLE = rows.Layout(
+    ("", "item", "agents.item", "contacts.item", "item.agent", "item.user", rows.AIRBYTE),
     ({"id", "contact"}, {"id", "name", "email"}, {"id", "first_name", "last_name"}),
 )
 _FRESH_QUOTES = "blockquote, .freshdesk_quote, .gmail_quote"
@@ -136,9 +120,9 @@ _META = 4
 def _read_fresh(files: Files) -> Iterator[Item]:
     known = _Known()
     for name, _, row in _PEOPLE.rows(files):
-        is_person = _FRESH.paths(shape(files, name)) == (None, None)
+        is_person = _FRESH.paths(rows.shape(files, name)) == (None, None)
         if is_person and isinstance(row, dict) and (called := _fresh_name(row)):
-            known.people[id_text(row.get("id"))] = called
+            known.people[rows.id_text(row.get("id"))] = called
     yield from _FRESH.messages(files, known)
 
 
@@ -150,18 +134,18 @@ def _fresh_name(person: Mapping[str, Any]) -> str:
 
 
 def _fresh_ticket(row: Any, known: _Known) -> _Opened:
-    ticket = id_of(row, "display_id" if "display_id" in row else "id")
+    ticket = rows.id_of(row, "display_id" if "display_id" in row else "id")
     requester = row.get("requester")
     if isinstance(requester, dict) and _fresh_name(requester):
-        known.people.setdefault(id_text(requester.get("id")), _fresh_name(requester))
+        known.people.setdefault(rows.id_text(requester.get("id")), _fresh_name(requester))
     by_agent = row.get("source") == _OUTBOUND
-    conversations = list_of(row.get("conversations", row.get("notes")))
+    conversations = rows.list_of(row.get("conversations", row.get("notes")))
     text = _fresh_text(row, "description", "description_text")
     first = Message(
         id=f"{ticket}/description",
         thread=ticket,
         author=known.author(row.get("responder_id" if by_agent else "requester_id")),
-        time=seconds(row.get("created_at")),
+        time=rows.seconds(row.get("created_at")),
         text=text or str(row.get("subject") or ""),
         source="freshdesk",
         is_private=bool(row.get("private")),
@@ -171,12 +155,12 @@ def _fresh_ticket(row: Any, known: _Known) -> _Opened:
 
 def _fresh_comment(row: Any, ticket: _Opened | None, known: _Known) -> Message:
     row = row.get("note", row)
-    thread = ticket.thread if ticket else id_of(row, "ticket_id")
+    thread = ticket.thread if ticket else rows.id_of(row, "ticket_id")
     return Message(
-        id=f"{thread}/{id_of(row)}",
+        id=f"{thread}/{rows.id_of(row)}",
         thread=thread,
         author=known.author(row.get("user_id") or row.get("from_email")),
-        time=seconds(row.get("created_at")),
+        time=rows.seconds(row.get("created_at")),
         text=_fresh_text(row, "body", "body_text"),
         source="freshdesk",
         is_system=row.get("source") == _META,
@@ -203,8 +187,8 @@ FRESHDESK = ExportFormat(
 
 # Intercom
 
-_CONVERSATIONS = Layout(
-    ("", "item", "conversations.item", "tickets.item", "data.item", AIRBYTE),
+_CONVERSATIONS = rows.Layout(
+    ("", "item", "conversations.item", "tickets.item", "data.item", rows.AIRBYTE),
     (
         {"conversation_parts", "source"},
         {"conversation_parts", "conversation_message"},
@@ -214,8 +198,8 @@ _CONVERSATIONS = Layout(
     ),
     "conversation",
 )
-_PARTS = Layout(
-    ("", "item", "conversation_parts.item", AIRBYTE),
+_PARTS = rows.Layout(
+    ("", "item", "conversation_parts.item", rows.AIRBYTE),
     [{"part_type", "conversation_id"}],
     "conversation",
 )
@@ -226,17 +210,17 @@ _AUTOMATED = ("automated", "campaigns_initiated", "operator_initiated")
 
 
 def _conversation(row: Any, _: _Known) -> _Opened:
-    conversation = id_of(row)
+    conversation = rows.id_of(row)
     first = row.get("source") or row.get("conversation_message") or _as_source(row)
     is_internal = bool((row.get("ticket_type") or {}).get("is_internal"))
     kind = "ticket_parts" if "ticket_parts" in row else "conversation_parts"
     parts = row.get(kind)
-    parts = list_of(parts.get(kind) if isinstance(parts, dict) else parts)
+    parts = rows.list_of(parts.get(kind) if isinstance(parts, dict) else parts)
     message = Message(
         id=f"{conversation}/source",
         thread=conversation,
-        author=first_of(first.get("author"), "name", "id"),
-        time=seconds(row.get("created_at")),
+        author=rows.first_of(first.get("author"), "name", "id"),
+        time=rows.seconds(row.get("created_at")),
         text=_part_text(first) or plain_text(first.get("subject") or ""),
         source="intercom",
         is_bot=_is_bot(first.get("author")) or first.get("delivered_as") in _AUTOMATED,
@@ -248,7 +232,7 @@ def _conversation(row: Any, _: _Known) -> _Opened:
 def _as_source(row: dict[str, Any]) -> dict[str, Any]:
     """Returns what a ticket begins with, as the first message of a conversation."""
     attributes = row.get("ticket_attributes") or {}
-    contacts = list_of((row.get("contacts") or {}).get("contacts"))
+    contacts = rows.list_of((row.get("contacts") or {}).get("contacts"))
     return {
         "author": contacts[0] if contacts else None,
         "subject": attributes.get("_default_title_"),
@@ -257,14 +241,14 @@ def _as_source(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _part(row: Any, of: _Opened | None, _: _Known) -> Message:
-    conversation = of.thread if of else id_of(row, "conversation_id")
+    conversation = of.thread if of else rows.id_of(row, "conversation_id")
     kind, author = str(row["part_type"]), row.get("author")
     text, is_note = _part_text(row), "note" in kind
     return Message(
-        id=f"{conversation}/{id_of(row)}",
+        id=f"{conversation}/{rows.id_of(row)}",
         thread=conversation,
-        author=first_of(author, "name", "id"),
-        time=seconds(row.get("created_at")),
+        author=rows.first_of(author, "name", "id"),
+        time=rows.seconds(row.get("created_at")),
         text=text,
         source="intercom",
         is_bot=_is_bot(author),
@@ -294,22 +278,22 @@ INTERCOM = ExportFormat(
 
 # Zendesk
 
-_TICKETS = Layout(
-    ("", "item", "tickets.item", "ticket", AIRBYTE),
+_TICKETS = rows.Layout(
+    ("", "item", "tickets.item", "ticket", rows.AIRBYTE),
     ({"requester_id", "submitter_id"}, {"requester_id", "via"}, {"requester", "via"}),
     "ticket",
 )
-_COMMENTS = Layout(
-    ("", "item", "comments.item", AIRBYTE),
+_COMMENTS = rows.Layout(
+    ("", "item", "comments.item", rows.AIRBYTE),
     [{"author_id", "public", body} for body in ("plain_body", "html_body", "audit_id")],
     "ticket",
 )
-_EVENTS = Layout(
-    ("", "item", "ticket_events.item", "audits.item", AIRBYTE),
+_EVENTS = rows.Layout(
+    ("", "item", "ticket_events.item", "audits.item", rows.AIRBYTE),
     ({"ticket_id", "child_events"}, {"ticket_id", "events", "author_id"}),
     "ticket",
 )
-_USERS = Layout(("users.item", "", "item", AIRBYTE), [{"id", "name", "role"}])
+_USERS = rows.Layout(("users.item", "", "item", rows.AIRBYTE), [{"id", "name", "role"}])
 _COLUMNS = {"Summation column", "Requester", "Subject"}
 _PAGE = {"comments", "ticket", "users", "organizations", "groups", "count", "meta", "links"} | {
     "next_page", "previous_page"
@@ -319,7 +303,7 @@ _BY_ZENDESK = ("rule", "system", "voice", "sample_ticket")
 """Channels of what triggers, automations and merging tickets write, and of what calls leave."""
 
 
-def _zendesk_paths(keys: Shape) -> tuple[str | None, str | None]:
+def _zendesk_paths(keys: rows.Shape) -> tuple[str | None, str | None]:
     tickets, comments = _ZENDESK.paths(keys)
     if comments == "comments.item" and not keys[""] <= _PAGE:
         return "", None  # tickets that hold their comments
@@ -327,7 +311,7 @@ def _zendesk_paths(keys: Shape) -> tuple[str | None, str | None]:
 
 
 def _read_zendesk(files: Files) -> Iterator[Item]:
-    if table := next(iter(tables(files, _COLUMNS)), None):
+    if table := next(iter(rows.tables(files, _COLUMNS)), None):
         raise InputError(
             f"{files.where(table)} is Zendesk's export of CSV, which has no comments. Export JSON, "
             "or get tickets and comments from the API."
@@ -336,9 +320,9 @@ def _read_zendesk(files: Files) -> Iterator[Item]:
     known = _Known()
     for _, _, row in _USERS.rows(files):
         if isinstance(row, dict) and row.get("name") and "id" in row:
-            known.people[id_text(row["id"])] = str(row["name"])
-    for name in documents(files):
-        in_tickets, loose = _zendesk_paths(shape(files, name))
+            known.people[rows.id_text(row["id"])] = str(row["name"])
+    for name in rows.documents(files):
+        in_tickets, loose = _zendesk_paths(rows.shape(files, name))
         tickets += [] if in_tickets is None else [(name, in_tickets)]
         comments += [] if loose is None else [(name, loose)]
     known.commented = {
@@ -349,20 +333,20 @@ def _read_zendesk(files: Files) -> Iterator[Item]:
     for name, path in comments:
         for number, row, ticket in _loose(files, name, path):
             of = _Opened(ticket, None, [])
-            yield item_of(name, number, "Zendesk", _comment, row, of, known)
+            yield rows.item_of(name, number, "Zendesk", _comment, row, of, known)
 
 
 def _loose(files: Files, name: str, path: str) -> Iterator[tuple[int, Any, str]]:
     """Yields comments that are in no ticket, or events with comments, and their tickets."""
-    one = next(rows(files, name, "ticket"), (0, None))[1] if path else None
+    one = next(rows.rows(files, name, "ticket"), (0, None))[1] if path else None
     digits = re.findall(r"\d+", name)
-    of_row = id_text(one.get("id")) if isinstance(one, dict) else ""
+    of_row = rows.id_text(one.get("id")) if isinstance(one, dict) else ""
     default = of_row or (digits or [name])[-1]
-    for number, row in rows(files, name, path):
+    for number, row in rows.rows(files, name, path):
         if not isinstance(row, dict):
             yield number, row, ""
             continue
-        ticket = id_text(row.get("ticket_id")) or default
+        ticket = rows.id_text(row.get("ticket_id")) or default
         events = row.get("child_events", row.get("events"))
         if events is None:
             yield number, row, ticket
@@ -376,12 +360,12 @@ def _loose(files: Files, name: str, path: str) -> Iterator[tuple[int, Any, str]]
 
 
 def _ticket(row: Any, known: _Known) -> _Opened:
-    ticket, via = id_of(row), row.get("via") or {}
-    comments = list_of(row.get("comments"))
+    ticket, via = rows.id_of(row), row.get("via") or {}
+    comments = rows.list_of(row.get("comments"))
     for role in ("requester", "submitter", "assignee"):
         person = row.get(role)
         if isinstance(person, dict) and person.get("name"):
-            known.people.setdefault(id_text(person["id"]), str(person["name"]))
+            known.people.setdefault(rows.id_text(person["id"]), str(person["name"]))
     if comments or ticket in known.commented:
         return _Opened(ticket, None, comments)
     subject = row.get("raw_subject") or row.get("subject") or ""
@@ -389,7 +373,7 @@ def _ticket(row: Any, known: _Known) -> _Opened:
         id=f"{ticket}/description",
         thread=ticket,
         author=known.author(row.get("submitter_id") or row.get("requester_id")),
-        time=seconds(row.get("created_at")),
+        time=rows.seconds(row.get("created_at")),
         text=markdown_text(written_text(row.get("description") or "")) or subject,
         source="zendesk",
         is_bot="bot" in str(via.get("channel")),
@@ -405,10 +389,10 @@ def _comment(row: Any, ticket: _Opened | None, known: _Known) -> Message:
     channel = str(via.get("channel")) if isinstance(via, dict) else str(via)
     author = row["author_id"]
     return Message(
-        id=f"{thread}/{id_of(row)}",
+        id=f"{thread}/{rows.id_of(row)}",
         thread=thread,
         author=known.author(author),
-        time=seconds(row.get("created_at")),
+        time=rows.seconds(row.get("created_at")),
         text=_comment_text(row),
         source="zendesk",
         is_bot="bot" in channel,
@@ -431,6 +415,6 @@ ZENDESK = ExportFormat(
     "zendesk",
     "Zendesk (tickets with comments, JSON)",
     "https://developer.zendesk.com/api-reference/ticketing/tickets/ticket_comments/",
-    lambda files: _ZENDESK.recognises(files) or bool(tables(files, _COLUMNS)),
+    lambda files: _ZENDESK.recognises(files) or bool(rows.tables(files, _COLUMNS)),
     _read_zendesk,
 )

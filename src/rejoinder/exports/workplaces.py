@@ -16,28 +16,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rejoinder.exports import rows
 from rejoinder.exports.base import ExportFormat, Item, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text, plain_text
-from rejoinder.exports.rows import (
-    Layout,
-    documents,
-    first_of,
-    id_of,
-    item_of,
-    items_of,
-    json_parts,
-    list_of,
-    rows,
-    seconds,
-    shape,
-)
 
 # Slack
 
 _DAY = re.compile(r"(?:(.+)/)?\d{4}-\d\d-\d\d\.json")
-_PAGES = Layout(["messages.item"], [{"ts", "text", "type"}])
-_DAYS = Layout(["item"], _PAGES.keys)
+_PAGES = rows.Layout(["messages.item"], [{"ts", "text", "type"}])
+_DAYS = rows.Layout(["item"], _PAGES.keys)
 _USERS = ("users.json", "org_users.json")
 _PRIVATE = ("groups.json", "dms.json", "mpims.json")
 """Lists of private channels and direct messages."""
@@ -56,7 +44,7 @@ def _recognises(files: Files) -> bool:
 
 def _day_alone(files: Files) -> tuple[str, ...]:
     """Returns the name of the only file, if it has a day of a channel, whatever it is called."""
-    is_day = len(files.names) == 1 and _DAYS.path(shape(files, files.names[0]))
+    is_day = len(files.names) == 1 and _DAYS.path(rows.shape(files, files.names[0]))
     return files.names if is_day else ()
 
 
@@ -86,7 +74,7 @@ def _day(
 ) -> Iterator[Item]:
     found = files.json(name)
     items = [
-        item_of(name, number, "Slack", _message, row, channel, people, is_private)
+        rows.item_of(name, number, "Slack", _message, row, channel, people, is_private)
         for number, row in enumerate(found if isinstance(found, list) else [found], 1)
     ]
     yield from (item for item in items if not isinstance(item, Message))
@@ -96,11 +84,11 @@ def _day(
 
 def _pages(files: Files, people: dict[str, str]) -> Iterator[Item]:
     pages, channels = [], []
-    for name in documents(files):
-        if _PAGES.path(shape(files, name)):
+    for name in rows.documents(files):
+        if _PAGES.path(rows.shape(files, name)):
             pages.append(name)
             continue
-        for path, value in json_parts(files, name, ("channel", "members.item")):
+        for path, value in rows.json_parts(files, name, ("channel", "members.item")):
             if not isinstance(value, dict) or not isinstance(value.get("id"), str):
                 continue
             if path == "channel":
@@ -110,20 +98,22 @@ def _pages(files: Files, people: dict[str, str]) -> Iterator[Item]:
     only = channels[0] if len(channels) == 1 else {}
     is_private = any(only.get(key) for key in ("is_private", "is_im", "is_mpim", "is_group"))
     for name in pages:
-        found = dict(json_parts(files, name, ("name", "channel_id")))
+        found = dict(rows.json_parts(files, name, ("name", "channel_id")))
         named = only.get("name") or found.get("name") or found.get("channel_id")
         channel = str(named or name.rpartition("/")[2].removesuffix(".json"))
-        for number, row in rows(files, name, _PAGES.paths[0]):
+        for number, row in rows.rows(files, name, _PAGES.paths[0]):
             replies = _dict(row).get("slackdump_thread_replies")
             for one in [row, *(replies if isinstance(replies, list) else [])]:
-                yield item_of(name, number, "Slack", _message, one, channel, people, is_private)
+                yield rows.item_of(
+                    name, number, "Slack", _message, one, channel, people, is_private
+                )
 
 
 def _message(
     row: Mapping[str, Any], channel: str, people: Mapping[str, str], is_private: bool
 ) -> Message:
     ts, thread = row["ts"], row.get("thread_ts")
-    author = first_of(row, "user", "username", "bot_id")
+    author = rows.first_of(row, "user", "username", "bot_id")
     kind = row.get("subtype")
     text, is_system = str(row.get("text") or ""), kind not in _BY_PEOPLE
     if kind == "file_share" and text.startswith("<@"):
@@ -154,7 +144,7 @@ def _dict(value: Any) -> Mapping[str, Any]:
 
 def _name_of(user: Mapping[str, Any]) -> str:
     profile = _dict(user.get("profile"))
-    return first_of(profile, "display_name", "real_name") or first_of(user, "name", "id")
+    return rows.first_of(profile, "display_name", "real_name") or rows.first_of(user, "name", "id")
 
 
 def _text(text: str, people: Mapping[str, str]) -> str:
@@ -189,7 +179,7 @@ SLACK = ExportFormat(
 # Microsoft Teams
 
 _PATHS = ("item", "value.item", "")
-_OF_GRAPH = Layout(
+_OF_GRAPH = rows.Layout(
     _PATHS,
     (
         {"Id", "Body", "CreatedDateTime", "MessageType"},
@@ -197,7 +187,7 @@ _OF_GRAPH = Layout(
     ),
     "messages_",
 )
-_NAMED = Layout(_PATHS, ({"Id", "DisplayName"}, {"id", "displayName"}, {"GroupsId", "Name"}))
+_NAMED = rows.Layout(_PATHS, ({"Id", "DisplayName"}, {"id", "displayName"}, {"GroupsId", "Name"}))
 """Keys of channels, people and teams."""
 _EMOJI = re.compile(r'<emoji\b((?:[^<>"]|"[^"<]*")*+)>(?:</emoji>)?')
 _ALT = re.compile(r'\balt="([^"]*)"')
@@ -212,7 +202,7 @@ def _graph_messages(files: Files) -> Iterator[Item]:
         if name not in of_messages:
             known.add(row)
     for name, number, row in _OF_GRAPH.rows(files):
-        yield from items_of(name, number, "Teams", known.messages(row, name))
+        yield from rows.items_of(name, number, "Teams", known.messages(row, name))
 
 
 def _get(row: Mapping[str, Any], key: str) -> Any:
@@ -240,7 +230,7 @@ class _Known:
 
     def messages(self, row: Mapping[str, Any], file: str) -> Iterator[Message]:
         """Yields the message of a row, and its replies."""
-        for one in [row, *list_of(_get(row, "Replies"))]:
+        for one in [row, *rows.list_of(_get(row, "Replies"))]:
             yield self._message(one, file)
 
     def _message(self, row: Mapping[str, Any], file: str) -> Message:
@@ -255,13 +245,13 @@ class _Known:
         user, program = _get(sender, "User") or {}, _get(sender, "Application")
         answered = _get(row, "ReplyToId") or _quoted(row)
         root = _get(row, "ReplyToId") if place and not chat else None
-        id_ = id_of(row, "Id" if "Id" in row else "id")
+        id_ = rows.id_of(row, "Id" if "Id" in row else "id")
         return Message(
             id=f"{place}/{id_}",
             parent=f"{place}/{answered}" if answered else None,
             thread=f"{place}/{root or id_}" if not chat else None,
             author=self._author(user or program or {}),
-            time=seconds(_get(row, "CreatedDateTime")),
+            time=rows.seconds(_get(row, "CreatedDateTime")),
             text="" if _get(row, "DeletedDateTime") else _teams_text(row),
             source="/".join(name for name in names if name) or file,
             link=_get(row, "WebUrl"),
@@ -278,7 +268,7 @@ class _Known:
 
 def _quoted(row: Mapping[str, Any]) -> str | None:
     """Returns the id of the message that one in a chat quotes."""
-    for attachment in list_of(_get(row, "Attachments")):
+    for attachment in rows.list_of(_get(row, "Attachments")):
         if _get(attachment, "ContentType") == _QUOTED:
             content = json.loads(_get(attachment, "Content") or "{}")
             return str(content.get("messageId") or _get(attachment, "Id") or "") or None
@@ -310,7 +300,7 @@ TEAMS = ExportFormat(
 
 # Zulip
 
-_ZULIP_MESSAGES = Layout(
+_ZULIP_MESSAGES = rows.Layout(
     ["zerver_message.item"], [{"id", "sender", "recipient", "content"}], "messages-"
 )
 _SYSTEM = "zerver_userprofile_crossrealm.item"
@@ -339,7 +329,7 @@ class _Realm:
         paths = {*_ZULIP_USERS, _STREAM, _RECIPIENT}
         for name in files.names:
             if name.rpartition("/")[2] == "realm.json":
-                for path, row in json_parts(files, name, paths):
+                for path, row in rows.json_parts(files, name, paths):
                     if isinstance(row, dict) and isinstance(row.get("id"), int):
                         self._add(path, row)
 
@@ -365,11 +355,11 @@ class _Realm:
         answers = _ANSWERS.match(content)
         is_direct = kind is not None and kind != _CHANNEL
         yield Message(
-            id=id_of(row),
+            id=rows.id_of(row),
             parent=answers[1] if answers else None,
             thread=None if is_direct else f"{source}/{row.get('subject') or ''}",
             author=self._people.get(sender, str(sender)),
-            time=seconds(row.get("date_sent", row.get("pub_date"))),
+            time=rows.seconds(row.get("date_sent", row.get("pub_date"))),
             text=_zulip_text(content),
             source=source,
             is_bot=sender in self._bots,

@@ -36,13 +36,8 @@ from rejoinder.corpus.reading.files import format_of, separator_of
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
 from rejoinder.io.files.addresses import AnyPath, for_each, local_copy, size_of
+from rejoinder.io.formats import text_lines
 from rejoinder.io.formats.compression import Zstd, decompressed, line_blocks
-from rejoinder.io.formats.text_lines import (
-    BYTE_ORDER_MARK,
-    replace_surrogates,
-    separated_rows,
-    shortened,
-)
 from rejoinder.kernels import kernel
 
 BLOCK_BYTES = 16 << 20
@@ -67,7 +62,7 @@ def columns_of(path: AnyPath) -> list[str]:
         return parquet_columns(path)
     if kind == "table":
         separator = detect_separator(path, separator_of(path) or ",", Columns())
-        return next(separated_rows(decompressed(path), separator), (0, []))[1]
+        return next(text_lines.separated_rows(decompressed(path), separator), (0, []))[1]
     return list(keys_of(next(decompressed(path), b"")))
 
 
@@ -260,7 +255,7 @@ def parse_block(
     column in `needed` a line is malformed. Lines of `file` are counted from `first_line`.
     """
     if first_line == 1:
-        block = block.removeprefix(BYTE_ORDER_MARK)
+        block = block.removeprefix(text_lines.BYTE_ORDER_MARK)
     native = kernel("corpus.reading._comments")
     if native is None:
         content, plain = [(b"", bytes(8), b"")] * len(columns), b""
@@ -297,7 +292,9 @@ def _one_by_one(
     found: dict[int, dict[str, Any]] = {}
     malformed: list[Malformed] = []
     for number, line in lines:
-        text = line.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace").strip(" \t\r")
+        text = (
+            line.removeprefix(text_lines.BYTE_ORDER_MARK).decode("utf-8", "replace").strip(" \t\r")
+        )
         if not text:
             continue
         try:
@@ -308,17 +305,17 @@ def _one_by_one(
         if isinstance(value, dict):
             found[number] = value
         else:
-            problem = f"{shortened(text)} where one comment object is expected"
+            problem = f"{text_lines.shortened(text)} where one comment object is expected"
             malformed.append(Malformed(file, number, problem))
     return found, malformed
 
 
 def _text(value: Any) -> str | None:
     if isinstance(value, str):
-        return replace_surrogates(value)
+        return text_lines.replace_surrogates(value)
     if value is None or isinstance(value, float):
         return number_text(value)
-    return replace_surrogates(json.dumps(value, ensure_ascii=False))
+    return text_lines.replace_surrogates(json.dumps(value, ensure_ascii=False))
 
 
 _BLOCK_ROWS = 65_536
@@ -332,7 +329,7 @@ def table_pieces(
 
     A row with another number of columns than the first row is malformed.
     """
-    rows = separated_rows(content, separator, str(path), longest)
+    rows = text_lines.separated_rows(content, separator, str(path), longest)
     first = next(rows, None)
     if first is None:
         return
@@ -377,7 +374,7 @@ def detect_separator(path: AnyPath, usual: str, columns: Columns) -> str:
     """
     widths: dict[str, int] = {}
     for separator in dict.fromkeys((usual, *_SEPARATORS)):
-        _, first = next(separated_rows(decompressed(path), separator), (0, [""]))
+        _, first = next(text_lines.separated_rows(decompressed(path), separator), (0, [""]))
         if not columns.missing(_header(first, columns)):
             return separator
         widths[separator] = len(first)

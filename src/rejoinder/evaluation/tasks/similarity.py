@@ -14,31 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from rejoinder.datasets import semeval
 from rejoinder.datasets.labelled import SentencePairSet, read_sick
-from rejoinder.datasets.semeval import (
-    ROWS,
-    SEMREL,
-    SUBSETS,
-    GradedPairs,
-    pair_keys,
-    read_semrel,
-    read_sts_2017,
-    read_sts_year,
-    read_stsb,
-    without_repeated,
-    without_repeats,
-)
 from rejoinder.errors import DataMissingError
+from rejoinder.evaluation import metrics
 from rejoinder.evaluation.encoding import Embedder, call, numbers_of
 from rejoinder.evaluation.intervals import Interval, correlation_interval
-from rejoinder.evaluation.metrics import (
-    Items,
-    correlations,
-    joined,
-    metric_of,
-    rescaled,
-    share_within_one,
-)
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks import Context, Data, Family, Part, set_of
@@ -57,7 +38,7 @@ those of test."""
 class _Part:
     """Pairs to score, and the texts that an encoder is prepared on: those of all splits."""
 
-    pairs: GradedPairs
+    pairs: semeval.GradedPairs
     texts: Sequence[str]
 
     @property
@@ -71,7 +52,7 @@ class _Compared:
     """The pairs of a task, their (N,) similarities, notes, and the seed of intervals."""
 
     task: str
-    pairs: GradedPairs
+    pairs: semeval.GradedPairs
     values: Floats
     notes: Sequence[str]
     seed: int
@@ -90,9 +71,11 @@ class _Compared:
         return f"the {self.pairs.form} form of the data"
 
     @property
-    def items(self) -> Items:
+    def items(self) -> metrics.Items:
         pairs = self.pairs
-        return Items(pairs.ids, self.values, pairs.gold, joined(pairs.first, pairs.second))
+        return metrics.Items(
+            pairs.ids, self.values, pairs.gold, metrics.joined(pairs.first, pairs.second)
+        )
 
     def rows(self) -> dict[str, Indices]:
         """Returns the indices of the pairs of each genre."""
@@ -102,7 +85,7 @@ class _Compared:
     def groups(self) -> dict[str, Group]:
         """Returns the correlations of each genre."""
         return {
-            genre: Group(len(rows), correlations(self.values[rows], self.pairs.gold[rows]))
+            genre: Group(len(rows), metrics.correlations(self.values[rows], self.pairs.gold[rows]))
             for genre, rows in sorted(self.rows().items())
         }
 
@@ -112,14 +95,14 @@ class _Compared:
     def correlated(self, main: str = "pearson", **facts: Any) -> Scored:
         """Returns the correlations over all pairs."""
         intervals = {"pearson": self.interval(), "spearman": self.interval(ranks=True)}
-        scores = correlations(self.values, self.pairs.gold)
+        scores = metrics.correlations(self.values, self.pairs.gold)
         return Scored(main, scores, self.items, intervals, **facts)
 
 
 Score = Callable[[_Compared], Scored]
 
 
-def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> Scored:
+def score_stsb(encoder: Encodes, pairs: semeval.GradedPairs, *, seed: int = 0) -> Scored:
     """Returns the angular similarities' correlations with gold, in all and by genre.
 
     `seed` seeds the intervals.
@@ -131,7 +114,9 @@ def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> Scored
     return _genres(_Compared("stsb/angular", pairs, similarity, notes, seed))
 
 
-def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Floats, list[str]]:
+def _similarity(
+    embedder: Embedder, pairs: semeval.GradedPairs, where: str
+) -> tuple[Floats, list[str]]:
     """Returns the cosine of each pair, and notes, such as how many the encoder was fitted on."""
     similarity, notes = embedder.similarity(pairs.first, pairs.second, where)
     encoder = embedder.encoder
@@ -140,7 +125,7 @@ def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Flo
         keys = call(encoder._fitted_pairs, who=who)
         fitted = numbers_of(keys, (None,), who, "(M,) keys of pairs are")
         if len(fitted):
-            shared = int(np.isin(pair_keys(pairs.first, pairs.second), fitted).sum())
+            shared = int(np.isin(semeval.pair_keys(pairs.first, pairs.second), fitted).sum())
             fact = (
                 f"{shared:,} of {len(pairs):,} pairs are among those that the encoder was adapted "
                 "on (either order, letters and digits alone)"
@@ -156,13 +141,13 @@ def _genres(given: _Compared) -> Scored:
     given = replace(given, values=values)
     notes = [given.form_note, *given.notes]
     scored = given.correlated(groups=given.groups(), data=given.facts, notes=notes)
-    within = share_within_one(values, given.pairs.gold)
+    within = metrics.share_within_one(values, given.pairs.gold)
     return replace(scored, scores={**scored.scores, "within_1_rescaled": within})
 
 
 def _read(context: Context, ids: Sequence[str]) -> Data:
     folder, form = context.folder("stsb"), context.form
-    whole = {split: read_stsb(folder, split, form) for split in context.splits}
+    whole = {split: semeval.read_stsb(folder, split, form) for split in context.splits}
     # all pairs, so that no score depends on which other tasks were asked for
     texts = [text for pairs in whole.values() for text in (*pairs.first, *pairs.second)]
     editions = {"stsb": whole}
@@ -175,20 +160,20 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
     }
 
 
-def _editions(folder: Path, form: str | None) -> dict[str, dict[str, GradedPairs]]:
+def _editions(folder: Path, form: str | None) -> dict[str, dict[str, semeval.GradedPairs]]:
     """Returns train, dev and test of each edition in which fewer pairs are repeated."""
-    every = {split: read_stsb(folder, split, form) for split in ROWS}
+    every = {split: semeval.read_stsb(folder, split, form) for split in semeval.ROWS}
     # the earlier splits decide which pairs remain; in v2, all splits do
     hashes = [sha256_of(text.encode()) for text in accumulate(s.sha256 for s in every.values())]
     known: set[frozenset[str]] = set()
     return {
         "stsb-unrepeated": {
-            split: replace(without_repeats(pairs, known), sha256=sha256)
+            split: replace(semeval.without_repeats(pairs, known), sha256=sha256)
             for (split, pairs), sha256 in zip(every.items(), hashes, strict=True)
         },
         "stsb-v2": {
             split: replace(pairs, sha256=hashes[-1])
-            for split, pairs in without_repeated(every).items()
+            for split, pairs in semeval.without_repeated(every).items()
         },
     }
 
@@ -207,7 +192,7 @@ def _subsets(given: _Compared) -> Scored:
     main, pairs = "pearson_weighted_mean", given.pairs
     return Scored(
         main,
-        metric_of(main).recompute(given.items),
+        metrics.metric_of(main).recompute(given.items),
         given.items,
         {
             main: given.interval(groups=list(given.rows().values())),
@@ -222,7 +207,7 @@ def _subsets(given: _Compared) -> Scored:
 def _tracks(given: _Compared) -> Scored:
     """Scores all tracks. "Primary" is ambiguous in the paper, so both means are given."""
     items, main = given.items, "pearson_track5"
-    pearson = metric_of(main).recompute(items)
+    pearson = metrics.metric_of(main).recompute(items)
     chosen = given.rows()["track5"]
     english, gold = given.values[chosen], given.pairs.gold[chosen]
     five = [pearson[f"pearson_track{track}"] for track in ("1", "2", "3", "4a", "5")]
@@ -230,7 +215,7 @@ def _tracks(given: _Compared) -> Scored:
         **pearson,
         "pearson_mean_of_7": float(np.mean(list(pearson.values()))),
         "pearson_mean_of_1_to_5": float(np.mean(five)),
-        "within_1_rescaled_track5": share_within_one(english, gold),
+        "within_1_rescaled_track5": metrics.share_within_one(english, gold),
     }
     intervals = {main: correlation_interval(english, gold, given.seed)}
     means = "mean of tracks 1 to 5 with 4a, 4b left out"
@@ -249,19 +234,19 @@ def _difficult(given: _Compared) -> Scored:
             f"{given.task} needs all 250 pairs of track 5; {len(english)} are there."
         )
     lines = np.array(_DIFFICULT) - 1
-    values = rescaled(given.values[english])[lines]
+    values = metrics.rescaled(given.values[english])[lines]
     items = replace(given, pairs=pairs.at(english[lines].tolist()), values=values).items
     each = zip(_DIFFICULT, items.gold, items.predictions, strict=True)
     listed = ", ".join(f"{line}: {gold:.1f} / {ours:.1f}" for line, gold, ours in each)
     notes = [f"line of track 5: gold / ours from 0 to 5: {listed}", *given.notes]
-    scores = metric_of(main).recompute(items)
+    scores = metrics.metric_of(main).recompute(items)
     return Scored(main, scores, items, data=given.facts, notes=notes)
 
 
-def sick_pairs(data: SentencePairSet, split: str, parts: Sequence[str]) -> GradedPairs:
+def sick_pairs(data: SentencePairSet, split: str, parts: Sequence[str]) -> semeval.GradedPairs:
     """Returns some splits of SICK as one, whose genres are the splits."""
     chosen = [data.splits[part] for part in parts]
-    return GradedPairs(
+    return semeval.GradedPairs(
         split,
         "",
         [text for part in chosen for text in part.first],
@@ -274,7 +259,7 @@ def sick_pairs(data: SentencePairSet, split: str, parts: Sequence[str]) -> Grade
     )
 
 
-def _sick(context: Context) -> list[GradedPairs]:
+def _sick(context: Context) -> list[semeval.GradedPairs]:
     data = read_sick(context.folder("sick"))
     return [sick_pairs(data, split, parts) for split, parts in _SICK.items()]
 
@@ -283,7 +268,7 @@ def _read_semrel(language: str, context: Context, ids: Sequence[str]) -> Data:
     folder, parts, absent = context.folder(ids[0]), {}, None
     for split in context.splits:
         try:
-            parts[split] = read_semrel(folder, language, split)
+            parts[split] = semeval.read_semrel(folder, language, split)
         except DataMissingError as error:  # the authors keep the scores of some splits
             absent = error
     if absent and not parts:
@@ -292,13 +277,13 @@ def _read_semrel(language: str, context: Context, ids: Sequence[str]) -> Data:
     return {(ids[0], split): _Part(pairs, texts) for split, pairs in parts.items()}
 
 
-def _graded(context: Context) -> list[GradedPairs]:
+def _graded(context: Context) -> list[semeval.GradedPairs]:
     if context.graded is None:
         raise DataMissingError("the task graded needs pairs; name their file with `data`.")
     return [context.graded()]
 
 
-def _reader(read: Callable[[Context], Sequence[GradedPairs]]) -> Callable[..., Data]:
+def _reader(read: Callable[[Context], Sequence[semeval.GradedPairs]]) -> Callable[..., Data]:
     """Returns `Family.read` for pairs of which the last hold the others."""
 
     def read_all(context: Context, ids: Sequence[str]) -> Data:
@@ -326,15 +311,17 @@ def _family(
 
 
 def _year(year: int) -> Family:
-    read = _reader(lambda context: [read_sts_year(context.folder(task), year, context.form)])
+    read = _reader(
+        lambda context: [semeval.read_sts_year(context.folder(task), year, context.form)]
+    )
     task = f"sts{year}/cosine"
     return _family(read, {task: (_subsets, (f"sts{year}", "sts", "senteval"))}, ("form",))
 
 
 FAMILIES = (
-    *map(_year, SUBSETS),
+    *map(_year, semeval.SUBSETS),
     _family(
-        _reader(lambda context: [read_sts_2017(context.folder("sts17"))]),
+        _reader(lambda context: [semeval.read_sts_2017(context.folder("sts17"))]),
         {
             "sts17/cosine": (_tracks, ("sts17", "sts")),
             "sts17/difficult": (_difficult, ("contrasts",)),
@@ -357,7 +344,7 @@ FAMILIES = (
     ),
     *(
         _family(partial(_read_semrel, name), {f"semrel/{name}": (_by_spearman, ("semrel",))})
-        for name in SEMREL
+        for name in semeval.SEMREL
     ),
     _family(
         _reader(_graded),

@@ -25,16 +25,10 @@ from typing import IO, Any
 from msgspec import to_builtins
 
 from rejoinder.errors import InputError, StorageError
+from rejoinder.io.files import storage
 from rejoinder.io.files.addresses import Address, AnyPath
 from rejoinder.io.files.claims import claim_output, companion, part_of, swap_in
 from rejoinder.io.files.hashed import Count, FileName, Record, read_sealed, sealed
-from rejoinder.io.files.storage import (
-    creation_errors,
-    is_device,
-    read_errors,
-    resolved,
-    storage_errors,
-)
 from rejoinder.io.files.system import rename
 
 
@@ -55,13 +49,13 @@ def new_folder(
     with (
         claim_output(path, overwrite=overwrite, inputs=inputs),
         part_of(path) as part,
-        storage_errors(path),
+        storage.storage_errors(path),
     ):
-        path = resolved(path)
+        path = storage.resolved(path)
         part.mkdir()
         yield part
         _apply_umask(part)
-        with creation_errors(path):
+        with storage.creation_errors(path):
             swap_in(part, path)
 
 
@@ -76,17 +70,17 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
         BusyError: another process is writing `path`.
         StorageError: `path` can't be written: a full disk, missing rights.
     """
-    path = resolved(path)
-    if is_device(path):
-        with storage_errors(path), path.open("wb") as file:
+    path = storage.resolved(path)
+    if storage.is_device(path):
+        with storage.storage_errors(path), path.open("wb") as file:
             yield file
         return
-    with part_of(path) as part, storage_errors(path):
+    with part_of(path) as part, storage.storage_errors(path):
         with part.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        with creation_errors(path):
+        with storage.creation_errors(path):
             rename(part, path)
 
 
@@ -151,7 +145,7 @@ class Part(io.BufferedWriter):
         super().__init__(io.FileIO(path, "w" if kept is None else "r+"))
         if kept is None:
             return
-        with read_errors(path), path.open("rb") as file:
+        with storage.read_errors(path), path.open("rb") as file:
             while block := file.read(min(kept.bytes - self._size, _BLOCK_BYTES)):
                 self._count(block)
         if self.extent != kept:
@@ -209,7 +203,7 @@ class Growing:
 
 def unfinished_folder(path: Path) -> Path:
     """Returns the folder of the parts of an output."""
-    return companion(resolved(path), "unfinished")
+    return companion(storage.resolved(path), "unfinished")
 
 
 def read_unfinished(path: Path) -> Saved | None:
@@ -245,7 +239,7 @@ def growing(
         InputError: the saved parts are others, or their bytes were changed.
         StorageError: the parts can't be written.
     """
-    path = resolved(path)
+    path = storage.resolved(path)
     if saved is not None and saved.parts.keys() != set(parts):
         names = ", ".join(sorted(saved.parts)) or "none"
         raise InputError(
@@ -253,16 +247,16 @@ def growing(
             f"{_REMEDY}"
         )
     with ExitStack() as stack:
-        if is_device(path):
+        if storage.is_device(path):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rejoinder-")))
         else:
             folder = unfinished_folder(path)
             if saved is None:
                 discard_unfinished(path)
         grown = Growing(folder)
-        with storage_errors(path):
+        with storage.storage_errors(path):
             try:  # a signal may come at any moment, and leaves no folder without a state
-                with creation_errors(path):
+                with storage.creation_errors(path):
                     folder.mkdir(exist_ok=True)
                 for name in parts:
                     part = _opened(folder / name, saved, header_bytes)
@@ -296,15 +290,15 @@ def publish(finished: Path, path: Path) -> None:
     Raises:
         StorageError: the output can't be written.
     """
-    path = resolved(path)
-    with storage_errors(path):
-        if is_device(path):
+    path = storage.resolved(path)
+    with storage.storage_errors(path):
+        if storage.is_device(path):
             with finished.open("rb") as file, path.open("wb") as device:
                 shutil.copyfileobj(file, device)
             return
         with finished.open("r+b") as file:
             os.fsync(file.fileno())
-        with creation_errors(path):
+        with storage.creation_errors(path):
             rename(finished, path)
         discard_unfinished(path)
 

@@ -8,17 +8,7 @@ from pydantic import AfterValidator, Field, create_model, model_validator
 from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.settings import Activation, DanConfig, EncoderSettings
 from rejoinder.errors import nearest
-from rejoinder.io.schema import (
-    AsTuple,
-    FilledText,
-    Layers,
-    Printable,
-    Probability,
-    Settings,
-    Text,
-    Units,
-    tagged,
-)
+from rejoinder.io import schema
 from rejoinder.training.objectives import OBJECTIVES, Head, ResponsesTask, Task
 
 _LEAK_SETS = ("stsb-dev", "stsb-test", "sts12", "sts13", "sts14", "sts15", "sts2017",
@@ -40,18 +30,18 @@ def _leak_set(name: str) -> str:
     return name
 
 
-_Name = Annotated[str, Field(min_length=1, max_length=200), Printable]
+_Name = Annotated[str, Field(min_length=1, max_length=200), schema.Printable]
 _LeakSets = Annotated[
-    tuple[Annotated[Text, AfterValidator(_leak_set)], ...],
+    tuple[Annotated[schema.Text, AfterValidator(_leak_set)], ...],
     Field(min_length=1, max_length=1_000),
-    AsTuple,
+    schema.AsTuple,
 ]
-_Sources = Annotated[tuple[FilledText, ...], Field(max_length=100_000), AsTuple]
+_Sources = Annotated[tuple[schema.FilledText, ...], Field(max_length=100_000), schema.AsTuple]
 _Every = 1_000_000_000
 _Rate = Annotated[float, Field(ge=0, le=1_000)]
 
 
-class WordsConfig(Settings):
+class WordsConfig(schema.Settings):
     """Text as ids of words, and optionally of bigrams of neighbouring words."""
 
     kind: Literal["words"] = "words"
@@ -69,7 +59,7 @@ class WordsConfig(Settings):
     """Read letters without their marks (accents, vowel signs, hamza), as in `cafe` for `café`."""
 
 
-class SubwordsConfig(Settings):
+class SubwordsConfig(schema.Settings):
     """Text as ids of subwords: byte-level byte-pair encoding."""
 
     kind: Literal["subwords"] = "subwords"
@@ -84,13 +74,13 @@ class SubwordsConfig(Settings):
 if TYPE_CHECKING:
     TextConfig = WordsConfig | SubwordsConfig
 else:  # type checkers can't follow a union made from a tuple
-    TextConfig: Any = tagged((WordsConfig, SubwordsConfig), "kind", default="words")
+    TextConfig: Any = schema.tagged((WordsConfig, SubwordsConfig), "kind", default="words")
 
 
-class HeadConfig(Settings):
+class HeadConfig(schema.Settings):
     """The response head: dense layers on the response side."""
 
-    layers: Layers = (500, 500)
+    layers: schema.Layers = (500, 500)
     """Units of its layers; the last equals the embedding dimension. Empty means no head."""
     activation: Activation = "tanh"
     """Activation between layers; there is none after the last."""
@@ -98,16 +88,16 @@ class HeadConfig(Settings):
     """Add the embedding to the output."""
 
 
-class EntailmentConfig(Settings):
+class EntailmentConfig(schema.Settings):
     """The classifier of pairs. Defaults are the paper's (§2.2 and §4.1)."""
 
-    hidden: Units = 512
+    hidden: schema.Units = 512
     """Units of the hidden layer."""
     activation: Activation = "tanh"
     """Activation of the hidden layer."""
 
 
-class ObjectiveConfig(Settings):
+class ObjectiveConfig(schema.Settings):
     """Settings of all objectives that rank candidates of a batch."""
 
     scale: float = Field(default=1.0, gt=0, le=10_000)
@@ -118,7 +108,7 @@ class ObjectiveConfig(Settings):
     """Upper bound of a learned scale."""
     mask_duplicates: bool = False
     """Leave candidates out of the softmax that are known to fit the same input."""
-    word_dropout: Probability = 0.0
+    word_dropout: schema.Probability = 0.0
     """Fraction of ids dropped from each sentence at random during training."""
 
     @model_validator(mode="after")
@@ -130,7 +120,7 @@ class ObjectiveConfig(Settings):
         return self
 
 
-class OptimizerConfig(Settings):
+class OptimizerConfig(schema.Settings):
     """The optimisers of dense layers and of embedding tables."""
 
     dense: Literal["sgd", "adam"] = "sgd"
@@ -140,7 +130,7 @@ class OptimizerConfig(Settings):
     of its gradient)."""
 
 
-class Phase(Settings):
+class Phase(schema.Settings):
     """A number of steps with one batch size and one learning rate schedule."""
 
     steps: int = Field(ge=1, le=1_000_000_000_000)
@@ -170,7 +160,7 @@ class Phase(Settings):
         return bool(self.sif or self.whitening)
 
 
-class TrainingConfig(Settings):
+class TrainingConfig(schema.Settings):
     """Settings of the training loop."""
 
     seed: int = Field(default=0, ge=0, le=4_294_967_295)
@@ -213,10 +203,10 @@ class TrainingConfig(Settings):
     row_init: Literal["random", "cooccurrence"] = "random"
     """Initial directions of the rows of words or subwords: random, or vectors that are learned from
     the training text before the first step (the words that stand near each other, factorised)."""
-    nested_dims: Annotated[tuple[Units, ...], Field(max_length=20), AsTuple] = ()
+    nested_dims: Annotated[tuple[schema.Units, ...], Field(max_length=20), schema.AsTuple] = ()
     """Numbers of dimensions that embeddings can be cut to: ranking objectives also train their
     first so many entries, so that `rejoinder export --dim` loses little."""
-    init_from: Text = ""
+    init_from: schema.Text = ""
     """Model folder whose vocabulary, encoder and heads training starts from."""
 
     @property
@@ -225,14 +215,14 @@ class TrainingConfig(Settings):
         return self.leak_sets if self.exclude_leaks else ()
 
 
-class ExportConfig(Settings):
+class ExportConfig(schema.Settings):
     """Settings of the exported model."""
 
     dtype: Literal["float16", "float32"] = "float16"
     """Type of embedding tables (and a Transformer's matrices); the rest is float32."""
 
 
-class RunConfig(Settings):
+class RunConfig(schema.Settings):
     """The config of a run: `config_class` completes it with the kinds of encoders and tasks."""
 
     name: _Name = "rejoinder"
@@ -248,7 +238,7 @@ class RunConfig(Settings):
     export: ExportConfig = Field(default_factory=ExportConfig)
     tasks: tuple[Task, ...] = ()
     """Tables of the kinds in `OBJECTIVES`. Empty means response selection only."""
-    phases: Annotated[tuple[Phase, ...], Field(max_length=1_000), AsTuple] = ()
+    phases: Annotated[tuple[Phase, ...], Field(max_length=1_000), schema.AsTuple] = ()
     """At least one is required."""
 
     @property
@@ -293,9 +283,9 @@ def config_class() -> type[RunConfig]:
 def _config_class(
     encoders: tuple[type[EncoderSettings], ...], tasks: tuple[type[Task], ...]
 ) -> type[RunConfig]:
-    encoder: Any = tagged(encoders, "kind", default="dan")
-    task: Any = tagged(tasks, "objective")
-    many: Any = Annotated[tuple[task, ...], Field(max_length=1_000), AsTuple]
+    encoder: Any = schema.tagged(encoders, "kind", default="dan")
+    task: Any = schema.tagged(tasks, "objective")
+    many: Any = Annotated[tuple[task, ...], Field(max_length=1_000), schema.AsTuple]
     return create_model(
         "RunConfig",
         __base__=RunConfig,

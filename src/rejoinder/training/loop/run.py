@@ -25,15 +25,7 @@ from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config.loading import VOCABULARY_KEYS, load_config, to_toml, to_tree
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.data.preparation import (
-    Data,
-    PreparationProgress,
-    Prepared,
-    open_cache,
-    open_mixture,
-    prepare,
-    remove_cache,
-)
+from rejoinder.training.data import preparation
 from rejoinder.training.initial_rows import learn_rows, turn_rows
 from rejoinder.training.loop import checkpoint
 from rejoinder.training.loop.loop import Evaluate, Limits, Trainer
@@ -82,14 +74,14 @@ class RunResult:
 
 def begin(
     config: RunConfig,
-    data: Data,
+    data: preparation.Data,
     run: Path,
     *,
     overwrite: bool,
-    progress: PreparationProgress,
+    progress: preparation.PreparationProgress,
     threads: int | None = None,
-    prepared: Prepared | None = None,
-) -> Prepared:
+    prepared: preparation.Prepared | None = None,
+) -> preparation.Prepared:
     """Makes the folder of a run with config, vocabulary and excluded rows; takes no step yet.
 
     `threads` is the number of CPU threads of torch, None for torch's setting; initial rows repeat
@@ -104,7 +96,7 @@ def begin(
         with new_folder(run, overwrite=overwrite) as folder:
             if prepared is None:
                 features = None if initial is None else initial.features
-                prepared = prepare(data, config, progress, features)
+                prepared = preparation.prepare(data, config, progress, features)
                 rows = None
                 if config.training.row_init != "random":
                     with own_torch_state(torch.device("cpu"), threads):
@@ -132,7 +124,7 @@ def removed_if_refused(run: Path) -> Iterator[None]:
 
 def go_on(
     run: Path,
-    data: Data,
+    data: preparation.Data,
     limits: Limits,
     *,
     evaluate: Evaluate,
@@ -185,7 +177,7 @@ def go_on(
             if folder is not None and workers.leads:
                 export(folder, trainer, _training_facts(config, data, prepared, trainer))
             if done and workers.leads:
-                remove_cache(run)
+                preparation.remove_cache(run)
     return RunResult(
         folder=run,
         done=done,
@@ -204,13 +196,13 @@ def go_on(
 
 def _trainer(
     run: Path,
-    data: Data,
+    data: preparation.Data,
     config: RunConfig | None,
     device: torch.device,
     workers: Workers,
     reporter: checkpoint.Reporter,
     evaluate: Evaluate,
-) -> tuple[Trainer, Prepared]:
+) -> tuple[Trainer, preparation.Prepared]:
     """Returns the trainer of a run, at its last checkpoint if it has one."""
     if not (run / "config.toml").is_file():
         raise TrainingError(
@@ -225,8 +217,8 @@ def _trainer(
     check_batches(config, workers)
     saved = checkpoint.latest(run)
     model = _drawn_model(run, config, prepared, None if saved else initial_sha256)
-    cache = open_cache(run, config, data, prepared, workers.count)
-    mixture = open_mixture(config, data, prepared, cache, workers.part)
+    cache = preparation.open_cache(run, config, data, prepared, workers.count)
+    mixture = preparation.open_mixture(config, data, prepared, cache, workers.part)
     data.forget_labelled()  # the streams hold the ids
     trainer = Trainer(
         config,
@@ -254,7 +246,7 @@ def _logged(trainer: Trainer, limits: Limits) -> bool:
 
 
 def _drawn_model(
-    run: Path, config: RunConfig, prepared: Prepared, initial_sha256: str | None
+    run: Path, config: RunConfig, prepared: preparation.Prepared, initial_sha256: str | None
 ) -> TrainableModel:
     """Returns the model before the first step, without the weights of `init_from` if None."""
     generator = torch.Generator().manual_seed(config.training.seed)
@@ -307,7 +299,7 @@ def _facts_of(initial: ModelContents | None) -> dict[str, Any]:
 
 
 def _training_facts(
-    config: RunConfig, data: Data, prepared: Prepared, trainer: Trainer
+    config: RunConfig, data: preparation.Data, prepared: preparation.Prepared, trainer: Trainer
 ) -> dict[str, object]:
     """Returns the facts about its training that a model keeps; no times: its bytes shall repeat."""
     labelled = prepared.labelled.values()

@@ -18,16 +18,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rejoinder.corpus.engines.local.store import (
-    ELSEWHERE,
-    GONE,
-    KEPT,
-    PREFIXES,
-    Blocks,
-    CrossingError,
-    Rows,
-    arrow_file,
-)
+from rejoinder.corpus.engines.local import store
 from rejoinder.corpus.reading.columns import Hashes, Strings, as_arrow, as_strings, gather
 
 _BATCH_ROWS = 256
@@ -67,8 +58,8 @@ class Joined:
 
 def join(
     part: int,
-    rows: Rows,
-    blocks: Blocks,
+    rows: store.Rows,
+    blocks: store.Blocks,
     fresh: int,
     splits: Callable[[pl.Series], NDArray[np.int8]],
 ) -> Joined:
@@ -81,9 +72,9 @@ def join(
     Raises:
         CrossingError: two ids have the same hash, or a parent is in another thread.
     """
-    replies = np.flatnonzero((rows.rule == KEPT) & rows.answers)
+    replies = np.flatnonzero((rows.rule == store.KEPT) & rows.answers)
     parents = rows.parent[replies]
-    there = np.flatnonzero(rows.rule != GONE)
+    there = np.flatnonzero(rows.rule != store.GONE)
     place = _places(rows.id[there], parents)
     found = place >= 0
     missing, lost = parents[~found], replies[~found & (replies < fresh)]
@@ -94,10 +85,10 @@ def join(
     replies, messages = replies[new], messages[new]
     ids = rows.strings(blocks, "id", messages).to_arrow()
     if not rows.strings(blocks, "parent", replies).to_arrow().equals(ids):
-        raise CrossingError(_SAME_HASH)
+        raise store.CrossingError(_SAME_HASH)
     if (rows.thread[replies] != rows.thread[messages]).any():
-        raise CrossingError(ELSEWHERE)
-    kept = rows.rule[messages] == KEPT
+        raise store.CrossingError(store.ELSEWHERE)
+    kept = rows.rule[messages] == store.KEPT
     dropped = int((~kept & (replies < fresh)).sum())
     replies, messages = replies[kept], messages[kept]
     runs, order = _runs(part, rows, blocks, replies, splits)
@@ -105,7 +96,7 @@ def join(
     fates = np.bincount(rows.rule[:fresh], minlength=1)
     counts: Counter[str | int] = Counter(dict(enumerate(fates.tolist())))
     counts.update(
-        replies=int((rows.answers & (rows.rule == KEPT))[:fresh].sum()),
+        replies=int((rows.answers & (rows.rule == store.KEPT))[:fresh].sum()),
         parent_not_found=len(lost),
         parent_dropped=dropped,
         carried_messages=int((messages >= fresh).sum()),
@@ -129,14 +120,14 @@ def _places(hashes: Hashes, wanted: Hashes) -> NDArray[np.int64]:
     rows = pl.DataFrame({"hash": hashes}).with_row_index("row")
     found = pl.DataFrame({"hash": wanted}).join(rows, on="hash", how="left", maintain_order="left")
     if len(found) > len(wanted):
-        raise CrossingError(_SAME_HASH)
+        raise store.CrossingError(_SAME_HASH)
     return found.get_column("row").cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _runs(
     part: int,
-    rows: Rows,
-    blocks: Blocks,
+    rows: store.Rows,
+    blocks: store.Blocks,
     replies: NDArray[np.int64],
     splits: Callable[[pl.Series], NDArray[np.int8]],
 ) -> tuple[pl.DataFrame, NDArray[np.int64]]:
@@ -155,7 +146,7 @@ def _runs(
     one_of_each = replies[order[firsts]]
     threads = rows.strings(blocks, "thread", replies[order]).to_arrow()
     if not rows.strings(blocks, "thread", np.repeat(one_of_each, sizes)).to_arrow().equals(threads):
-        raise CrossingError(_SAME_HASH)
+        raise store.CrossingError(_SAME_HASH)
     names = rows.strings(blocks, "thread", one_of_each).to_polars()
     runs = pl.DataFrame({"thread": names, "start": firsts, "size": sizes, "split": splits(names)})
     runs = runs.sort("split", "thread")
@@ -201,7 +192,7 @@ def in_pieces(runs: Sequence[pl.DataFrame], rows: int, limit: int | None) -> lis
 class PairsInMemory:
     """Pairs as rows of the comments in memory."""
 
-    def __init__(self, parts: Sequence[Joined], blocks: Blocks) -> None:
+    def __init__(self, parts: Sequence[Joined], blocks: store.Blocks) -> None:
         """Takes the pairs of all parts, whose strings are in `blocks`."""
         self._blocks = blocks
         self._firsts = pl.Series(np.cumsum([0, *(joined.replies.shape[1] for joined in parts)]))
@@ -229,11 +220,11 @@ class PairsInFiles:
     def _path(self, part: int) -> Path:
         return self._folder / f"pairs-{part:04d}.arrow"
 
-    def write(self, part: int, joined: Joined, blocks: Blocks) -> None:
+    def write(self, part: int, joined: Joined, blocks: store.Blocks) -> None:
         """Writes the pairs of a part. Any thread may call this."""
         strings = _strings(blocks, joined.replies, joined.messages)
         table = pa.table({name: column.to_arrow() for name, column in strings.items()})
-        with arrow_file(self._path(part), table.schema) as writer:
+        with store.arrow_file(self._path(part), table.schema) as writer:
             writer.write_table(table, max_chunksize=_BATCH_ROWS)
 
     def table(self, runs: pl.DataFrame) -> pa.Table:
@@ -274,12 +265,12 @@ class _PartReader:
         return {name: as_strings(table[name].slice(0, rows)) for name in _COLUMNS}
 
 
-def _strings(blocks: Blocks, replies: Places, messages: Places) -> dict[str, Strings]:
+def _strings(blocks: store.Blocks, replies: Places, messages: Places) -> dict[str, Strings]:
     found = {}
     for name, (of_reply, column) in _COLUMNS.items():
         places = replies if of_reply else messages
         columns = [block[column] for block in blocks]
-        found[name] = gather(columns, places[0], places[1], PREFIXES.get(column, ""))
+        found[name] = gather(columns, places[0], places[1], store.PREFIXES.get(column, ""))
     return found
 
 

@@ -26,14 +26,8 @@ from rejoinder.corpus.engines.duckdb import QueryEngine
 from rejoinder.corpus.manifest import FILE as MANIFEST
 from rejoinder.corpus.manifest import SPLITS, Shard
 from rejoinder.corpus.options import COMMENTS, ExtractProgress
+from rejoinder.corpus.reading import readers
 from rejoinder.corpus.reading.columns import as_table
-from rejoinder.corpus.reading.readers import (
-    FileReport,
-    Report,
-    check_files,
-    check_keys,
-    read_checked,
-)
 from rejoinder.corpus.writer import COLUMNS, SHARD_ROWS, Written, write_shard
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
@@ -71,10 +65,12 @@ class SparkEngine(QueryEngine):
         self._views: list[str] = []
         self._depths: dict[str, int] = {}
 
-    def read(self, extraction: Extraction, progress: ExtractProgress) -> tuple[ir.Table, Report]:
+    def read(
+        self, extraction: Extraction, progress: ExtractProgress
+    ) -> tuple[ir.Table, readers.Report]:
         """Keeps the comments: a task reads a file."""
         files, options = extraction.files, extraction.options
-        check_files(files, options)
+        readers.check_files(files, options)
         progress("reading", 0, None)
         self._session.expect(sum(map(size_of, files)) * _EXPANSION)
         reader = file_reader(extraction)
@@ -87,7 +83,7 @@ class SparkEngine(QueryEngine):
             told = kept.filter("id IS NULL").select("text").toArrow()
             view = self._view("comments", kept.filter("id IS NOT NULL"))
         report = _report(files, told.column(0).to_pylist())
-        check_keys(report, options)
+        readers.check_keys(report, options)
         self._depths[view] = 1
         return ibis.table(selected.schema(), name=view), report
 
@@ -218,13 +214,13 @@ def _frame(table: "DataFrame") -> pl.DataFrame:
     return pl.DataFrame(pl.from_arrow(table.toArrow()))
 
 
-def _report(files: Sequence[AnyPath], told: Sequence[str]) -> Report:
+def _report(files: Sequence[AnyPath], told: Sequence[str]) -> readers.Report:
     """Returns the counts that the executors told, in the order of the files."""
-    report = Report()
+    report = readers.Report()
     entries = {entry["number"]: entry for entry in map(json.loads, told)}
     for number, path in enumerate(files):
         entry = entries[number]
-        report.files.append(FileReport(path, *entry["counts"]))
+        report.files.append(readers.FileReport(path, *entry["counts"]))
         report.add_malformed([Malformed(**line) for line in entry["malformed"]])
         report.keys |= dict.fromkeys(entry["keys"])
     return report
@@ -264,16 +260,16 @@ def file_reader(extraction: Extraction) -> Callable[[Batches], Batches]:
     def read(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                report = Report()
+                report = readers.Report()
                 with told_to_driver():
-                    for pieces in read_checked([files[number]], options, report, _batches):
+                    for pieces in readers.read_checked([files[number]], options, report, _batches):
                         yield from pieces
                 yield from _batches(_told(number, report))
 
     return read
 
 
-def _told(number: int, report: Report) -> pa.RecordBatch:
+def _told(number: int, report: readers.Report) -> pa.RecordBatch:
     [file] = report.files
     told = {
         "number": number,
