@@ -60,7 +60,7 @@ def table(*, published: bool = False) -> str:
     rows = [
         "| model | MB | dimension | terms | STS-B test, r | STS12-15 and 17, mean r | SentEval |",
         "|---|--:|--:|---|--:|--:|--:|",
-        *map(_row, MODELS),
+        *(_row(name, judged=published) for name in MODELS),
         *(_published() if published else ()),
     ]
     return "\n".join(rows)
@@ -69,6 +69,17 @@ def table(*, published: bool = False) -> str:
 def score(name: str) -> str:
     """Returns Pearson's r of a model's cosines on STS-B test, such as `.805`."""
     return _decimals(_scores(name)["stsb", "pearson, cosine test"])
+
+
+def _judged(name: str) -> str | None:
+    """Returns r on STS-B test with its 95 % interval as the board has it, None if it has none."""
+    path = ROOT / f"notebook/board/{name}.json"
+    if not path.is_file():
+        return None
+    results = json.loads(path.read_text("utf-8"))["results"]
+    [one] = [row for row in results if (row["task"], row["split"]) == ("stsb/cosine", "test")]
+    value, *ends = map(_decimals, (one["scores"]["pearson"], *one["intervals"]["pearson"]))
+    return f"{value} ({' to '.join(ends)})"
 
 
 def _times(ends: tuple[int, int]) -> str:
@@ -95,7 +106,7 @@ def _scores(name: str) -> dict[tuple[str, str], float]:
     }
 
 
-def _row(name: str) -> str:
+def _row(name: str, *, judged: bool) -> str:
     scores = _scores(name)
     config = json.loads((MODELS[name] / "config.json").read_text("utf-8"))
     graded = [scores[task, f"{metric}, cosine test"] for task, metric in SCORES.items()]
@@ -109,7 +120,7 @@ def _row(name: str) -> str:
     terms = TERMS[_front_matter(name)["license"]]
     return (
         f"| `{name}` | {megabytes(name)} | {config['encoder']['width']} | {terms} | "
-        f"{score(name)} | {_decimals(mean(graded))} | {senteval} |"
+        f"{(judged and _judged(name)) or score(name)} | {_decimals(mean(graded))} | {senteval} |"
     )
 
 
@@ -118,8 +129,11 @@ def _published() -> Iterator[str]:
     for model in models:
         if model["name"] in PUBLISHED:
             dim, terms = PUBLISHED[model["name"]]
-            stsb, sts = _decimals(model["stsb"]), _decimals(mean(model["sts"]))
+            judged, sts = _judged(model["name"]), _decimals(mean(model["sts"]))
+            stsb, source = judged or _decimals(model["stsb"]), "published"
+            if judged:
+                source = "STS-B measured here, others published"
             yield (
-                f"| {model['name']} ({model['kind']}, published) | {model['megabytes']} | "
+                f"| {model['name']} ({model['kind']}; {source}) | {model['megabytes']} | "
                 f"{dim:,} | {terms} | {stsb} | {sts} | |"
             )

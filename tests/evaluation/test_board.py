@@ -26,9 +26,8 @@ class Noisy:
 
     def encode(self, sentences):
         generator = np.random.default_rng(len(self.name))
-        angles = [
-            float(text.split()[-1]) / 60 if text.startswith("b") else 0.0 for text in sentences
-        ]
+        rows = [re.fullmatch(r"b (\d+)", text) for text in sentences]
+        angles = [int(row[1]) / 60 if row else 0.0 for row in rows]
         angles = np.array(angles) + self.noise * generator.normal(size=len(sentences))
         return np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
 
@@ -67,9 +66,8 @@ def test_a_row_says_what_is_known_of_the_encoder(files):
     good, alike, _ = content["encoders"]
     assert (good["name"], good["licence"]) == ("The good one", "mit")
     assert good["cost"]["dimensions"] == 2
-    assert good["cost"]["ratio"] == pytest.approx(
-        good["cost"]["rate"] / read_results(files[0])[0].cost["rejoinder-small"]
-    )
+    cost = read_results(files[0])[0].cost
+    assert good["cost"]["ratio"] == pytest.approx(cost["reference"] / cost["rejoinder-small"])
     assert good["scores"][0]["supervised"]
     assert not alike["scores"][0]["supervised"]
     assert alike["licence"] == ""

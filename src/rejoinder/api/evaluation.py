@@ -5,7 +5,7 @@ Opens encoders by name: models of this package, and encoders of other libraries.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from rejoinder.api.pairs import (
 from rejoinder.datasets.groups import read_graded
 from rejoinder.errors import InputError, ModelError
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
-from rejoinder.evaluation.costs import reference_speeds, speed
+from rejoinder.evaluation.costs import reference_speed, speed
 from rejoinder.evaluation.encoding import identity
 from rejoinder.evaluation.results import Missing, Result, open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, score_tasks
@@ -30,7 +30,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.hashed import decoded
 from rejoinder.models.adaptation import Adapted, read_adaptation
 from rejoinder.models.find import shipped_models
-from rejoinder.protocols import Encodes
+from rejoinder.protocols import CachesItself, Encodes
 from rejoinder.registry import Registry
 
 _ALL_IN = {"train": (1.0, 0.0, 0.0), "dev": (0.0, 1.0, 0.0), "test": (0.0, 0.0, 1.0)}
@@ -209,7 +209,7 @@ def evaluate(
             progress=progress,
             cache=None if cache is None else Path(cache),
             about=about,
-            costs=dict if file is None else lambda: _costs(encoder),
+            costs=dict if file is None else lambda: _costs(encoder, loaded),
             request=asdict(request) if is_named else None,
             keep=(lambda result: result) if file is None else file.add,
             skip_missing=skip_missing,
@@ -357,12 +357,18 @@ REFERENCES = ("rejoinder-small", "baseline:bow")
 
 @cache
 def _reference_speeds() -> dict[str, float]:
-    return reference_speeds({name: load_encoder(name) for name in REFERENCES})
+    return {name: reference_speed(load_encoder(name)) for name in REFERENCES}
 
 
-def _costs(encoder: str | Path | Encodes) -> dict[str, float]:
-    """Returns the speeds of the reference encoders, and the bytes of a model that is in files."""
-    speeds = _reference_speeds()
+def _costs(encoder: str | Path | Encodes, loaded: Encodes) -> dict[str, float]:
+    """Returns speeds on the reference sentences, and the bytes of a model that is in files.
+
+    A server is not sent these sentences, and an encoder that can't encode them has no speed.
+    """
+    speeds = dict(_reference_speeds())
+    if not isinstance(loaded, CachesItself):
+        with suppress(Exception):
+            speeds["reference"] = reference_speed(loaded)
     path = Path(str(encoder).partition(":")[2] or str(encoder))
     path = shipped_models().get(str(encoder), path)
     size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())

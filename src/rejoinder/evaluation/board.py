@@ -151,7 +151,7 @@ def _encoder(
     costs = [result.cost for result in run]
     whole = {key: value for cost in costs for key, value in cost.items()}
     sentences = sum(cost.get("sentences", 0) for cost in costs)
-    rate, reference = speed(costs), whole.get("rejoinder-small")
+    own, reference = whole.get("reference"), whole.get("rejoinder-small")
     spent = sum(cost.get("processor_seconds", 0) for cost in costs)
     return {
         "name": about.title or name,
@@ -160,8 +160,8 @@ def _encoder(
         "version": run[-1].versions.get("rejoinder", ""),
         "date": max(result.date for result in run)[:10],
         "cost": {
-            "rate": rate,
-            "ratio": rate / reference if rate and reference else None,
+            "rate": own or speed(costs),
+            "ratio": own / reference if own and reference else None,
             "milliseconds": 1e3 * spent / sentences if sentences else None,
             "megabytes": whole["model_bytes"] / 1e6 if "model_bytes" in whole else None,
             "dimensions": whole.get("dimensions") or run[0].encoder.get("dim"),

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 import numpy as np
@@ -11,10 +12,9 @@ import numpy as np
 from rejoinder.io.files.system import joules, peak_memory
 from rejoinder.protocols import Encodes, Prepares
 
-REFERENCE_TEXTS = 20_000
-"""Number of sentences that the reference encoders encode, at most 24 words each."""
+_PARTS = (20, 180, 1_800, 18_000)
+"""Numbers of reference sentences in the parts that are encoded one after the other."""
 _WORDS = (4, 24)
-_WARM_UP = 1_000
 
 
 @dataclass
@@ -57,25 +57,34 @@ def speed(costs: Iterable[Mapping[str, float]]) -> float | None:
     return sum(cost["sentences"] for cost in known) / seconds if seconds else None
 
 
-def reference_speeds(encoders: Mapping[str, Encodes]) -> dict[str, float]:
-    """Returns sentences a second of encoders, by name, on sentences that are always the same.
+@cache
+def _reference() -> list[str]:
+    """Returns sentences that are always the same.
 
-    Speeds of other encoders on the same machine, divided by these, compare across machines. The
-    words are those of `rejoinder-small`, drawn about as often as words are used (Zipf's law).
+    The words are those of `rejoinder-small`, drawn about as often as words are used (Zipf's law).
     """
     model = files("rejoinder").joinpath("data/models/rejoinder-small/vocabulary.txt")
     words = np.array(model.read_text("utf-8").split())
     generator = np.random.default_rng(0)
-    lengths = generator.integers(*_WORDS, REFERENCE_TEXTS, endpoint=True)
+    lengths = generator.integers(*_WORDS, sum(_PARTS), endpoint=True)
     ranks = (len(words) ** generator.random(lengths.sum())).astype(np.int64) - 1
-    texts = [" ".join(part) for part in np.split(words[ranks], np.cumsum(lengths)[:-1])]
-    speeds = {}
-    for name, encoder in encoders.items():
-        if isinstance(encoder, Prepares):
-            encoder.prepare("reference", texts)
-        encoder.encode(texts[:_WARM_UP])
+    return [" ".join(part) for part in np.split(words[ranks], np.cumsum(lengths)[:-1])]
+
+
+def reference_speed(encoder: Encodes) -> float:
+    """Returns sentences a second of an encoder on 20,000 sentences that are always the same.
+
+    Larger and larger parts of them are encoded until one takes a second; its speed counts. Divided
+    by that of another encoder on the same machine, it compares across machines.
+    """
+    texts, done, meter = _reference(), 0, Meter()
+    if isinstance(encoder, Prepares):
+        encoder.prepare("reference", texts)
+    for count in _PARTS:
         meter = Meter()
-        with meter.running(len(texts)):
-            encoder.encode(texts)
-        speeds[name] = round(len(texts) / meter.seconds, 1)
-    return speeds
+        with meter.running(count):
+            encoder.encode(texts[done : done + count])
+        done += count
+        if meter.seconds > 1:
+            break
+    return round(meter.sentences / meter.seconds, 1)

@@ -74,8 +74,9 @@ class Result(Shown):
     seconds: float = 0.0
     cost: Mapping[str, float] = field(default_factory=dict)
     """What encoding cost: `sentences`, `seconds`, `processor_seconds`, `joules`, `peak_bytes`,
-    `dimensions`, `model_bytes`, and sentences a second of reference encoders in the same run, by
-    their names. Tasks that share their sentences have the same. What is not known is absent."""
+    `dimensions`, `model_bytes`, and sentences a second on reference sentences in the same run: of
+    the encoder (`reference`) and others, by name. Tasks that share their sentences have the same.
+    What is not known is absent."""
     encoder: Mapping[str, Any] = field(default_factory=dict)
     """The encoder's description of itself, with its training data."""
     dtype: str | None = None

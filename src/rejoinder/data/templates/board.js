@@ -2,8 +2,8 @@
 "use strict";
 const {columns, encoders, pairs, level} = JSON.parse(document.getElementById("data").textContent);
 const COSTS = [
-  ["ratio", "speed", "sentences a second, divided by those of rejoinder-small in the same run", null],
-  ["rate", "sentences/s", "sentences a second, on the machine of the row", 0],
+  ["ratio", "speed", "sentences a second on fixed sentences, divided by those of rejoinder-small in the same run", null],
+  ["rate", "sentences/s", "sentences a second on fixed sentences, on the machine of the row", 0],
   ["milliseconds", "ms each", "processor time of a sentence", null],
   ["megabytes", "MB on disk", "size of the model's files", 0],
   ["dimensions", "dim.", "numbers in a vector", 0],
