@@ -131,17 +131,27 @@ def board(
     first = {result.key: result for run in reversed(runs) for result in run}
     return {
         "level": LEVEL,
-        "columns": [
-            {"task": key[0], "split": key[1], "label": label, "main": first[key].main,
-             "n": first[key].n, "data": key[2][:12]}
-            for key, label in labels.items()
-        ],
+        "columns": [_column(first[key], label) for key, label in labels.items()],
         "encoders": [
             _encoder(name, run, columns, about.get(str(run[0].encoder.get("name")), About()))
             for name, run in zip(names(runs), runs, strict=True)
-        ] + _published(first, columns),
+        ]
+        + _published(first, columns),
         "pairs": pairs,
-    }  # fmt: skip
+    }
+
+
+def _column(result: Result, label: str) -> dict[str, Any]:
+    """Returns what is said of a column; columns of the same items have the same `data`."""
+    first = "" if result.items is None else result.items.ids[0]
+    return {
+        "task": result.task,
+        "split": result.split,
+        "label": label,
+        "main": result.main,
+        "n": result.n,
+        "data": f"{result.data.get('sha256')} {first}",
+    }
 
 
 def _encoder(

@@ -87,7 +87,7 @@ function shared(share) {
   const counts = all.map((column) => rows.filter((row) => row.scores[column]).length);
   const least = Math.min(Math.max(...counts), share * rows.length);
   const usual = all.filter((column) => counts[column] >= least && columns[column].split !== "dev"
-    && !family(columns[column]).endsWith("-unrepeated"));
+    && !/-(unrepeated|v2)$/.test(family(columns[column])));
   const first = ({task}) => (task.endsWith("/angular") ? 1 : 0);
   const once = new Map(usual.sort((a, b) => first(columns[b]) - first(columns[a]))
     .map((column) => [columns[column].data, column]));
