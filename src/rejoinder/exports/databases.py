@@ -47,14 +47,8 @@ class _Program:
     files: Mapping[str, _File]
 
 
-def _listed(name: str, columns: str, table: str) -> str:
-    """Returns a query of one row: the rows of a table as a list with a name."""
-    return (
-        f"SELECT '\"{name}\":' || coalesce(json_agg(r), '[]')::text "  # noqa: S608 -- our own
-        f"FROM (SELECT {columns} FROM {table}) r"
-    )
-
-
+_LISTED = """SELECT '"{0}":' || coalesce(json_agg(r), '[]')::text FROM (SELECT {1} FROM {0}) r"""
+"""A query of one row: the rows of a table as a list with its name."""
 _MATTERMOST = """
 SELECT to_json(id)::text || ':' || row_to_json(r)::text FROM (
   SELECT p.id, p.rootid AS root_id, u.username AS user_id, p.createat AS create_at,
@@ -95,9 +89,9 @@ WHERE e.type = 'm.room.message'
 ORDER BY e.stream_ordering"""
 _PEOPLE = " UNION ALL ".join(
     (
-        _listed("zerver_userprofile", "id, full_name, is_bot", "zerver_userprofile"),
-        _listed("zerver_stream", "id, name, invite_only", "zerver_stream"),
-        _listed("zerver_recipient", "id, type, type_id", "zerver_recipient"),
+        _LISTED.format("zerver_userprofile", "id, full_name, is_bot"),
+        _LISTED.format("zerver_stream", "id, name, invite_only"),
+        _LISTED.format("zerver_recipient", "id, type, type_id"),
     )
 )
 _POSTGRESQL = (
@@ -116,7 +110,7 @@ _POSTGRESQL = (
         frozenset({"posts", "topics", "users", "categories"}),
         {
             "categories.json": _File(
-                '{"category_list":{', _listed("categories", "id, name", "categories"), "}}"
+                '{"category_list":{', _LISTED.format("categories", "id, name"), "}}"
             ),
             "topics.json": _File("[", _DISCOURSE, "]"),
         },
