@@ -36,7 +36,7 @@ from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.io.files import hashed
 from rejoinder.io.files.atomic import new_folder, write_text
-from rejoinder.io.files.storage import DATABASE, scratch_folder
+from rejoinder.io.files.storage import is_database, scratch_folder
 from rejoinder.links.linker import Linker
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.models.folder import read_model
@@ -178,10 +178,11 @@ def explore(
     work = _Work(
         Path(source), model, columns, finetune, minutes, threads, forget_gone, watch, links
     )
-    is_database = DATABASE.fullmatch(str(source)) is not None
-    if not (is_database or work.source.exists()):
+    if not (is_database(work.source) or work.source.exists()):
         raise InputError(f"{source} does not exist; name an export, a file, pairs or an index.")
-    near = Path(Path(str(source).partition("?")[0]).name) if is_database else work.source
+    near = work.source
+    if is_database(near):  # a folder here, of the name of the database
+        near = Path(Path(str(near).partition("?")[0]).name)
     folder = near.with_name(near.name + SUFFIX) if out is None else Path(out)
     index = work.source if work.is_index else folder / INDEX
     wanted, known = _wanted(work), _read(folder)
@@ -460,7 +461,7 @@ def _stamp_of(source: Path) -> str:
 
     Of a database it is always another one: only its content tells whether it is the same.
     """
-    if DATABASE.fullmatch(str(source)):
+    if is_database(source):
         return uuid.uuid4().hex
     files = [source] if source.is_file() else sorted(filter(Path.is_file, source.rglob("*")))
     facts = [(path, path.stat()) for path in files]
@@ -471,7 +472,7 @@ def _stamp_of(source: Path) -> str:
 
 
 def _content_of(source: Path) -> str:
-    if DATABASE.fullmatch(str(source)):
+    if is_database(source):
         digest = hashed.Sha256()
         with opened(source) as files:
             for name in files.names:

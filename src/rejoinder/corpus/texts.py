@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rejoinder.errors import InputError
-from rejoinder.io.files.storage import DATABASE
+from rejoinder.io.files.storage import is_database
 from rejoinder.io.formats.compression import head_of
 from rejoinder.io.formats.texts import KEYS, read_texts
 
@@ -123,7 +123,7 @@ def entries_of(
 
 def may_be_export(path: Path) -> bool:
     """Tells whether to ask all formats of exports: importing them takes 0.1 seconds."""
-    if DATABASE.fullmatch(str(path)):
+    if is_database(path):
         return True
     if not path.is_file():
         return path.is_dir()

@@ -211,7 +211,8 @@ def _command(result: Result) -> str:
     for name in names:
         if settings.get(name) not in (None, usual.get(name)):
             words += [f"--{name}", str(settings[name])]
-    words += [f"--{name}" for name in ("pytorch",) if settings.get(f"use{name}")]
+    flags = {"pytorch": settings.get("usepytorch")}
+    words += [f"--{name}" for name, is_set in flags.items() if is_set]
     return shlex.join(words)
 
 

@@ -10,7 +10,7 @@ import sqlite3
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -223,8 +223,8 @@ class Embedder:
         self._index: dict[str, int] = {}  # row of each text, counted through the arrays of `_kept`
         self._kept: list[Embeddings] = []
         self._prepared: tuple[str, Sequence[str]] = "", ()
-        self.meter = Meter()
-        """What the calls of the encoder have cost; may be set anew."""
+        self.meter: Meter | None = None
+        """Adds up what the calls of the encoder cost, if it is set."""
         self.dtype: str | None = None
         """dtype that the encoder returned; tasks compute on float32. None before the first call."""
 
@@ -297,9 +297,10 @@ class Embedder:
         who = self.who(task, "encode")
 
         def encode(texts: Sequence[str]) -> list[Embeddings]:
-            with self.meter.running(len(texts)):
+            with self._metered(len(texts)):
                 embeddings, self.dtype = encode_checked(self.encoder.encode, texts, who)
-            self.meter.dimensions = embeddings.shape[1]
+            if self.meter is not None:
+                self.meter.dimensions = embeddings.shape[1]
             return [embeddings]
 
         if self._cache is None:
@@ -313,6 +314,9 @@ class Embedder:
             )
         return embeddings
 
+    def _metered(self, sentences: int) -> AbstractContextManager[None]:
+        return nullcontext() if self.meter is None else self.meter.running(sentences)
+
     def similarity(
         self, first: Sequence[str], second: Sequence[str], task: str
     ) -> tuple[Floats, list[str]]:
@@ -325,7 +329,7 @@ class Embedder:
         """
         if isinstance(self.encoder, ScoresPairs):
             who = self.who(task, "similarity_pairs")
-            with self.meter.running(2 * len(first)):
+            with self._metered(2 * len(first)):
                 returned = call(self.encoder.similarity_pairs, first, second, who=who)
             note = "the similarity is the encoder's own, similarity_pairs"
             return similarities_of(returned, len(first), who), [note]

@@ -124,7 +124,8 @@ def score_tasks(
         def tell(doing: str, done: int = done, task: str = ids[0]) -> None:
             progress(done, len(wanted), f"{task}: {doing}")
 
-        begun, settings, embedder.meter = time.perf_counter(), family.settings(context), Meter()
+        begun, settings = time.perf_counter(), family.settings(context)
+        embedder.meter = meter = Meter()
         reused: list[Result] = []
         found: Mapping[Part, Scored] = {}
         try:
@@ -145,7 +146,7 @@ def score_tasks(
         seconds = (time.perf_counter() - begun) / max(len(found), 1)
         if found and more is None:
             more = costs()
-        cost = {**embedder.meter.cost(), **(more or {})}
+        cost = {**meter.cost(), **(more or {})}
         for (task, split), scored in found.items():
             notes = (*scored.notes, leak_note(task, split, about))
             about_data = {**scored.data, "sha256": data[task, split].sha256}

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from rejoinder.errors import InputError, require
-from rejoinder.io.files.storage import DATABASE
+from rejoinder.io.files.storage import is_database
 
 SQLITE = b"SQLite format 3\0"
 _SECONDS = 10
@@ -34,11 +34,12 @@ class _File:
     end: str
 
     def content(self, query: Query) -> Iterator[bytes]:
-        separator = self.begin
+        yield self.begin.encode()
+        separator = ""
         for row in query(self.rows):
             yield (separator + row).encode()
             separator = ",\n"
-        yield ("" if separator != self.begin else self.begin).encode() + self.end.encode()
+        yield self.end.encode()
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def files_of(path: Path) -> dict[str, Callable[[], Iterator[bytes]]]:
         InputError: it does not answer, or has the tables of no program that is known here.
         MissingExtraError: psycopg is not installed.
     """
-    if DATABASE.fullmatch(str(path)) is None:
+    if not is_database(path):
         query = partial(_sqlite, path)
         tables = set(query("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"))
         _, program = _program(path, _SQLITE, {"": tables})

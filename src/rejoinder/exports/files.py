@@ -174,7 +174,7 @@ def opened(path: Path, most: int | None = None) -> Iterator[Files]:
 def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
     if path.is_dir():
         return Files(path, _in_folder(path), most)
-    if storage.DATABASE.fullmatch(str(path)) or head_of(path, len(SQLITE)) == SQLITE:
+    if storage.is_database(path) or head_of(path, len(SQLITE)) == SQLITE:
         return Files(path, files_of(path), most)
     if zipfile.is_zipfile(path):
         archive = stack.enter_context(zipfile.ZipFile(path))

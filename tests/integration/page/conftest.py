@@ -44,7 +44,7 @@ def open_page(browser):
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda line: faults.append(line.text))
-        origin = re.match(r"http://[^/]+|file://", address)[0]
+        origin = re.match(r"http://[^/]+|file://[^#]+", address)[0]
         page.on(
             "request",
             lambda request: None if request.url.startswith(origin) else faults.append(request.url),

@@ -42,9 +42,17 @@ _NO_MEMORY = re.compile(
     re.IGNORECASE,
 )
 """What the system and libraries say where memory does not suffice."""
-DATABASE = re.compile(r"postgres(?:ql)?:/.+", re.DOTALL)
-"""Matches the address of a database, also as a path: `postgresql://host/zulip`."""
+_DATABASE = re.compile(r"postgres(?:ql)?:/.+", re.DOTALL)
 _NUMBER = re.compile(r"os error (\d+)")
+
+
+def is_database(path: Path) -> bool:
+    """Returns whether a path is the address of a database.
+
+    >>> is_database(Path("postgresql://host/zulip")), is_database(Path("zulip.zip"))
+    (True, False)
+    """
+    return _DATABASE.fullmatch(str(path)) is not None
 
 
 def storage_cause(error: BaseException) -> str | None:
