@@ -35,7 +35,12 @@ ROWS = 8_192
 """Rows of a shard here: a whole one takes seconds."""
 
 
-@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
+@pytest.fixture(
+    params=[
+        "duckdb",
+        pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")]),
+    ]
+)
 def engine(request, tmp_path) -> Iterator[QueryEngine]:
     """An engine that computes the query; the local one is compared by whole extractions."""
     if request.param == "spark":

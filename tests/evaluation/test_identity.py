@@ -1,6 +1,7 @@
 """What an encoder is known by: results are reused for the same content only."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,6 +17,11 @@ from sts_files import write_year
 PAIRS = [(f"w{n} w{n + 1} of", f"w{n} w{n % 3}", n % 5) for n in range(60)]
 
 
+@cache
+def _row(seed, word):
+    return np.random.default_rng([seed, *word.encode()]).standard_normal(8, np.float32)
+
+
 class Weighted:
     """Sums of random rows of words, whose first half may be negated."""
 
@@ -26,8 +32,7 @@ class Weighted:
         rows = np.zeros((len(texts), 8), np.float32)
         for row, text in enumerate(texts):
             for word in text.lower().split():
-                draw = np.random.default_rng([self.seed, *word.encode()])
-                rows[row] += draw.standard_normal(8, np.float32)
+                rows[row] += _row(self.seed, word)
         return rows
 
 

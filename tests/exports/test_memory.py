@@ -30,14 +30,11 @@ for size in (10_000_000, 70_000_000):
     print(made.counts.messages, int(peak[1]) / 1000)
 """
 """Prints the messages of a small and of a large export, and after each the peak of memory in MB."""
-SLOW = ("slack", "whatsapp", "mbox")
-"""Formats that take 10 to 30 s."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize(
-    "name", ["telegram", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["telegram", "slack", "whatsapp", "mbox"])
 def test_memory_hardly_grows_with_an_export(name, tmp_path):
     """An export of 60 MB more: two thirds of that are allowed."""
     text = "What does it say there, and why? " * 30

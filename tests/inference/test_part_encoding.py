@@ -34,7 +34,10 @@ def ray():
 
 
 @pytest.fixture(
-    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ENCODING_ENGINES]
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow, pytest.mark.xdist_group(name)])
+        for name in ENCODING_ENGINES
+    ]
 )
 def encode(request):
     """Encodes with an engine whose session serves all tests."""

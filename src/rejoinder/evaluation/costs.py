@@ -12,7 +12,7 @@ import numpy as np
 from rejoinder.io.files.system import joules, peak_memory
 from rejoinder.protocols import Encodes, Prepares
 
-_PARTS = (20, 180, 1_800, 18_000)
+_PARTS = (20, 80, 400, 1_500, 6_000, 12_000)
 """Numbers of reference sentences in the parts that are encoded one after the other."""
 _WORDS = (4, 24)
 

@@ -67,6 +67,7 @@ def on_disk(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_a_folder_at_an_address_is_that_of_local_paths(spark, store, dumps, tmp_path):
     extract(dumps, tmp_path / "local", **OPTIONS)
     expected = on_disk(tmp_path / "local")
@@ -84,6 +85,7 @@ def test_a_folder_at_an_address_is_that_of_local_paths(spark, store, dumps, tmp_
     assert on_disk(tmp_path / "spark") == expected
 
 
+@pytest.mark.slow
 def test_an_occupied_address_is_replaced_only_if_that_is_allowed(spark, store, dumps, tmp_path):
     out = store / "pairs"
     (out / "in" / "notes.txt").put(b"notes")
