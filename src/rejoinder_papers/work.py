@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +29,8 @@ from rejoinder_papers.budgets import NLI, Budget, multitask_config, response_con
 
 MODELS = ("Reddit", "Reddit tuned", "Reddit+SNLI", "Reddit+SNLI tuned")
 """The paper's names of the four models."""
+_PREPARATION, _EVALUATION = 40, 15
+"""Steps of training that take about as long as preparing a run of two tasks, and an evaluation."""
 _TASKS = ("response/p@n", "stsb/angular", "snli/head", "cqa-b/2016", "cqa-b/2017")
 
 
@@ -61,16 +63,18 @@ class Work:
     def __init__(
         self,
         options: Options,
-        reporter: Callable[[str, int], AbstractContextManager[Reporter]],
+        reporter: Callable[[int], AbstractContextManager[Reporter]],
+        tell: Callable[[str, float | None], None],
     ) -> None:
         """Begins a reproduction, or continues the one in its folder.
 
-        `reporter` returns the reporter of a run, from the name of the run and its steps.
+        `reporter` returns the reporter of a run, from its steps. `tell` is called before each
+        stage, with its name and about how many seconds are left, None before that is known.
 
         Raises:
             InputError: the folder holds another reproduction.
         """
-        self.options, self._reporter = options, reporter
+        self.options, self._reporter, self._tell = options, reporter, tell
         self.folder = options.out / "work"
         self.results: dict[str, Sequence[Result]] = {}
         """Results by the paper's name of the model, then those of `also` and of "NAME tuned"."""
@@ -121,6 +125,7 @@ class Work:
                 another, or a stage fails; finished stages stay.
         """
         also = self._also()  # first, so that a wrong path is an error before hours of training
+        self._weights = self._weighed(also)
         self._stage("extraction", self.folder / "pairs" / "manifest.json", self._extract)
         options, budget = self.options, self.options.budget
         tree = response_config(options.encoder, budget, options.seed)
@@ -147,10 +152,33 @@ class Work:
         """Does `work` unless the file `made` by it is there; notes its seconds and facts."""
         if made.exists():
             return
+        self._tell(name, self._seconds_left())
         begun = time.perf_counter()
         facts = work() or {}
         self._stored.stages[name] = {"seconds": round(time.perf_counter() - begun, 1), **facts}
         self._remember()
+
+    def _weighed(self, also: Iterable[str]) -> dict[str, float]:
+        """Returns the stages and about how long each takes, in steps of training."""
+        budget = self.options.budget
+        weights: dict[str, float] = {"extraction": _EVALUATION, "responses": budget.steps}
+        weights["multitask"] = budget.more_steps + _PREPARATION
+        for share in budget.curve:
+            weights[f"multitask-{round(100 * share)}"] = budget.curve_steps + _PREPARATION
+        for name in ("Reddit", "Reddit+SNLI", *also):
+            for stage in (f"{name}: evaluation", f"{name} tuned", f"{name} tuned: evaluation"):
+                weights[stage] = _EVALUATION
+        return weights
+
+    def _seconds_left(self) -> float | None:
+        """Returns an estimate by the stages that are done."""
+        stages, weights = self._stored.stages, self._weights
+        done = [name for name in weights if name in stages]
+        if not done:
+            return None
+        left = sum(weights[name] for name in weights if name not in stages)
+        seconds = sum(stages[name]["seconds"] for name in done)
+        return float(seconds) * left / sum(weights[name] for name in done)
 
     def _extract(self) -> None:
         dumps = [self.options.data / pattern for pattern in self.options.budget.dumps]
@@ -177,7 +205,7 @@ class Work:
         options, phase = self.options, tree["phases"][0]
         minutes = options.budget.minutes
         begun = (run / "manifest.json").is_file()
-        with self._reporter(name, phase["steps"]) as reporter:
+        with self._reporter(phase["steps"]) as reporter:
             result = train(
                 None if begun else parse_config(tree, name),
                 out=run,

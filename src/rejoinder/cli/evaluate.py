@@ -10,7 +10,6 @@
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +21,6 @@ from rejoinder.errors import InputError, require
 if TYPE_CHECKING:
     from rejoinder.evaluation.report import Comparison
     from rejoinder.evaluation.results import Missing, Result
-    from rejoinder.training.loop.checkpoint import Reporter
 
 
 _SHOWN_GROUPS = 10
@@ -474,12 +472,12 @@ def reproduce(
         data, out, encoder, budget_of(budget), seed, device, threads, tuple(also or ())
     )
 
-    def training_progress(name: str, steps: int) -> "AbstractContextManager[Reporter]":
-        output.status_line(f"training {name}")
-        return TrainingProgress(steps)
+    def tell(stage: str, seconds: float | None) -> None:
+        left = f": about {max(round(seconds / 60), 1)} min left" if seconds else ""
+        output.status_line(f"{stage}{left}")
 
     with claim(out):
-        work = Work(options, training_progress)
+        work = Work(options, TrainingProgress, tell)
         work.run()
         write_reproduction(work)
     typer.echo(
