@@ -41,7 +41,7 @@ def test_a_command_keeps_what_it_reads(name, small_dump, tmp_path, monkeypatch):
     (tmp_path / "dumps").mkdir()
     (tmp_path / "dumps" / "a.jsonl").write_bytes(small_dump.read_bytes())
     if name.startswith("card"):
-        (tmp_path / "r.json").write_text('{"format_version": 3, "results": []}')
+        (tmp_path / "r.json").write_text('{"format_version": 4, "results": []}')
     before = {str(path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     words = COMMANDS[name].split()
     overwrite = [] if words[0] == "card" else ["--overwrite"]

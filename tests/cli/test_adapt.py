@@ -12,6 +12,7 @@ import pytest
 import commands
 from commands import call
 from rejoinder.errors import RejoinderError
+from rejoinder.evaluation.results import read_results
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation import Adaptation, FitSettings, read_adaptation
 from rejoinder.models.folder import write_model
@@ -92,9 +93,9 @@ def test_any_encoder_is_adapted_and_evaluated(place):
     assert names(place / "bag") == ["adaptation.safetensors"]
     words = ("evaluate", name, "--tasks", "stsb/cosine", "--data", "sts", "--out", "r.json")
     call(*words, "--adaptation", "bag")
-    results = json.loads((place / "r.json").read_text())
-    assert results["results"][0]["encoder"]["adaptation"]["data"]["name"] == "stsb"
-    assert results["results"][0]["run"]["adaptation"] == "bag"
+    result = read_results(place / "r.json")[0]
+    assert result.encoder["adaptation"]["data"]["name"] == "stsb"
+    assert result.run["adaptation"] == "bag"
     assert "another encoder" in refused(*words)
     call(*words, "--adaptation", "bag/adaptation.safetensors")
     assert " 0 differ" in call("evaluate", "--repeat", "r.json").stderr

@@ -15,6 +15,7 @@ import pytest
 
 from rejoinder.cli.main import app
 from rejoinder.cli.output import status_of
+from rejoinder.evaluation.results import read_results
 
 CONFIG = """
 name = "tiny"
@@ -83,12 +84,12 @@ def test_evaluation_prints_and_writes(folder):
                "results.json", cwd=folder)  # fmt: skip
     assert "P@10" in told.stdout
     assert "trained on" in told.stderr
-    [result] = json.loads((folder / "results.json").read_text())["results"]
-    assert result["task"] == "response/p@n"
-    assert result["encoder"]["training"]["pairs"] > 3_000
+    [result] = read_results(folder / "results.json")
+    assert result.task == "response/p@n"
+    assert result.encoder["training"]["pairs"] > 3_000
     again = run("evaluate", "run/model", "--tasks", "response", "--pairs", "pairs", "--json",
                 cwd=folder)  # fmt: skip
-    assert json.loads(again.stdout)[0]["scores"] == result["scores"]
+    assert json.loads(again.stdout)[0]["scores"] == result.scores
 
 
 def test_a_function_of_ones_own_is_scored(folder):

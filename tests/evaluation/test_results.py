@@ -1,10 +1,12 @@
 """`results.json`: what is written is read; what was damaged, cut or edited is refused."""
 
 import json
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -79,10 +81,16 @@ def edit(path, change):
     path.write_text(json.dumps(tree))
 
 
-def resealed(row):
-    rest = {name: value for name, value in row.items() if name != "sha256"}
-    row.clear()
-    row.update(sealed(rest))
+def reseal(tree):
+    """Give the first result the hash of what it has alone and shares."""
+    row = tree["results"][0]
+    row.pop("sha256")
+    own = {part: row.get(part, {}) for part in tree["shared"]}
+    parts = {
+        part: tree["shared"][part] | value if isinstance(value, dict) else value
+        for part, value in own.items()
+    }
+    row["sha256"] = sealed(row | parts)["sha256"]
 
 
 @pytest.fixture
@@ -105,16 +113,61 @@ def test_wrong_and_missing_parts_are_named(path):
 
         def change(tree, key=key):
             tree["results"][0][key] = [[]]
-            resealed(tree["results"][0])
+            reseal(tree)
 
         edit(path, change)
         with pytest.raises(InputError, match=rf"r\.json: results\[0\].*{key}"):
             read_results(path)
         path.write_text(whole)
-        edit(path, lambda tree, key=key: tree["results"][0].pop(key))
+
+        def remove(tree, key=key):
+            (tree["shared"] if key in tree["shared"] else tree["results"][0]).pop(key)
+
+        edit(path, remove)
         with pytest.raises(InputError, match=r"r\.json: results\[0\]"):
             read_results(path)
         path.write_text(whole)
+
+
+def test_what_results_have_in_common_is_written_once(tmp_path):
+    path, encoder = tmp_path / "r.json", {"name": "mine", "training": {"words": ["a"] * 9_000}}
+    many = [
+        replace(made_up(task=f"t{row}", machine={"cores": 2, "load": 7}, run={}), encoder=encoder)
+        for row in range(9)
+    ]
+    many[0] = replace(many[0], versions={"numpy": "2"}, machine={"cores": 2.0, "load": 7})
+    assert write_results(path, many) == read_results(path)
+    assert len(path.read_text()) < 2 * len(json.dumps(encoder))
+    tree = json.loads(path.read_text())
+    shared = {"encoder": encoder, "versions": {}, "machine": {"load": 7}, "run": {}}
+    assert tree["shared"] == shared
+    write_results(path, [])
+    assert read_results(path) == []
+
+
+def test_a_result_in_the_file_of_another_encoder_is_refused(path, tmp_path):
+    other = tmp_path / "other.json"
+    write_results(other, [made_up(encoder="other")])
+    edit(path, lambda tree: tree.update(results=json.loads(other.read_text())["results"]))
+    with pytest.raises(InputError, match=r"results\[0\] was changed"):
+        read_results(path)
+
+
+def test_a_file_of_format_3_is_read_and_written_as_format_4(tmp_path):
+    shutil.copytree(Path(__file__).parent / "format_3", tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "results.json"
+    before = read_results(path)
+    assert [(one.task, one.scores[one.main]) for one in before] == [
+        ("contrasts/names", 7.5), ("bias/age", 0.0)]  # fmt: skip
+    assert [one.encoder["name"] for one in before] == ["baseline:bow"] * 2
+    text = path.read_text().replace('"name": "baseline:bow"', '"name": "other"', 1)
+    (tmp_path / "edited.json").write_text(text)
+    with pytest.raises(InputError, match=r"results\[0\] was changed"):
+        read_results(tmp_path / "edited.json")
+    with open_results(path) as file:
+        file.add(before[0])
+    assert json.loads(path.read_text())["format_version"] == 4
+    assert read_results(path) == before[::-1]
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
@@ -130,8 +183,9 @@ def test_numbers_that_are_not_finite_are_refused(number, path):
         ("", "can't be read as results"),
         ("[]", "not a results file"),
         ('{"format_version": 2, "run": {}, "results": []}', "of format version 2; .* reads 3"),
-        ('{"format_version": 3}', "results is None; a list"),
-        ('{"format_version": 3, "results": [5]}', r"results\[0\] was changed"),
+        ('{"format_version": 3}', "r.json .*results"),
+        ('{"format_version": 4, "results": [5]}', r"r.json .*results\[0\]"),
+        ('{"format_version": 4, "results": [], "shared": {"run": 5}}', "r.json .*shared"),
     ],
 )
 def test_files_of_another_kind_are_refused(content, said, tmp_path):
@@ -149,7 +203,7 @@ def test_an_unknown_main_score_is_an_error(tmp_path):
         row = tree["results"][0]
         row["main"] = "bleu"
         row["scores"]["bleu"] = 1.0
-        resealed(row)
+        reseal(tree)
 
     edit(path, change)
     with pytest.raises(InputError, match=r"results\[0\].*'bleu'"):
@@ -364,7 +418,7 @@ def put_items(path, frame, **changes):
         frame.write_parquet(place)
         row["predictions"]["sha256"] = sha256_of(place.read_bytes())
         row.update(changes)
-        resealed(row)
+        reseal(tree)
 
     edit(path, change)
 
@@ -376,8 +430,8 @@ def test_a_name_of_predictions_that_is_no_path_is_refused(name, tmp_path):
 
     def change(tree):
         tree["results"][0]["predictions"]["file"] = name
-        resealed(tree["results"][0])
+        reseal(tree)
 
     edit(path, change)
-    with pytest.raises(InputError, match=r"results\[0\]|predictions of "):
+    with pytest.raises(InputError, match=r"r\.json"):
         read_results(path)

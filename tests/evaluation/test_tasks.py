@@ -1,7 +1,6 @@
 """The tasks, with a small test encoder, against slow and published figures."""
 
 import hashlib
-import json
 import re
 from functools import cache
 
@@ -243,8 +242,7 @@ def test_results_survive_json(tmp_path):
     assert read_results(place) == results
     [found] = read_results(place)
     assert (found.items.predictions <= 1).mean() == results[0].scores["P@1"]
-    tree = json.loads((tmp_path / "results.json").read_text())["results"][0]
-    assert {"n", "seed", "data", "encoder", "date", "machine", "versions", "seconds"} <= tree.keys()
+    assert all((found.encoder, found.date, found.machine, found.versions))
     with pytest.raises(InputError, match="map is nan"):
         Result("t", "s", 1, "map", {"map": float("nan")}, {}, {}, 0, {})
     (tmp_path / "bad.json").write_text("[]")

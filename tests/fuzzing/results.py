@@ -123,10 +123,15 @@ def _resealed(tree: Any, items: dict[str, bytes]) -> Any:
     rows = tree.get("results") if isinstance(tree, dict) else None
     if not isinstance(rows, list):
         return tree
-    return {**tree, "results": [_row(row, items) if isinstance(row, dict) else row for row in rows]}
+    shared = tree.get("shared")
+    shared = shared if isinstance(shared, dict) else {}
+    return {
+        **tree,
+        "results": [_row(row, shared, items) if isinstance(row, dict) else row for row in rows],
+    }
 
 
-def _row(row: dict[str, Any], items: dict[str, bytes]) -> dict[str, Any]:
+def _row(row: dict[str, Any], shared: dict[str, Any], items: dict[str, bytes]) -> dict[str, Any]:
     predictions = row.get("predictions")
     if isinstance(predictions, dict):
         content = items.get(str(predictions.get("file")))
@@ -140,7 +145,13 @@ def _row(row: dict[str, Any], items: dict[str, bytes]) -> dict[str, Any]:
                 row["scores"] |= {name: value for name, value in found.items() if value == value}
             except Exception:  # noqa: S110 -- they fit nothing; the reader has to say so
                 pass
-    return sealed({name: value for name, value in row.items() if name != "sha256"})
+    own = {name: value for name, value in row.items() if name != "sha256"}
+    parts = {
+        part: same | own.get(part, {})
+        for part, same in shared.items()
+        if isinstance(same, dict) and isinstance(own.get(part, {}), dict)
+    }
+    return {**own, "sha256": sealed(own | parts)["sha256"]}
 
 
 def checker(folder: Path) -> Callable[[Random], bool]:

@@ -140,10 +140,9 @@ class Result(Shown):
         return tree
 
     @cached_property
-    def text(self) -> str:
-        """The result in a results file: made once, and written again after each later task."""
-        text = json.dumps(sealed(self.as_tree()), indent=1, allow_nan=False)
-        return "  " + text.replace("\n", "\n  ")
+    def sealed_tree(self) -> dict[str, Any]:
+        """`as_tree` with its hash: made once, and written again after each later task."""
+        return sealed(self.as_tree())
 
 
 @dataclass(frozen=True)
@@ -237,11 +236,22 @@ def score_text(value: float, *, percent: bool, sign: bool = False) -> str:
     return f"{value:{'+' if sign else ''}.{2 if percent else 4}f}"
 
 
-FORMAT = 3
+FORMAT = 4
+_READ = (3, FORMAT)
+_SHARED = ("encoder", "versions", "machine", "run")
+"""Parts of a result of which a file says only once what is the same in all of its results."""
 _EXACT = 1e-9
 """Largest relative difference of a score that is computed again."""
 _HASH_DIGITS = 12
 """Digits of the SHA-256 in a file name: files of other predictions have other names."""
+
+
+@dataclass(frozen=True)
+class _File:
+    format_version: int
+    results: list[dict[str, Any]]
+    shared: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What all results have in each of `_SHARED`. Format 3 does not have it."""
 
 
 @dataclass
@@ -340,8 +350,29 @@ def write_results(path: Path, results: Iterable[Result]) -> list[Result]:
 
 
 def _write(path: Path, results: Sequence[Result]) -> None:
-    rows = ",\n".join(result.text for result in results)
-    write_text(path, f'{{\n "format_version": {FORMAT},\n "results": [\n{rows}\n ]\n}}\n')
+    trees = [result.sealed_tree for result in results]
+    shared = {part: _same([tree[part] for tree in trees]) for part in _SHARED}
+    lines = []
+    for tree in trees:
+        own = {
+            part: {name: value for name, value in tree[part].items() if name not in same}
+            for part, same in shared.items()
+        }
+        row = {name: value for name, value in (tree | own).items() if name not in own or value}
+        lines.append(json.dumps(row, allow_nan=False))
+    head = f'{{\n "format_version": {FORMAT},\n "shared": {json.dumps(shared)},\n "results": [\n  '
+    write_text(path, head + ",\n  ".join(lines) + "\n ]\n}\n")
+
+
+def _same(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns what is the same, to the letter, in all of some JSON objects."""
+    texts = [{name: settings_key(value) for name, value in part.items()} for part in parts]
+    return {
+        name: value
+        for part in parts[:1]
+        for name, value in part.items()
+        if all(text.get(name) == texts[0][name] for text in texts)
+    }
 
 
 def read_results(path: Path) -> list[Result]:
@@ -354,8 +385,7 @@ def read_results(path: Path) -> list[Result]:
     results: dict[Any, Result] = {}
     for number, row in enumerate(_rows_of(path)):
         where = f"{path}: results[{number}]"
-        sealed_row = row if isinstance(row, dict) else {}
-        values = check_seal(sealed_row, Path(where), InputError, "Evaluate again.")
+        values = check_seal(row, Path(where), InputError, "Evaluate again.")
         try:
             result = decoded(Result, values)
         except ValueError as error:
@@ -373,7 +403,8 @@ def read_results(path: Path) -> list[Result]:
     return list(results.values())
 
 
-def _rows_of(path: Path) -> list[Any]:
+def _rows_of(path: Path) -> list[dict[str, Any]]:
+    """Returns the results as JSON, each with all of its parts."""
     try:
         tree = json.loads(path.read_text("utf-8"))
         json.dumps(tree, allow_nan=False)
@@ -381,16 +412,24 @@ def _rows_of(path: Path) -> list[Any]:
         raise InputError(f"{path} can't be read as results: {error}.") from None
     if not isinstance(tree, Mapping) or "format_version" not in tree:
         raise InputError(f"{path} is not a results file of `rejoinder evaluate`.")
-    if tree["format_version"] != FORMAT:
+    if tree["format_version"] not in _READ:
         raise InputError(
             f"{path} is a results file of format version {short(tree['format_version'])}; this "
-            f"version of rejoinder reads {FORMAT}, in which every result carries its settings. "
-            "Evaluate again."
+            f"version of rejoinder reads {' and '.join(map(str, _READ))}. Evaluate again."
         )
-    rows = tree.get("results")
-    if not isinstance(rows, list):
-        raise InputError(f"{path}: results is {short(rows)}; a list is needed. Evaluate again.")
-    return rows
+    try:
+        file = decoded(_File, tree)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}. Evaluate again.") from None
+    return [row | _whole(row, file.shared) for row in file.results]
+
+
+def _whole(row: Mapping[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    own = {part: row.get(part, {}) for part in shared}
+    return {
+        part: shared[part] | value if isinstance(value, dict) else value
+        for part, value in own.items()
+    }
 
 
 def _check_scores(result: Result, items: Items, where: str) -> None:
