@@ -10,6 +10,8 @@ from contextlib import closing
 import pytest
 
 from commands import call
+from rejoinder.conversations.explore import explore
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.texts import Entry, entries_of
 from rejoinder.errors import InputError
 from rejoinder.exports import exports_of
@@ -96,6 +98,74 @@ def test_a_database_is_searched_and_what_is_new_is_read(synapse, tmp_path):
     assert "recipe number" in told
     with opened(path) as files, files.open("events.json") as file:
         assert len(json.load(file)) == 8
+
+
+def test_pairs_are_extracted_and_a_database_is_no_output(synapse, tmp_path):
+    path, said = synapse
+    for number in range(1, 9):
+        asked = said(2 * number, "@ann:x", f"Where does the recipe number {number} lie?")
+        said(2 * number + 1, "@bob:x", f"On the table number {number}, below the book.",
+             **{"m.in_reply_to": {"event_id": asked}})  # fmt: skip
+    assert extract(path, tmp_path / "pairs", split=(100, 0, 0)).counts.pairs == 8
+    with pytest.raises(InputError, match="only read"):
+        extract(path, "postgresql://reader@localhost/zulip")
+
+
+NAMED = "table=said,text=text_data,id=key,author=by,time=at,answers=quoted,source=subject"
+
+
+@pytest.fixture
+def chats(tmp_path):
+    """A database of chats whose newer rows stay in its log, and the path of its file."""
+    path = tmp_path / "msgstore.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("""
+            PRAGMA journal_mode=WAL;
+            CREATE TABLE chat (id INTEGER, subject TEXT);
+            CREATE TABLE [a "message"] (key INTEGER, text_data TEXT, by TEXT, at INTEGER,
+              quoted INTEGER, chat INTEGER);
+            CREATE VIEW said AS
+              SELECT m.*, c.subject FROM [a "message"] m JOIN chat c ON c.id = m.chat;
+            INSERT INTO chat VALUES (1, 'Family');
+            INSERT INTO [a "message"] VALUES
+              (1, 'Where is the key?', 'Ann', 1700000000000, NULL, 1),
+              (2, NULL, 'Ann', 1700000001000, NULL, 1),
+              (3, 'Below the mat.', 'Bob', 1700000060000, 1, 1);
+        """)
+        yield database, path
+
+
+def test_columns_of_a_table_name_what_is_read(chats):
+    _, path = chats
+    [first, second] = entries_of(path, NAMED)
+    assert first == Entry(
+        "1", "Where is the key?", {"author": "Ann", "time": 1_700_000_000.0, "source": "Family"}
+    )
+    assert (second.id, second.about["answers"]) == ("3", "1")
+    plain = [one.text for one in entries_of(path, 'table=a "message",text=text_data')]
+    assert plain == [first.text, second.text]
+    for wrong, told in (
+        ("text=text_data", 'tables .a "message", chat, said'),
+        ("table=other,text=text_data", "chat, said"),
+        ("table=said,text=body", "'text_data'"),
+        ("table=said,text=text_data,author=who", "'who'"),
+    ):
+        with pytest.raises(InputError, match=told):
+            list(entries_of(path, wrong))
+
+
+def test_what_is_new_in_the_log_is_explored(chats, tmp_path):
+    database, path = chats
+    options = {"out": tmp_path / "explored", "columns": NAMED, "model": "rejoinder-small"}
+    assert explore(path, **options).fresh
+    assert not explore(path, **options).fresh
+    before = path.read_bytes()
+    with database:
+        database.execute(
+            "INSERT INTO [a \"message\"] VALUES (4, 'Thank you!', 'Ann', 1700000070000, 3, 1)"
+        )
+    assert path.read_bytes() == before
+    assert explore(path, **options).changes.new == 1
 
 
 def test_other_databases_and_damaged_ones_are_one_sentence(tmp_path):

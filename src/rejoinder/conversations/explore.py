@@ -5,6 +5,7 @@ The folder has the index, with its model if that was fine-tuned, what was found 
 """
 
 import dataclasses
+import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -463,11 +464,9 @@ def _stamp_of(source: Path) -> str:
     """
     if is_database(source):
         return uuid.uuid4().hex
-    files = [source] if source.is_file() else sorted(filter(Path.is_file, source.rglob("*")))
-    facts = [(path, path.stat()) for path in files]
-    lines = [
-        f"{path.relative_to(source)} {stat.st_size} {stat.st_mtime_ns}" for path, stat in facts
-    ]
+    files = _logged(source) if source.is_file() else sorted(filter(Path.is_file, source.rglob("*")))
+    facts = [(os.path.relpath(path, source), path.stat()) for path in files]
+    lines = [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in facts]
     return hashed.sha256_of("\n".join(lines).encode("utf-8", "surrogateescape"))
 
 
@@ -480,4 +479,13 @@ def _content_of(source: Path) -> str:
                     for block in iter(partial(file.read, _BLOCK), b""):
                         digest.add(block)
         return digest.hexadecimal
-    return hashed.sha256_of_file(source) if source.is_file() else hashed.sha256_of_folder(source)
+    if not source.is_file():
+        return hashed.sha256_of_folder(source)
+    hashes = list(map(hashed.sha256_of_file, _logged(source)))
+    return hashes[0] if len(hashes) == 1 else hashed.sha256_of("".join(hashes).encode())
+
+
+def _logged(file: Path) -> list[Path]:
+    """Returns a file and, of SQLite, its log: newer rows are there until they are moved."""
+    log = file.with_name(f"{file.name}-wal")
+    return [file, log] if log.is_file() and log.stat().st_size else [file]

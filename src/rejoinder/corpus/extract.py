@@ -42,7 +42,7 @@ from rejoinder.io.files.addresses import (
 )
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output, refuse_inputs
-from rejoinder.io.files.storage import scratch_folder
+from rejoinder.io.files.storage import is_database, scratch_folder
 from rejoinder.io.files.system import return_freed_memory
 from rejoinder.io.formats.compression import LONGEST_LINE
 from rejoinder.io.formats.shown import parse_bytes, parse_duration
@@ -176,6 +176,8 @@ def extract(
         **({} if max_line is None else {"max_line": int(parse_bytes(max_line, "`max_line`"))}),
     )
     target, state = any_path(out), None if carry is None else Path(carry)
+    if isinstance(target, Path) and is_database(target):
+        raise InputError(f"`out` {out}: databases are only read; name a folder.")
     progress = progress or (lambda *_: None)
     if state is not None:
         check_carry(state, Path(out), options, engine)

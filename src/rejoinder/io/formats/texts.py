@@ -11,9 +11,10 @@ import csv
 import io
 import json
 import math
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import chain
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import IO, Any
 
 from rejoinder.errors import InputError, is_misspelt, nearest, require
 from rejoinder.io.files.storage import read_errors
-from rejoinder.io.formats.compression import MAGIC, compression, decompressed
+from rejoinder.io.formats.compression import MAGIC, compression, decompressed, head_of
 from rejoinder.io.formats.text_lines import file_lines, replace_surrogates, shortened, text_lines
 
 Text = tuple[str | None, str] | tuple[str | None, str, Mapping[str, Any]]
@@ -36,6 +37,13 @@ _RESERVED = (
 )  # fmt: skip
 """What else conditions and hits have."""
 _DELIMITERS = ",;\t|"
+SQLITE = b"SQLite format 3\0"
+"""How a file of SQLite begins."""
+SQLITE_TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+_SECONDS = 10
+"""How long to wait for a database that another program writes."""
+_LATEST = 1e11
+"""Seconds since 1970 in the year 5138; a larger time is in thousandths, or less."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,8 @@ def read_texts(
         InputError: the file can't be read, seems to hold no texts, or does not say where they are.
         MissingExtraError: a package is missing that reads it.
     """
+    if head_of(path, len(SQLITE)) == SQLITE:
+        return _with_replies(_of_database(path, text_columns(columns)))
     suffix = Path(path.stem).suffix if path.suffix in MAGIC.values() else path.suffix
     return texts_of(decompressed(path, on_read), str(path), columns, suffix)
 
@@ -267,6 +277,8 @@ def _seconds(value: str | float, where: str) -> float:
         seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     if not math.isfinite(seconds):
         raise InputError(f"{where}: time {value} is not finite.")
+    while abs(seconds) > _LATEST:
+        seconds /= 1000
     return seconds
 
 
@@ -353,6 +365,39 @@ def _parquet(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterat
     frame = frame.with_columns(pl.col(dict.fromkeys(named)).cast(pl.String))
     rows = enumerate(frame.iter_rows(), 1)
     yield from _of_rows(chain([(0, frame.columns)], rows), name, columns, "row")
+
+
+def _of_database(path: Path, columns: TextColumns) -> Iterator[Text]:
+    """Yields the rows with a text of a table or a view of SQLite, whose name `table` is."""
+    about = dict(columns.about)
+    tables = [name for (name,) in sqlite_rows(path, SQLITE_TABLES)]
+    if (table := about.pop("table", "")) not in tables:
+        raise InputError(
+            f"{path} is a database. Name one of its tables ({', '.join(tables) or 'it has none'}) "
+            "and columns: `columns='table=TABLE,text=COLUMN'`."
+        )
+    name, columns = f"{path}, {table}", replace(columns, about=about)
+    header = [one for (one,) in sqlite_rows(path, "SELECT name FROM pragma_table_info(?)", table)]
+    text = _indices(header, name, columns.among(header))[0]
+    place, column = (f'"{each.replace(chr(34), chr(34) * 2)}"' for each in (table, header[text]))
+    query = f"SELECT * FROM {place} WHERE typeof({column}) = 'text'"  # noqa: S608 -- names quoted
+    rows = sqlite_rows(path, query)
+    for key, *said in _of_rows(chain([(0, header)], enumerate(rows, 1)), name, columns, "row"):
+        yield None if key is None else str(key), *said
+
+
+def sqlite_rows(path: Path, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
+    """Yields the rows of a query to an SQLite file, which is opened to read alone.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    address = f"{path.resolve().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=_SECONDS)) as database:
+            yield from database.execute(query, values)
+    except sqlite3.Error as error:
+        raise InputError(f"the database {path} can't be read: {error}.") from None
 
 
 KINDS: Mapping[str, Callable[[Iterable[bytes], str, TextColumns], Iterator[Text]]] = {
