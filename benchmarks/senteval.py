@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataMissingError
-from rejoinder.evaluation import classifiers
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.tasks import Context, families_of
+from rejoinder.evaluation.tasks import Context, families_of, trained
 
 DIM = 300
 SHAPES: dict[str, tuple[str, tuple[int, ...], int, int]] = {
@@ -79,10 +78,10 @@ def synthetic(name: str, settings: ClassifierSettings) -> tuple[float, float]:
     parts = [planted(size, classes, width, seed) for seed, size in enumerate(sizes, 1)]
     begun = time.perf_counter()
     if protocol == "nested":
-        outcome = classifiers.nested(*parts[0], settings)
+        outcome = trained.fitted_nested(*parts[0], settings)
     else:
         features, labels = zip(*parts, strict=True)
-        outcome = classifiers.split(features, labels, settings)
+        outcome = trained.fitted_split(features, labels, settings)
     return time.perf_counter() - begun, outcome.test_accuracy
 
 

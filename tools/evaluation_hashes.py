@@ -91,7 +91,7 @@ def _sentences(data: Path) -> dict[str, list[str]]:
     texts |= {f"sst2-{split}": read_sst(data, classes=2).splits[split] for split in _SPLITS}
     texts["trec-test"] = read_trec(data).splits["test"]
     flores = read_translations(data, ("en", *LANGUAGES)).texts
-    return {name: split.sentences for name, split in texts.items()} | {
+    return {name: split.first for name, split in texts.items()} | {
         "flores200": [text for column in flores.values() for text in column]
     }
 

@@ -25,7 +25,7 @@ def test_a_line_ends_at_a_line_feed_alone(tmp_path):
     write(folder / "rt-polarity.pos", b"good\x85 really\n\x0cfine\r\n\n")
     write(folder / "rt-polarity.neg", b'"bad\n')
     found = read_binary(tmp_path, "MR").splits["all"]
-    assert found.sentences == ["good\x85 really", "fine", "", '"bad']
+    assert found.first == ["good\x85 really", "fine", "", '"bad']
     assert found.labels.tolist() == [1, 1, 1, 0]
 
 
@@ -37,7 +37,7 @@ def test_probing_files_may_be_compressed(tmp_path):
     content = zstandard.compress("\n".join(rows).encode())
     write(tmp_path / "probing/tree_depth.txt.zst", content)
     found = read_probing(tmp_path, "Depth")
-    assert found.splits["dev"].sentences == ["the 1 text", "the 0 text"]
+    assert found.splits["dev"].first == ["the 1 text", "the 0 text"]
     assert found.splits["test"].labels.tolist() == [1, 0]
     write(tmp_path / "probing/tree_depth.txt.zst", content[:-9])
     with pytest.raises(InputError, match=r"damaged or cut|no lines"):
@@ -118,7 +118,7 @@ def test_the_real_files_have_the_published_rows(shared_data):
     assert sizes == {"MR": 10_662, "CR": 3_775, "SUBJ": 10_000}
     trec = read_trec(shared_data)
     assert (len(trec.splits["train"]), len(trec.splits["test"])) == (5_452, 500)
-    assert "sister\xf0city" in trec.splits["train"].sentences[65]
+    assert "sister\xf0city" in trec.splits["train"].first[65]
     sst = read_sst(shared_data, 2)
     assert [len(part) for part in sst.splits.values()] == [67_349, 872, 1_821]
     mrpc = read_mrpc(shared_data)

@@ -211,8 +211,8 @@ def test_questions_are_found_by_each_part_and_with_each_part(shared_data):
 def test_tokenised_sentences_are_found_in_the_form_of_their_authors_too(shared_data):
     hashes = EvaluationHashes.load(["mr", "sst2-test"])
     reviews = [
-        *read_binary(shared_data, "MR").splits["all"].sentences,
-        *read_sst(shared_data, classes=2).splits["test"].sentences,
+        *read_binary(shared_data, "MR").splits["all"].first,
+        *read_sst(shared_data, classes=2).splits["test"].first,
     ]
     texts = as_series(reviews)
     for changed, rows in (

@@ -7,14 +7,13 @@ from sklearn.linear_model import LogisticRegression
 import senteval_reference as reference
 from rejoinder.datasets.labelled import read_binary, read_trec
 from rejoinder.errors import InputError
-from rejoinder.evaluation import classifiers
-from rejoinder.evaluation.classifiers import fit_relatedness
 from rejoinder.evaluation.classifiers.learners import (
     ClassifierSettings,
     Graded,
     LogisticGrid,
     grade_distribution,
 )
+from rejoinder.evaluation.tasks import trained
 from rejoinder.measures import pearson_correlation, spearman_correlation
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -49,12 +48,12 @@ def test_the_solver_reaches_the_optimum(classes):
 def test_nested_accuracy_is_that_of_the_protocol(shared_data):
     data = read_binary(shared_data, "CR").splits["all"]
     chosen = np.random.default_rng(0).permutation(len(data))[:600]
-    features = reference.HashedWords().encode([data.sentences[row] for row in chosen])
+    features = reference.HashedWords().encode([data.first[row] for row in chosen])
     labels = data.labels[chosen]
     expected = reference.nested_accuracy(features, labels, 3)
     for mode in ("fast", "compat"):
         settings = ClassifierSettings(mode=mode, kfold=3)
-        outcome = classifiers.nested(features, labels, settings)
+        outcome = trained.fitted_nested(features, labels, settings)
         assert outcome.test_accuracy == pytest.approx(expected, abs=0.5), mode
         assert (outcome.predictions == labels).mean() * 100 == pytest.approx(
             outcome.test_accuracy, abs=0.1
@@ -67,10 +66,10 @@ def test_folded_accuracy_is_that_of_the_protocol(shared_data):
     data = read_trec(shared_data)
     train, test = data.splits["train"], data.splits["test"]
     encoder = reference.HashedWords()
-    x, y = encoder.encode(train.sentences[:500]), train.labels[:500]
-    xt, yt = encoder.encode(test.sentences), test.labels
+    x, y = encoder.encode(train.first[:500]), train.labels[:500]
+    xt, yt = encoder.encode(test.first), test.labels
     expected = reference.kfold_accuracy(x, y, xt, yt, 3)
-    outcome = classifiers.split((x, xt), (y, yt), ClassifierSettings(kfold=3))
+    outcome = trained.fitted_split((x, xt), (y, yt), ClassifierSettings(kfold=3))
     assert outcome.test_accuracy == pytest.approx(expected, abs=0.5)
 
 
@@ -82,11 +81,11 @@ def test_the_original_network_learns_and_repeats_itself(nhid):
         mode="compat", usepytorch=True, nhid=nhid, epoch_size=2, kfold=3, optim="adam,lr=0.01"
     )
     parts = ((x[:400], x[400:500], x[500:]), (y[:400], y[400:500], y[500:]))
-    first = classifiers.split(*parts, settings)
-    fast = classifiers.split(*parts, ClassifierSettings())
+    first = trained.fitted_split(*parts, settings)
+    fast = trained.fitted_split(*parts, ClassifierSettings())
     assert first.test_accuracy == pytest.approx(fast.test_accuracy, abs=6)
     assert first.test_accuracy > 60
-    assert np.array_equal(first.predictions, classifiers.split(*parts, settings).predictions)
+    assert np.array_equal(first.predictions, trained.fitted_split(*parts, settings).predictions)
 
 
 def test_settings_that_make_no_sense_are_named():
@@ -99,7 +98,7 @@ def test_settings_that_make_no_sense_are_named():
             ClassifierSettings(**{name: value})
     x, y = blobs(20, 2, 3, 1)
     with pytest.raises(InputError, match=r"kfold is 30.* rarest "):
-        classifiers.nested(x, y, ClassifierSettings(kfold=30))
+        trained.fitted_nested(x, y, ClassifierSettings(kfold=30))
     network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
     for text in ("adamm", "adam,lr", "adam,rate=1"):
         with pytest.raises(InputError, match="optim"):
@@ -128,7 +127,7 @@ def test_relatedness_is_learned(mode):
     x = generator.standard_normal((500, 8)).astype(np.float32)
     gold = np.clip(2.5 + x[:, 0] + 0.5 * x[:, 1], 0, 5).astype(float)
     parts = [Graded(x[a:b], gold[a:b]) for a, b in ((0, 200), (200, 350), (350, 500))]
-    on_dev, on_test = fit_relatedness(*parts, (0, 5), ClassifierSettings(mode=mode))
+    on_dev, on_test = trained.fit_relatedness(*parts, (0, 5), ClassifierSettings(mode=mode))
     assert spearman_correlation(on_dev, parts[1].gold) > 0.95
     assert pearson_correlation(on_test, parts[2].gold) > 0.95
 
@@ -145,7 +144,7 @@ def test_the_regression_stops_where_the_original_does():
         (train.features, train.gold), (dev.features, dev.gold), test.features, 2
     )
     settings = ClassifierSettings(mode="compat", seed=2)
-    on_dev, on_test = fit_relatedness(train, dev, test, (1, 5), settings)
+    on_dev, on_test = trained.fit_relatedness(train, dev, test, (1, 5), settings)
     assert pearson_correlation(on_dev, dev.gold) == pytest.approx(r, abs=1e-4)
     assert on_test == pytest.approx(predictions, abs=1e-3)
 
@@ -156,7 +155,7 @@ def test_a_seed_draws_the_folds_where_the_original_lets_it(mode):
 
     def folds(seed, protocol):
         settings = ClassifierSettings(mode=mode, kfold=3, seed=seed)
-        return [fold.test.tolist() for fold in classifiers._folds(y, settings, protocol)]
+        return [fold.test.tolist() for fold in trained._folds(y, settings, protocol)]
 
     assert folds(1, "kfold") != folds(2, "kfold")
     assert folds(1, "kfold") == [test.tolist() for _, test in reference.folds(y, 3, 1)]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import senteval_reference as reference
-from rejoinder.evaluation import classifiers
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings, Fold
+from rejoinder.evaluation.tasks import trained
 
 torch = pytest.importorskip("torch")
 network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
@@ -108,7 +108,7 @@ def test_accuracy_is_that_of_the_protocol_seed_by_seed():
     for seed in range(2):
         expected, dev = reference.network_kfold_accuracy(*parts, 2, seed, 0.01)
         chosen = ClassifierSettings(seed=seed, **settings)
-        found = classifiers.split(parts[::2], parts[1::2], chosen)
+        found = trained.fitted_split(parts[::2], parts[1::2], chosen)
         # sums in another order: one row of 500, and three of 1,000
         assert found.dev_accuracy == pytest.approx(dev, abs=0.21)
         assert found.test_accuracy == pytest.approx(expected, abs=0.31)
@@ -122,6 +122,6 @@ def test_dropout_draws_from_its_own_generator():
         mode="compat", usepytorch=True, nhid=8, dropout=0.5, kfold=3, max_epoch=8
     )
     parts = ((x[:200], x[200:]), (y[:200], y[200:]))
-    first = classifiers.split(*parts, settings)
+    first = trained.fitted_split(*parts, settings)
     torch.rand(3)
-    assert np.array_equal(first.predictions, classifiers.split(*parts, settings).predictions)
+    assert np.array_equal(first.predictions, trained.fitted_split(*parts, settings).predictions)

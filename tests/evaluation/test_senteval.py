@@ -10,8 +10,8 @@ import rejoinder.evaluation.senteval as senteval
 import senteval_reference as reference
 from rejoinder.datasets.semeval import SUBSETS
 from rejoinder.errors import InputError
-from rejoinder.evaluation import classifiers
 from rejoinder.evaluation.senteval.utils import completed, settings_of
+from rejoinder.evaluation.tasks import trained
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -282,7 +282,7 @@ def test_every_key_of_the_classifier_acts(key, value):
     base = {"nhid": 8, "optim": "adam,lr=0.05"} if key == "dropout" else {"nhid": 0}
     params = {"task_path": ".", "mode": "compat"}
     found = [
-        classifiers.split(
+        trained.fitted_split(
             *parts, settings_of(completed({**params, "classifier": {**base, **classifier}}))
         )
         for classifier in ({}, {key: value})

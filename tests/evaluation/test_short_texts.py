@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from rejoinder.datasets.short_texts import read_pairs
+from rejoinder.datasets.labelled import read_pairs
 from rejoinder.evaluation.metrics import Items, metric_of
 from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.resampled import average_precision, kept, v_measure
@@ -98,7 +98,7 @@ def test_every_task_is_scored_saved_and_compared(data, tmp_path):
         write_results(tmp_path / f"{number}.json", results)
     one, two = (read_results(tmp_path / f"{number}.json") for number in "ab")
     assert [row.p for row in compare(one, two).tasks] == [1] * len(TASKS)
-    assert len(read_pairs(data, "sprint").first) == 28
+    assert len(read_pairs(data, "sprint").splits["test"]) == 28
 
 
 def test_changes_are_repeatable_and_keep_the_words():

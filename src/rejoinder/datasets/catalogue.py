@@ -34,21 +34,24 @@ def senteval_folders(inner: str) -> tuple[str, ...]:
     return (*folders, inner.split("/", 1)[1])
 
 
-def find_folder(data: Path, folders: Sequence[str], name: str, title: str) -> Path:
-    """Returns the first of some folders below `data` that holds a file, compressed or not.
+_HINT = "`rejoinder data list` says more."
+
+
+def find_file(
+    data: Path, folders: Iterable[str], names: Iterable[str], title: str, hint: str = _HINT
+) -> Path:
+    """Returns the first of the files of some names in some folders below `data`, compressed or not.
 
     Raises:
-        DataMissingError: no folder holds the file. The message lists the paths that were tried.
+        DataMissingError: there is no such file. The message lists the paths that were tried.
     """
-    for folder in folders:
-        if existing(data / folder / name) is not None:
-            return data / folder
-    raise missing(title, [data / folder / name for folder in folders])
+    paths = [data / folder / name for folder in folders for name in names]
+    if (path := next(filter(existing, paths), None)) is None:
+        raise missing(title, paths, hint)
+    return path
 
 
-def missing(
-    title: str, tried: Iterable[Path], hint: str = "`rejoinder data list` says more."
-) -> DataMissingError:
+def missing(title: str, tried: Iterable[Path], hint: str = _HINT) -> DataMissingError:
     """Returns the error for a data set whose files are at none of the paths that were tried."""
     return DataMissingError(
         f"{title} is not there; looked for {', '.join(map(str, tried))}. {hint}"
@@ -66,7 +69,8 @@ def read_splits(
     Raises:
         InputError: a file is missing, damaged or empty.
     """
-    folder = find_folder(data, senteval_folders(inner), next(iter(files.values())), title)
+    first = next(iter(files.values()))
+    folder = find_file(data, senteval_folders(inner), [first], title).parent
     splits, contents = {}, []
     for split, file in files.items():
         contents.append(read_bytes(folder / file))

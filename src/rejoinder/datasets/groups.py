@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.datasets.catalogue import existing, missing, read_bytes
+from rejoinder.datasets.catalogue import find_file, read_bytes
 from rejoinder.datasets.labelled import NLI_CLASSES
 from rejoinder.datasets.semeval import GradedPairs, graded_pairs
 from rejoinder.errors import InputError
@@ -293,10 +293,7 @@ def read_snli_split(data: Path, split: str) -> InferencePairs:
         InputError: the file is invalid.
     """
     names = [f"snli_1.0_{split}.{form}" for form in ("jsonl", "txt")]
-    paths = [data / folder / name for folder in _SNLI_FOLDERS for name in names]
-    if (path := next(filter(None, map(existing, paths)), None)) is None:
-        raise missing(f"SNLI's {split} split", paths)
-    return read_inference(path)
+    return read_inference(find_file(data, _SNLI_FOLDERS, names, f"SNLI's {split} split"))
 
 
 def _pairs(

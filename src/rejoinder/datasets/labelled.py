@@ -1,23 +1,27 @@
-"""Data of SentEval with a class or a score, and translations: the devtest of FLORES-200.
+"""Texts with a class or a score, images with captions, and translations.
 
-Sentences with a class: MR, CR, SUBJ, MPQA, SST, TREC and the probing tasks. Pairs of sentences:
-MRPC, SICK, and SNLI. Images of COCO with captions, as `rejoinder data add coco` lays them out.
-
-FLORES-200 is by the NLLB Team (2022).
+Sentences with a class: SentEval's MR, CR, SUBJ, MPQA, SST, TREC and the probing tasks; the intents
+of Banking77 (Casanueva et al. 2020) and CLINC150 (Larson et al. 2019). Pairs of sentences: MRPC,
+SICK and SNLI; Twitter URL (Lan et al. 2017), and duplicate questions of Sprint (Shah et al. 2018)
+in the file of MTEB. Images of COCO with captions, as `rejoinder data add coco` lays them out. The
+devtest of FLORES-200 (NLLB Team 2022).
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load
 
 from rejoinder.datasets.catalogue import (
-    find_folder,
+    find_file,
     read_bytes,
     read_splits,
     refuse_repeats,
@@ -26,19 +30,37 @@ from rejoinder.datasets.catalogue import (
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import Record, decoded, sha256_of
 from rejoinder.io.formats.embedding_files import UNREADABLE
-from rejoinder.io.formats.text_lines import Row, below_header, decoded_lines, table_rows
+from rejoinder.io.formats.text_lines import (
+    Row,
+    below_header,
+    decoded_lines,
+    separated_rows,
+    table_rows,
+)
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """The sentences of one split with their classes."""
+    """The N sentences of one split, or pairs of sentences, with their classes."""
 
-    sentences: list[str]
+    first: list[str]
+    """The sentences; the first ones of pairs."""
     labels: NDArray[np.int64]
     """(N,) int64, the index of each class."""
+    second: list[str] = field(default_factory=list)
+    """The second sentences of pairs."""
+    ids: Sequence[str] = ()
+    """A name for each pair, under which predictions are compared."""
+    scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """(N,) float64, for a set with scores."""
 
     def __len__(self) -> int:
-        return len(self.sentences)
+        return len(self.first)
+
+    @property
+    def columns(self) -> tuple[list[str], ...]:
+        """The sentences, or the first and the second sentences."""
+        return (self.first, self.second) if self.second else (self.first,)
 
 
 @dataclass(frozen=True)
@@ -153,19 +175,25 @@ def read_probing(data: Path, name: str) -> LabelledSet:
     """
     file = f"{PROBING[name]}.txt"
     folders = ("senteval/probing", "data/probing", "probing", "")
-    path = find_folder(data, folders, file, name) / file
+    path = find_file(data, folders, [file], name)
     content = read_bytes(path)
-    rows = parse_probing(content, path)
-    classes = tuple(sorted({label for split, label, _ in rows if split == "train"}))
-    splits = {}
-    for split in _PROBING_SPLITS.values():
-        chosen = [(text, label) for of, label, text in rows if of == split]
-        unknown = sorted({label for _, label in chosen} - set(classes))
-        if unknown or not chosen:
+    rows: dict[str, list[Sequence[str]]] = {split: [] for split in _PROBING_SPLITS.values()}
+    for split, label, text in parse_probing(content, path):
+        rows[split].append((text, label))
+    return LabelledSet(name, _as_train_has_them(rows, path), sha256_of(content))
+
+
+def _as_train_has_them(
+    rows: Mapping[str, Sequence[Sequence[str]]], path: Path
+) -> dict[str, Labelled]:
+    """Returns splits of sentences and names of classes, which are those of train, sorted."""
+    classes = tuple(sorted({label for _, label in rows["train"]}))
+    for split, own in rows.items():
+        unknown = sorted({label for _, label in own} - set(classes))
+        if unknown or not own:
             problem = f"labels that train lacks: {unknown[:3]}" if unknown else "no lines"
             raise InputError(f"{path}: split {split} has {problem}.")
-        splits[split] = _labelled(chosen, classes)
-    return LabelledSet(name, splits, sha256_of(content))
+    return {split: _labelled(own, classes) for split, own in rows.items()}
 
 
 def parse_probing(content: bytes, path: Path) -> list[tuple[str, str, str]]:
@@ -179,11 +207,126 @@ def parse_probing(content: bytes, path: Path) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _labelled(rows: Iterable[tuple[str, str]], classes: tuple[str, ...]) -> Labelled:
+def _labelled(rows: Iterable[Sequence[str]], classes: tuple[str, ...]) -> Labelled:
     """Collects sentences and the names of their classes."""
     index_of = {name: index for index, name in enumerate(classes)}
     pairs = [(text, index_of[name]) for text, name in rows]
     return Labelled([text for text, _ in pairs], np.array([i for _, i in pairs]))
+
+
+PAIRS = {
+    "twitter-url": (
+        ("twitter-url/Twitter_URL_Corpus_test.txt", "paraphrases/twitter_url_labelled.jsonl"),
+        "Put Twitter_URL_Corpus_test.txt of github.com/lanwuwei/Twitter-URL-Corpus there.",
+    ),
+    "sprint": (
+        ("sprint/test.jsonl", "sprint/test.jsonl.gz"),
+        "Put test.jsonl.gz of mteb/sprintduplicatequestions-pairclassification there.",
+    ),
+}
+"""The files of pairs with a class, of which the first is read, and where to get them."""
+INTENTS = {
+    "banking77": (
+        {"train": "train.csv", "test": "test.csv"},
+        "Put banking_data/*.csv of github.com/PolyAI-LDN/task-specific-datasets there (CC BY 4.0).",
+    ),
+    "clinc150": (
+        dict.fromkeys(("train", "val", "test"), "data_full.json"),
+        "Put data/data_full.json of github.com/clinc/oos-eval there (CC BY 3.0).",
+    ),
+}
+"""The file of each split, in a folder of the name of the set, and where to get them."""
+_RATED = re.compile(r"\((\d), 6\)")
+"""How many of six people found that two tweets say the same."""
+
+
+_FIELDS = {"sentence1": "sent1", "sentence2": "sent2", "label": "labels"}
+"""The fields of a pair, and their names in the older files of MTEB."""
+
+
+def read_pairs(data: Path, name: str) -> LabelledSet:
+    """Reads the test pairs of a set of `PAIRS`, whose class is 1 if they mean the same, else 0.
+
+    Pairs of tweets that three of six people found the same are left out.
+
+    Raises:
+        DataMissingError: the file is not there.
+        InputError: a line is invalid, or all pairs are of one class.
+    """
+    names, hint = PAIRS[name]
+    path = find_file(data, [""], names, f"The set {name}", hint)
+    content = read_bytes(path)
+    rows = list(_rated(content, path) if path.suffix == ".txt" else _json_pairs(content, path))
+    labels = np.array([same for *_, same in rows], np.int64)
+    if len(np.unique(labels)) != 2:
+        raise InputError(f"{path} has no pairs of both classes; get it again. {hint}")
+    pairs = Labelled([row[0] for row in rows], labels, [row[1] for row in rows])
+    return LabelledSet(name, {"test": pairs}, sha256_of(content))
+
+
+def _rated(content: bytes, path: Path) -> Iterator[tuple[str, str, bool]]:
+    for row in table_rows(content, path, (3, 4)):
+        rating = _RATED.fullmatch(row[2].strip())
+        if rating is None:
+            row.refuse(f"found {row[2][:20]!r}; expected a rating such as (4, 6).")
+        if rating[1] != "3":
+            yield row[0], row[1], int(rating[1]) > 3
+
+
+def _json_pairs(content: bytes, path: Path) -> Iterator[tuple[str, str, bool]]:
+    """Yields the pairs of lines; a line holds a pair, or lists of texts and labels."""
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            values = decoded(dict[str, Any], json.loads(line))
+            columns = [
+                values[name] if name in values else values[other] for name, other in _FIELDS.items()
+            ]
+            columns = columns if isinstance(columns[0], list) else [[value] for value in columns]
+            for first, second, label in zip(*columns, strict=True):
+                if values.get("split", "test") == "test":
+                    yield decoded(str, first), decoded(str, second), decoded(int, label) == 1
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InputError(
+                f"{path} line {number}: expected sentence1, sentence2 and label ({error})."
+            ) from None
+
+
+def read_intents(data: Path, name: str) -> LabelledSet:
+    """Reads a set of `INTENTS`, without questions that have no intent.
+
+    Raises:
+        DataMissingError: a file is not there.
+        InputError: a file is damaged, or has an intent that train lacks.
+    """
+    files, hint = INTENTS[name]
+    rows, contents = {}, {}
+    for split, file in files.items():
+        path = find_file(data, [name], [file], f"The set {name}", hint)
+        contents[path] = read_bytes(path)
+        parse = _csv_intents if path.suffix == ".csv" else _json_intents
+        rows[split] = parse(contents[path], path, split)
+    splits = _as_train_has_them(rows, data / name)
+    return LabelledSet(name, splits, sha256_of(*contents.values()))
+
+
+def _csv_intents(content: bytes, path: Path, _split: str) -> list[list[str]]:
+    rows = [
+        Row(fields, number, path)
+        for number, fields in islice(separated_rows(iter([content]), ",", str(path)), 1, None)
+    ]
+    for row in rows:
+        if len(row.fields) != 2:
+            row.refuse(f"expected two fields, a question and its intent; found {len(row.fields)}.")
+    return [row.fields for row in rows]
+
+
+def _json_intents(content: bytes, path: Path, split: str) -> list[list[str]]:
+    try:
+        return decoded(dict[str, list[list[str]]], json.loads(content))[split]
+    except (ValueError, KeyError, RecursionError) as error:
+        raise InputError(
+            f"{path} is not the file of CLINC150, lists of questions and intents: {error}."
+        ) from None
 
 
 CAPTIONS = 5
@@ -211,7 +354,7 @@ def read_coco(data: Path, split: str) -> Captioned:
         InputError: a file is missing or damaged, or an image has fewer than five captions.
     """
     names = [f"{split}.safetensors", f"{split}.json"]
-    folder = find_folder(data, senteval_folders("downstream/COCO"), names[0], "COCO")
+    folder = find_file(data, senteval_folders("downstream/COCO"), names[:1], "COCO").parent
     contents = [read_bytes(folder / name) for name in names]
     features = _features(contents[0], folder / names[0])
     groups = parse_captions(contents[1], folder / names[1])
@@ -264,91 +407,61 @@ MRPC_COLUMNS = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
 SICK_COLUMNS = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 
 
-@dataclass(frozen=True)
-class SentencePairs:
-    """The pairs of one split."""
-
-    first: list[str]
-    second: list[str]
-    labels: NDArray[np.int64]
-    """(N,) int64, indices in the classes of the set. Empty for a set without classes."""
-    scores: NDArray[np.float64]
-    """(N,) float64. Empty for a set without scores."""
-    ids: list[str]
-    """A name for each pair, under which predictions are compared."""
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-
-@dataclass(frozen=True)
-class SentencePairSet:
-    """A data set by split."""
-
-    name: str
-    splits: Mapping[str, SentencePairs]
-    classes: tuple[str, ...]
-    sha256: str
-
-
-def read_mrpc(data: Path) -> SentencePairSet:
+def read_mrpc(data: Path) -> LabelledSet:
     """Reads the Microsoft Research Paraphrase Corpus. Quotes are plain characters.
 
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
     files = {split: f"msr_paraphrase_{split}.txt" for split in ("train", "test")}
-    splits, sha256 = read_splits(data, "downstream/MRPC", files, "MRPC", parse_mrpc)
-    return SentencePairSet("MRPC", splits, ("0", "1"), sha256)
+    return LabelledSet("MRPC", *read_splits(data, "downstream/MRPC", files, "MRPC", parse_mrpc))
 
 
-def parse_mrpc(content: bytes, path: Path) -> SentencePairs:
+def parse_mrpc(content: bytes, path: Path) -> Labelled:
     """Parses a file of MRPC. The id of a pair is made of the ids of both sentences."""
     rows = list(below_header(content, path, MRPC_COLUMNS))
     ids = [f"{row[1]}-{row[2]}" for row in rows]
     refuse_repeats(ids, [row.line for row in rows], path)
-    return SentencePairs(
+    return Labelled(
         [row[3].strip() for row in rows],
-        [row[4].strip() for row in rows],
         np.array([int(row.one_of(0, ("0", "1"))) for row in rows], np.int64),
-        np.zeros(0),
+        [row[4].strip() for row in rows],
         ids,
     )
 
 
-def read_sick(data: Path) -> SentencePairSet:
+def read_sick(data: Path) -> LabelledSet:
     """Reads SICK: pairs with an entailment class and a relatedness from 1 to 5.
 
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
     files = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
-    splits, sha256 = read_splits(data, "downstream/SICK", files, "SICK", parse_sick)
-    return SentencePairSet("SICK", splits, NLI_CLASSES, sha256)
+    return LabelledSet("SICK", *read_splits(data, "downstream/SICK", files, "SICK", parse_sick))
 
 
-def parse_sick(content: bytes, path: Path) -> SentencePairs:
+def parse_sick(content: bytes, path: Path) -> Labelled:
     """Parses a file of SICK."""
     rows = list(below_header(content, path, SICK_COLUMNS))
     classes = [name.upper() for name in NLI_CLASSES]
     ids = [row[0] for row in rows]
     refuse_repeats(ids, [row.line for row in rows], path)
-    return SentencePairs(
+    return Labelled(
         [row[1].strip() for row in rows],
-        [row[2].strip() for row in rows],
         np.array([classes.index(row.one_of(4, classes)) for row in rows], np.int64),
-        np.array([row.score(3, 1, 5) for row in rows]),
+        [row[2].strip() for row in rows],
         ids,
+        np.array([row.score(3, 1, 5) for row in rows]),
     )
 
 
-def read_snli(data: Path) -> SentencePairSet:
+def read_snli(data: Path) -> LabelledSet:
     """Reads SNLI in SentEval's layout: the files `s1`, `s2` and `labels` with a line per pair.
 
     Raises:
         InputError: a file is missing, the lengths differ, or a label is unknown.
     """
-    folder = find_folder(data, senteval_folders("downstream/SNLI"), "s1.train", "SNLI")
+    folder = find_file(data, senteval_folders("downstream/SNLI"), ["s1.train"], "SNLI").parent
     splits, contents = {}, []
     for split in ("train", "dev", "test"):
         paths = [folder / f"{stem}.{split}" for stem in ("s1", "s2", "labels")]
@@ -365,8 +478,8 @@ def read_snli(data: Path) -> SentencePairSet:
             )
         ids = [str(row) for row in range(len(first))]
         indices = np.array([NLI_CLASSES.index(label) for label in labels], np.int64)
-        splits[split] = SentencePairs(first, second, indices, np.zeros(0), ids)
-    return SentencePairSet("SNLI", splits, NLI_CLASSES, sha256_of(*contents))
+        splits[split] = Labelled(first, indices, second, ids)
+    return LabelledSet("SNLI", splits, sha256_of(*contents))
 
 
 def parse_labels(content: bytes, path: Path) -> list[str]:
@@ -396,7 +509,7 @@ def read_translations(
     """
     from rejoinder.io.formats.json_lines import json_rows  # needs Polars
 
-    path = find_folder(data, _FOLDERS, FILE, "the devtest of FLORES-200") / FILE
+    path = find_file(data, _FOLDERS, [FILE], "the devtest of FLORES-200")
     content = read_bytes(path)
     rows = json_rows(content, path, dict.fromkeys(languages, "text")).head(most or 2**31)
     texts = {language: rows[language].str.strip_chars().to_list() for language in languages}

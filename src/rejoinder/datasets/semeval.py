@@ -1,8 +1,8 @@
-"""Pairs of SemEval: sentences with a score (STS, SemRel), and questions that are related (CQA).
+"""Pairs of SemEval: sentences with a score (STS, SemRel), and related questions (CQA).
 
 The STS Benchmark is Cer et al. 2017; the years 2012 to 2016 are tasks, by subset, and 2017 has
 seven tracks in four languages. CQA is task 3, subtask B, of 2016 and 2017. SemRel is task 1 of
-2024 (Ousidhoum et al. 2024).
+2024 (Ousidhoum et al. 2024). AskUbuntu (Lei et al. 2016) is questions with 20 candidates each.
 """
 
 import io
@@ -182,9 +182,7 @@ def read_sts_2017(data: Path) -> GradedPairs:
     for track, stem in TRACKS.items():
         names = [f"STS.{part}.{stem}.txt" for part in ("input", "gs")]
         folders = ("sts2017", "STS/STS17-test", "")
-        inputs, scores = (
-            catalogue.find_folder(data, folders, name, "STS 2017") / name for name in names
-        )
+        inputs, scores = (catalogue.find_file(data, folders, [name], "STS 2017") for name in names)
         files[f"track{track}"] = inputs, scores
     return replace(_read_subsets(files, "STS 2017"), form="official")
 
@@ -426,7 +424,7 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
         InputError: a file is missing, the XML is damaged, or a question has no judgement.
     """
     questions, stem = _CQA_FILES[year, split]
-    path = catalogue.find_folder(data, _CQA_FOLDERS, questions, f"CQA {year} {split}") / questions
+    path = catalogue.find_file(data, _CQA_FOLDERS, [questions], f"CQA {year} {split}")
     content = catalogue.read_bytes(path)
     places = (data / folder / f"{stem}.subtaskB.relevancy" for folder in _CQA_FOLDERS)
     gold_path = next(filter(catalogue.is_file, places), None)
@@ -524,3 +522,39 @@ def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
     rows = list(table_rows(content, path, (5,)))
     catalogue.refuse_repeats([row[1] for row in rows], [row.line for row in rows], path)
     return {row[1]: row.one_of(4, ("true", "false")) == "true" for row in rows}
+
+
+def read_askubuntu(data: Path, split: str) -> QuestionSet:
+    """Reads the questions of AskUbuntu's dev or test that have a similar one, with 20 candidates.
+
+    Raises:
+        DataMissingError: a file is not there.
+        InputError: a line is invalid, or a question is not in the file of texts.
+    """
+    hint = "Put it there from github.com/taolei87/askubuntu."
+    lists, texts = (
+        catalogue.find_file(data, ["askubuntu"], names, "AskUbuntu", hint)
+        for names in ([f"{split}.txt"], ["text_tokenized.txt.gz", "text_tokenized.txt"])
+    )
+    contents = catalogue.read_bytes(lists), catalogue.read_bytes(texts)
+    rows = [row for row in table_rows(contents[0], lists, (3, 4)) if row[1].strip()]
+    wanted = {name for row in rows for name in (row[0], *row[2].split())}
+    known = {
+        row[0]: Question(row[0], row[1], "".join(row.fields[2:]))
+        for row in table_rows(contents[1], texts, (2, 3))
+        if row[0] in wanted
+    }
+    queries = []
+    for row in rows:
+        names, similar = row[2].split(), set(row[1].split())
+        if absent := [name for name in (row[0], *names) if name not in known]:
+            row.refuse(f"{texts.name} lacks the question {absent[0]!r}.")
+        queries.append(
+            RelatedQuestions(
+                known[row[0]],
+                [known[name] for name in names],
+                np.arange(1, len(names) + 1),
+                np.array([name in similar for name in names]),
+            )
+        )
+    return QuestionSet("askubuntu", split, queries, sha256_of(*contents))

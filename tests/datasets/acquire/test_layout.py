@@ -83,7 +83,7 @@ def test_what_is_there_is_not_lost(tmp_path):
     with pytest.raises(InputError, match=r"rt-polarity\.neg.*overwrite=True"):
         add([mr], [tmp_path / "two"], tmp_path / "data")
     add([mr], [tmp_path / "two"], tmp_path / "data", overwrite=True)
-    assert read_binary(tmp_path / "data", "MR").splits["all"].sentences == ["c", "d"] * 2
+    assert read_binary(tmp_path / "data", "MR").splits["all"].first == ["c", "d"] * 2
     with pytest.raises(InputError, match=r"one/rt-polarity\.pos .*two/rt-polarity\.pos "):
         add([mr], [tmp_path / "one", tmp_path / "two"], tmp_path / "other")
 
@@ -406,7 +406,7 @@ def test_raw_files_give_those_of_senteval(laid_out, shared_data, name):
 @pytest.mark.shared_data
 def test_readers_read_what_was_laid_out(laid_out):
     assert len(read_binary(laid_out, "CR").splits["all"]) == 3_775
-    assert "clichés" in " ".join(read_binary(laid_out, "MR").splits["all"].sentences)
+    assert "clichés" in " ".join(read_binary(laid_out, "MR").splits["all"].first)
     assert len(read_trec(laid_out).splits["train"]) == 5_452
     assert len(read_stsb(laid_out, "dev")) == 1_500
     assert len(read_sts_year(laid_out, 15)) == 3_000

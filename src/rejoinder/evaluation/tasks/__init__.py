@@ -114,6 +114,17 @@ class Family:
         return settings
 
 
+def reads(
+    read: Callable[[Path], Any], split: str = "test"
+) -> Callable[[Context, Sequence[str]], Data]:
+    """Returns `Family.read` of tasks that share what `read` returns of the folder of data sets."""
+
+    def read_all(context: Context, ids: Sequence[str]) -> Data:
+        return dict.fromkeys(((task, split) for task in ids), read(context.folder(ids[0])))
+
+    return read_all
+
+
 FAMILIES: Registry[Sequence[Family]] = Registry(
     "task",
     {
@@ -121,7 +132,6 @@ FAMILIES: Registry[Sequence[Family]] = Registry(
         "trained": f"{__name__}.trained:FAMILIES",
         "similarity": f"{__name__}.similarity:FAMILIES",
         "ranking": f"{__name__}.ranking:FAMILIES",
-        "short texts": f"{__name__}.short_texts:FAMILIES",
         "robust": f"{__name__}.robust:FAMILIES",
         "bias": f"{__name__}.bias:FAMILIES",
         "links": "rejoinder.links.task:FAMILIES",

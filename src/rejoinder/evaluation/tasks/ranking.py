@@ -10,21 +10,21 @@ of 1,000, in both directions? It is the task of Artetxe and Schwenk 2019 (§4.3)
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.datasets.labelled import Translations, read_translations
 from rejoinder.datasets.memory import SOURCES, Conversation, Conversations, read_conversations
-from rejoinder.datasets.semeval import QuestionSet, read_cqa
-from rejoinder.datasets.short_texts import read_askubuntu
+from rejoinder.datasets.semeval import QuestionSet, read_askubuntu, read_cqa
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
 from rejoinder.evaluation.metrics import NDCG, Items, joined, metric_of, precision_name, subsets_of
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks import Context, Data, Family, Part
+from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads
 from rejoinder.measures import Floats, Indices, unit_rows
 from rejoinder.protocols import Embeddings
 
@@ -229,11 +229,6 @@ def _scores(talk: Conversation, cosines: Embeddings) -> Iterator[float]:
         yield ndcg(ranked(scores, relevant), int(relevant.sum()))
 
 
-def _read_talks(context: Context, ids: Sequence[str]) -> Data:
-    folder = context.folder(ids[0])
-    return {(task, "test"): read_conversations(folder, task.split("/")[1]) for task in ids}
-
-
 LANGUAGES = ("es", "ar", "tr", "de", "fr", "it")
 """Languages whose sentences are searched by their English translations, and the other way round."""
 _SENTENCES = 1_000
@@ -284,11 +279,9 @@ def _run_translation(
     )
 
 
-def _read_translations(context: Context, ids: Sequence[str]) -> Data:
-    folder = context.folder(ids[0])
+def _read_translations(folder: Path) -> Translations:
     # all languages, so that no score depends on which other tasks were asked for
-    data = read_translations(folder, ("en", *LANGUAGES), _SENTENCES)
-    return {(task, "test"): data for task in ids}
+    return read_translations(folder, ("en", *LANGUAGES), _SENTENCES)
 
 
 FAMILIES = (
@@ -299,8 +292,15 @@ FAMILIES = (
     ),
     Family(
         {f"translation/{language}": ("translation",) for language in LANGUAGES},
-        _read_translations,
+        reads(_read_translations),
         _run_translation,
     ),
-    *(Family({f"memory/{name}": ("memory",)}, _read_talks, _run_talks) for name in SOURCES),
+    *(
+        Family(
+            {f"memory/{name}": ("memory",)},
+            reads(partial(read_conversations, name=name)),
+            _run_talks,
+        )
+        for name in SOURCES
+    ),
 )

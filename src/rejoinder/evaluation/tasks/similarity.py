@@ -1,7 +1,8 @@
 """Similarities of graded pairs: STS Benchmark, STS 2012 to 2017, SICK-R, SemRel, and your own.
 
 `stsb/*` and `stsb-unrepeated/*` have angular similarities or cosines, in all and by genre; the
-others have cosines.
+others have cosines. `pairs/…`: do two tweets or questions mean the same? The score is the average
+precision of cosines, as in pair classification of MTEB.
 """
 
 from collections import Counter
@@ -15,14 +16,19 @@ from typing import Any
 import numpy as np
 
 from rejoinder.datasets import semeval
-from rejoinder.datasets.labelled import SentencePairSet, read_sick
+from rejoinder.datasets.labelled import PAIRS, LabelledSet, read_pairs, read_sick
 from rejoinder.errors import DataMissingError
 from rejoinder.evaluation import metrics
 from rejoinder.evaluation.encoding import Embedder, call, numbers_of
 from rejoinder.evaluation.intervals import Interval, correlation_interval
+from rejoinder.evaluation.resampled import (
+    AVERAGE_PRECISION,
+    average_precision,
+    score_interval,
+)
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks import Context, Data, Family, Part, set_of
+from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads, set_of
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats, Indices, angular_similarity
 from rejoinder.protocols import Encodes, TellsFittedPairs
@@ -102,16 +108,14 @@ class _Compared:
 Score = Callable[[_Compared], Scored]
 
 
-def score_stsb(encoder: Encodes, pairs: semeval.GradedPairs, *, seed: int = 0) -> Scored:
+def score_stsb(encoder: Encodes, pairs: semeval.GradedPairs) -> Scored:
     """Returns the angular similarities' correlations with gold, in all and by genre.
-
-    `seed` seeds the intervals.
 
     Raises:
         InputError: an embedding is not usable, or a correlation is not defined.
     """
     similarity, notes = _similarity(Embedder(encoder), pairs, f"stsb on {pairs.split}")
-    return _genres(_Compared("stsb/angular", pairs, similarity, notes, seed))
+    return _genres(_Compared("stsb/angular", pairs, similarity, notes, seed=0))
 
 
 def _similarity(
@@ -243,7 +247,7 @@ def _difficult(given: _Compared) -> Scored:
     return Scored(main, scores, items, data=given.facts, notes=notes)
 
 
-def sick_pairs(data: SentencePairSet, split: str, parts: Sequence[str]) -> semeval.GradedPairs:
+def sick_pairs(data: LabelledSet, split: str, parts: Sequence[str]) -> semeval.GradedPairs:
     """Returns some splits of SICK as one, whose genres are the splits."""
     chosen = [data.splits[part] for part in parts]
     return semeval.GradedPairs(
@@ -281,6 +285,26 @@ def _graded(context: Context) -> list[semeval.GradedPairs]:
     if context.graded is None:
         raise DataMissingError("the task graded needs pairs; name their file with `data`.")
     return [context.graded()]
+
+
+def _run_pairs(embedder: Embedder, context: Context, part: Part, data: LabelledSet) -> Scored:
+    pairs = data.splits["test"]
+    embedder.prepare(part[0], [*pairs.first, *pairs.second])
+    similarity, notes = embedder.similarity(pairs.first, pairs.second, part[0])
+    items = metrics.Items(
+        [f"test:{row}" for row in range(len(similarity))],
+        similarity,
+        pairs.labels.astype(np.float64),
+        metrics.joined(pairs.first, pairs.second),
+    )
+    return Scored(
+        AVERAGE_PRECISION.name,
+        AVERAGE_PRECISION.recompute(items),
+        items,
+        {AVERAGE_PRECISION.name: score_interval(average_precision, items, context.seed)},
+        data={"name": part[0]},
+        notes=[f"{int(pairs.labels.sum()):,} pairs mean the same", *notes],
+    )
 
 
 def _reader(read: Callable[[Context], Sequence[semeval.GradedPairs]]) -> Callable[..., Data]:
@@ -354,5 +378,9 @@ FAMILIES = (
                 ("graded",),
             )
         },
+    ),
+    *(
+        Family({f"pairs/{name}": ("pairs",)}, reads(partial(read_pairs, name=name)), _run_pairs)
+        for name in PAIRS
     ),
 )

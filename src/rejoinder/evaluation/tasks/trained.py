@@ -1,40 +1,52 @@
-"""SentEval's trained tasks: classifiers, regressions and COCO, on frozen embeddings.
+"""Tasks that fit something on frozen embeddings: SentEval's, and intents.
 
-COCO is captions of images and images of captions (SentEval's ImageCaptionRetrieval). `snli/head` is
-natural language inference by the encoder's own classifier.
+SentEval has three ways of choosing a classifier's penalty and scoring, regressions, and COCO:
+captions of images and images of captions (ImageCaptionRetrieval). `snli/head` is natural language
+inference by the encoder's own classifier. `classify/…` is logistic regression, trained on train;
+`cluster/…` the V-measure of mini-batch k-means on the test questions, as in MTEB.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rejoinder.datasets import labelled
 from rejoinder.datasets.groups import InferencePairs, read_snli_split
 from rejoinder.datasets.labelled import (
+    INTENTS,
     NLI_CLASSES,
     Captioned,
-    Labelled,
     LabelledSet,
-    SentencePairs,
-    SentencePairSet,
+    read_intents,
 )
 from rejoinder.datasets.semeval import GradedPairs, read_stsb
-from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation import classifiers
-from rejoinder.evaluation.classifiers.learners import ClassifierSettings, Graded
+from rejoinder.errors import DataMissingError, InputError, require
+from rejoinder.evaluation.classifiers.learners import (
+    ClassifierSettings,
+    FastLearner,
+    Features,
+    Fold,
+    Graded,
+    Labels,
+    Learner,
+    LibraryLearner,
+    fit_grades,
+)
 from rejoinder.evaluation.encoding import Embedder, call, numbers_of
 from rejoinder.evaluation.intervals import correlation_interval, mean_interval
 from rejoinder.evaluation.metrics import Items, correlations, f1_score, joined, metric_of
+from rejoinder.evaluation.resampled import V_MEASURE, score_interval, v_measure
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks import Context, Data, Family, Part
+from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads
 from rejoinder.evaluation.tasks.similarity import sick_pairs
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.measures import Indices
+from rejoinder.measures import Floats, Indices, ScoringError
 from rejoinder.protocols import Embeddings, Entails
 
 
@@ -85,8 +97,145 @@ def _confusions(gold: Indices, predicted: Indices) -> dict[str, Group]:
     return cells
 
 
-Columns = tuple[list[str], ...]
-"""The sentences of a split, or the first and the second sentences of its pairs."""
+@dataclass(frozen=True)
+class Outcome:
+    """Accuracies in percent, and predictions, of a classifier."""
+
+    dev_accuracy: float
+    """On the rows that the penalty was chosen on."""
+    test_accuracy: float
+    """The mean over folds if `nested`."""
+    predictions: Labels
+    """(N,) predicted classes of the test rows; for `nested`, those of each row from the fold that
+    held it out."""
+    folds: Indices | None = None
+    """(N,) the fold that held each row out, for `nested`."""
+
+
+def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[Fold]:
+    """Returns stratified folds of all rows."""
+    require("eval", "sklearn")
+    from sklearn.model_selection import StratifiedKFold
+
+    rarest = int(np.bincount(labels)[np.unique(labels)].min())
+    if settings.kfold > rarest:
+        raise ScoringError(
+            f"kfold is {settings.kfold}, but the rarest class has only {rarest} of the "
+            f"{len(labels):,} rows, and every fold needs a row of each class. Use at most "
+            f"{rarest} folds."
+        )
+    splitter = StratifiedKFold(
+        n_splits=settings.kfold, shuffle=True, random_state=settings.fold_seed(protocol)
+    )
+    return [Fold(*rows) for rows in splitter.split(np.zeros(len(labels)), labels)]
+
+
+def _opened(settings: ClassifierSettings, features: Features, labels: Labels) -> Learner:
+    """Returns the learner that the settings ask for, of (N, D) features and (N,) labels."""
+    if settings.classifier == "pytorch":
+        from rejoinder.evaluation.classifiers.network import NetworkLearner
+
+        return NetworkLearner(settings, features, labels)
+    kind = LibraryLearner if settings.classifier == "scikit-learn" else FastLearner
+    return kind(settings, features, labels)
+
+
+def _held_out(
+    learner: Learner, folds: Sequence[Fold], grid: Sequence[float], labels: Labels
+) -> Floats:
+    """Returns (F, G) accuracies from 0 to 1 of G penalties on the test rows of F folds.
+
+    As in SentEval, the test rows also say when to stop.
+    """
+    predicted = learner.predict([fold._replace(stop=fold.test) for fold in folds],
+                                [grid] * len(folds))  # fmt: skip
+    return np.stack(
+        [
+            (classes == labels[fold.test]).mean(axis=1)
+            for fold, classes in zip(folds, predicted, strict=True)
+        ]
+    )
+
+
+def _best(accuracy: Floats) -> tuple[Any, Any]:
+    """Returns the index and the accuracy, in percent, of the best penalty of the last axis."""
+    # as in the original, accuracies are rounded before they are compared
+    rounded = np.round(100 * accuracy, 2)
+    return rounded.argmax(axis=-1), rounded.max(axis=-1)
+
+
+def fitted_nested(features: Features, labels: Labels, settings: ClassifierSettings) -> Outcome:
+    """Cross-validates (N, D) features, with the penalty of each fold chosen within its train rows.
+
+    For data without published splits: MR, CR, SUBJ, MPQA.
+
+    Raises:
+        ScoringError: a class has fewer rows than there are folds.
+        MissingExtraError: a library that is needed is not installed.
+    """
+    outer = _folds(labels, settings, "nested")
+    inner = [
+        Fold(fold.train[part.train], fold.train[part.test])
+        for fold in outer
+        for part in _folds(labels[fold.train], settings, "nested")
+    ]
+    learner, grid = _opened(settings, features, labels), settings.grid("nested")
+    accuracy = _held_out(learner, inner, grid, labels)
+    means = accuracy.reshape(len(outer), settings.kfold, len(grid)).mean(axis=1)
+    chosen, dev = _best(means)
+    predicted = learner.predict(outer, [[grid[index]] for index in chosen])
+    predictions, folds = np.empty(len(labels), np.int64), np.empty(len(labels), np.int64)
+    scores = []
+    for index, (fold, [classes]) in enumerate(zip(outer, predicted, strict=True)):
+        predictions[fold.test], folds[fold.test] = classes, index
+        scores.append(_percent(classes, labels[fold.test]))
+    accuracy_of_folds = round(float(np.mean(scores)), 2)
+    return Outcome(round(float(dev.mean()), 2), accuracy_of_folds, predictions, folds)
+
+
+def fitted_split(
+    features: Sequence[Features], labels: Sequence[Labels], settings: ClassifierSettings
+) -> Outcome:
+    """Chooses the penalty on the dev split, or without one on folds of train, and predicts test.
+
+    `features`, (N, D) each, and `labels` are of train, dev and test (SST, SICK-E, SNLI, probing),
+    or of train and test (TREC, MRPC).
+
+    Raises:
+        ScoringError: without dev, a class has fewer train rows than there are folds.
+        MissingExtraError: a library that is needed is not installed.
+    """
+    ends = np.cumsum([len(part) for part in features])
+    train, *dev, test = np.split(np.arange(ends[-1]), ends[:-1])
+    protocol = "split" if dev else "kfold"
+    folds = [Fold(train, *dev)] if dev else _folds(labels[0], settings, protocol)
+    together, grid = np.concatenate(labels), settings.grid(protocol)
+    learner = _opened(settings, np.concatenate(features), together)
+    index, best = _best(_held_out(learner, folds, grid, together).mean(axis=0))
+    [[predictions]] = learner.predict([Fold(train, test, *dev)], [[grid[index]]])
+    return Outcome(float(best), _percent(predictions, labels[-1]), predictions)
+
+
+def _percent(predictions: Labels, labels: Labels) -> float:
+    return round(100 * float((predictions == labels).mean()), 2)
+
+
+def fit_relatedness(
+    train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
+) -> tuple[Floats, Floats]:
+    """Fits a model of grades on train, and returns the mean grades of dev and test.
+
+    Dev chooses the penalty by Spearman's rho (`fast`), or when to stop by Pearson's r (`compat`, as
+    in SentEval). In `compat`, the order of train affects the batches.
+
+    Raises:
+        MissingExtraError: `compat` needs PyTorch, which is not installed.
+    """
+    if settings.mode != "compat":
+        return fit_grades(train, dev, test, grades)
+    from rejoinder.evaluation.classifiers import network
+
+    return network.fit_grades(train, dev, test, grades, settings)
 
 
 def pair_features(first: Embeddings, second: Embeddings) -> Embeddings:
@@ -118,17 +267,15 @@ def published_order(
 class _Task:
     """A task of SentEval: its data, and the features of its classifiers."""
 
-    read: Callable[[Path], LabelledSet | SentencePairSet]
+    read: Callable[[Path], LabelledSet]
     protocol: str
     features: Callable[..., Embeddings] = lambda embeddings: embeddings
     """Takes the embeddings of each column."""
 
-    def run(
-        self, embedder: Embedder, context: Context, part: Part, data: LabelledSet | SentencePairSet
-    ) -> Scored:
+    def run(self, embedder: Embedder, context: Context, part: Part, data: LabelledSet) -> Scored:
         """See `Family`."""
         settings = _adjusted(context.classifiers, data.name)
-        texts = [_columns(part) for part in data.splits.values()]
+        texts = [part.columns for part in data.splits.values()]
         labels = [part.labels for part in data.splits.values()]
         embedder.prepare(data.name, [text for columns in texts for text in chain(*columns)])
         ordered = self.protocol != "split" or settings.classifier == "pytorch"
@@ -145,14 +292,14 @@ class _Task:
         if ordered and not early:
             features[0] = features[0][order]
         if self.protocol == "nested":
-            outcome = classifiers.nested(features[0], labels[0], settings)
+            outcome = fitted_nested(features[0], labels[0], settings)
         else:
-            outcome = classifiers.split(features, labels, settings)
+            outcome = fitted_split(features, labels, settings)
         *_, (split, last) = data.splits.items()
         names = order if self.protocol == "nested" else range(len(last))
         gold = labels[-1].astype(np.float64)
         items = Items(
-            last.ids if isinstance(last, SentencePairs) else [f"{split}:{row}" for row in names],
+            last.ids or [f"{split}:{row}" for row in names],
             outcome.predictions.astype(np.float64),
             gold,
             joined(*texts[-1]),
@@ -173,15 +320,11 @@ class _Task:
             items=items,
         )
 
-    def data(self, context: Context, ids: Sequence[str]) -> Data:
-        """See `Family`."""
-        split = "all" if self.protocol == "nested" else "test"
-        return {(ids[0], split): self.read(context.folder(ids[0]))}
-
     def family(self, name: str, group: str = "senteval") -> Family:
         """Returns the family of the task alone."""
         tasks = {f"{name}/senteval": (name, group)}
-        return Family(tasks, self.data, self.run, protocol=self.protocol)
+        read = reads(self.read, "all" if self.protocol == "nested" else "test")
+        return Family(tasks, read, self.run, protocol=self.protocol)
 
 
 def _adjusted(settings: ClassifierSettings, name: str) -> ClassifierSettings:
@@ -195,17 +338,12 @@ def _adjusted(settings: ClassifierSettings, name: str) -> ClassifierSettings:
     return settings
 
 
-def _columns(part: Labelled | SentencePairs) -> Columns:
-    return (part.first, part.second) if isinstance(part, SentencePairs) else (part.sentences,)
-
-
-def _order(data: LabelledSet | SentencePairSet) -> Indices:
+def _order(data: LabelledSet) -> Indices:
     """Returns the published order of the first split."""
-    splits: Mapping[str, Labelled | SentencePairs] = data.splits
-    first = next(iter(splits.values()))
-    if isinstance(data, SentencePairSet) and data.name == "SNLI":
-        return published_order(_columns(first)[::-1], [data.classes[row] for row in first.labels])
-    return published_order(_columns(first), first.labels.tolist())
+    first = next(iter(data.splits.values()))
+    if data.name == "SNLI":
+        return published_order(first.columns[::-1], [NLI_CLASSES[row] for row in first.labels])
+    return published_order(first.columns, first.labels.tolist())
 
 
 def _note(settings: ClassifierSettings, protocol: str) -> str:
@@ -239,11 +377,11 @@ def _read_stsb(context: Context, ids: Sequence[str]) -> Data:
     return {(ids[0], "test"): _Splits("stsb", parts, (0, 5), sha256, notes)}
 
 
-def _read_sick(context: Context, ids: Sequence[str]) -> Data:
-    data = labelled.read_sick(context.folder("sick"))
+def _read_sick(folder: Path) -> _Splits:
+    data = labelled.read_sick(folder)
     parts = [sick_pairs(data, split, [split]) for split in _SPLITS]
     notes = row_notes("sick", {part.split: len(part) for part in parts})
-    return {(ids[0], "test"): _Splits("SICK", parts, (1, 5), data.sha256, notes)}
+    return _Splits("SICK", parts, (1, 5), data.sha256, notes)
 
 
 def _run_regression(embedder: Embedder, context: Context, part: Part, data: _Splits) -> Scored:
@@ -260,7 +398,7 @@ def _run_regression(embedder: Embedder, context: Context, part: Part, data: _Spl
     if settings.regressor == "pytorch":
         order = published_order([pairs.first, pairs.second], train.gold.tolist())
         train = Graded(train.features[order], train.gold[order])
-    dev_grades, grades = classifiers.fit_relatedness(train, dev, test, data.grades, settings)
+    dev_grades, grades = fit_relatedness(train, dev, test, data.grades, settings)
     scored = data.parts[2]
     items = Items(scored.ids, grades, test.gold, joined(scored.first, scored.second))
     on_dev = correlations(dev_grades, dev.gold)
@@ -290,10 +428,9 @@ class _CocoSplits:
     sha256: str
 
 
-def _read_coco(context: Context, ids: Sequence[str]) -> Data:
-    parts = [labelled.read_coco(context.folder(ids[0]), split) for split in _COCO_SPLITS]
-    sha256 = sha256_of("".join(part.sha256 for part in parts).encode())
-    return {(ids[0], "test"): _CocoSplits(parts, sha256)}
+def _read_coco(folder: Path) -> _CocoSplits:
+    parts = [labelled.read_coco(folder, split) for split in _COCO_SPLITS]
+    return _CocoSplits(parts, sha256_of("".join(part.sha256 for part in parts).encode()))
 
 
 def _run_coco(embedder: Embedder, context: Context, _part: Part, splits: _CocoSplits) -> Scored:
@@ -327,6 +464,67 @@ def _run_coco(embedder: Embedder, context: Context, _part: Part, splits: _CocoSp
     )
 
 
+_MINI_BATCH = 500
+"""Texts of a mini-batch in MTEB."""
+_C = 1.0
+"""Inverse of the penalty, as in MTEB. SentEval's grids take hours with 150 classes."""
+RUNS = 10
+"""Number of clusterings, each with its own seed."""
+
+
+def _run_clusters(embedder: Embedder, context: Context, part: Part, data: LabelledSet) -> Scored:
+    require("eval", "sklearn")
+    from sklearn.cluster import MiniBatchKMeans
+
+    texts, labels = data.splits["test"].first, data.splits["test"].labels
+    embedder.prepare(part[0], texts)
+    rows = embedder.embed(texts, part[0])
+    count = len(np.unique(labels))
+    clusters = []
+    for run in range(RUNS):
+        context.tell(f"clustering {run + 1} of {RUNS}")
+        seed = context.seed + run
+        way = MiniBatchKMeans(count, batch_size=_MINI_BATCH, n_init="auto", random_state=seed)
+        clusters.append(way.fit_predict(rows).astype(np.float64))
+    items = Items(
+        [f"run {run}:{row}" for run in range(RUNS) for row in range(len(texts))],
+        np.concatenate(clusters),
+        np.tile(labels.astype(np.float64), RUNS),
+        texts * RUNS,
+    )
+    return Scored(
+        V_MEASURE.name,
+        V_MEASURE.recompute(items),
+        items,
+        {V_MEASURE.name: score_interval(v_measure, items, context.seed)},
+        data={"name": part[0], "texts": len(texts), "classes": count},
+        notes=[f"the mean of {RUNS} clusterings"],
+    )
+
+
+def _run_classes(embedder: Embedder, context: Context, part: Part, data: LabelledSet) -> Scored:
+    train, test = data.splits["train"], data.splits["test"]
+    texts = [*train.first, *test.first]
+    embedder.prepare(part[0], texts)
+    rows, labels = embedder.embed(texts, part[0]), np.concatenate([train.labels, test.labels])
+    fold = Fold(*np.split(np.arange(len(labels)), [len(train)]))
+    [[predicted]] = FastLearner(ClassifierSettings(), rows, labels).predict([fold], [[_C]])
+    right = (predicted == test.labels).astype(np.float64)
+    return Scored(
+        "accuracy",
+        {"accuracy": 100 * float(right.mean())},
+        Items(
+            [f"test:{row}" for row in range(len(test))],
+            predicted.astype(np.float64),
+            test.labels.astype(np.float64),
+            test.first,
+        ),
+        {"accuracy": mean_interval(right, context.seed, unit=100)},
+        data={"name": part[0]},
+        notes=[f"logistic regression on {len(train):,} questions of train, C = {_C:g}"],
+    )
+
+
 FAMILIES = (
     Family({"snli/head": ("snli",)}, _read_inference, _run_inference),
     *(
@@ -344,7 +542,7 @@ FAMILIES = (
     ),
     Family(
         {"sick-r/senteval-regression": ("sick-r", "senteval")},
-        _read_sick,
+        reads(_read_sick),
         _run_regression,
         protocol="regression",
     ),
@@ -355,5 +553,12 @@ FAMILIES = (
         protocol="regression",
         options=("form",),
     ),
-    Family({"coco/senteval": ("coco", "senteval")}, _read_coco, _run_coco, protocol="retrieval"),
+    Family(
+        {"coco/senteval": ("coco", "senteval")}, reads(_read_coco), _run_coco, protocol="retrieval"
+    ),
+    *(
+        Family({f"{kind}/{name}": (kind,)}, reads(partial(read_intents, name=name)), run)
+        for kind, run in (("cluster", _run_clusters), ("classify", _run_classes))
+        for name in INTENTS
+    ),
 )

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from rejoinder.datasets.short_texts import read_askubuntu, read_intents, read_pairs
+from rejoinder.datasets.labelled import read_intents, read_pairs
+from rejoinder.datasets.semeval import read_askubuntu
 from rejoinder.errors import DataMissingError, InputError
 
 
@@ -26,8 +27,8 @@ TWEETS = "twitter-url/Twitter_URL_Corpus_test.txt"
 
 def test_tweets_that_divide_people_are_left_out(put):
     rows = [f"a\tb{n}\t({n}, 6)\thttps://t.co/x" for n in (0, 2, 3, 4)]
-    pairs = read_pairs(put(TWEETS, "\n".join(rows)), "twitter-url")
-    assert (pairs.second, pairs.same.tolist()) == (["b0", "b2", "b4"], [False, False, True])
+    pairs = read_pairs(put(TWEETS, "\n".join(rows)), "twitter-url").splits["test"]
+    assert (pairs.second, pairs.labels.tolist()) == (["b0", "b2", "b4"], [0, 0, 1])
     with pytest.raises(InputError, match=r"line 1: found '5'; .*\(4, 6\)"):
         read_pairs(put(TWEETS, "a\tb\t5\tx"), "twitter-url")
     with pytest.raises(InputError, match="no pairs of both classes"):
@@ -39,8 +40,8 @@ def test_pairs_of_mteb_are_lines_or_lists(put):
     lines = "\n".join(map(json.dumps, rows))
     lists = json.dumps({"sent1": ["a", "a"], "sent2": ["b0", "b1"], "labels": [0, 1]})
     for name, content in (("sprint/test.jsonl.gz", lines), ("sprint/test.jsonl", lists)):
-        pairs = read_pairs(put(name, content), "sprint")
-        assert (pairs.second, pairs.same.tolist()) == (["b0", "b1"], [False, True])
+        pairs = read_pairs(put(name, content), "sprint").splits["test"]
+        assert (pairs.second, pairs.labels.tolist()) == (["b0", "b1"], [0, 1])
     for wrong in ("{}", "[", '{"sent1": ["a"], "sent2": [], "labels": [1]}'):
         with pytest.raises(InputError, match="line 1: expected sentence1"):
             read_pairs(put("sprint/test.jsonl", wrong), "sprint")
@@ -50,14 +51,16 @@ def test_only_test_is_read_of_lines_with_splits(put):
     rows = [{"sentence1": split, "sentence2": "b", "label": label, "split": split}
             for split in ("train", "test") for label in (0, 1)]  # fmt: skip
     lines = "\n".join(map(json.dumps, rows))
-    pairs = read_pairs(put("paraphrases/twitter_url_labelled.jsonl", lines), "twitter-url")
+    pairs = read_pairs(put("paraphrases/twitter_url_labelled.jsonl", lines), "twitter-url").splits[
+        "test"
+    ]
     assert pairs.first == ["test", "test"]
 
 
 def test_intents_of_both_sets(put):
     put("banking77/train.csv", 'text,category\n"one, two",b\nthree,a\n')
     data = read_intents(put("banking77/test.csv", "text,category\nfour,a\n"), "banking77")
-    assert data.splits["train"].sentences == ["one, two", "three"]
+    assert data.splits["train"].first == ["one, two", "three"]
     assert [part.labels.tolist() for part in data.splits.values()] == [[1, 0], [0]]
     tree = {
         "train": [["x", "i"]],
@@ -66,10 +69,10 @@ def test_intents_of_both_sets(put):
         "oos_test": [["?", "oos"]],
     }
     data = read_intents(put("clinc150/data_full.json", json.dumps(tree)), "clinc150")
-    assert {split: part.sentences for split, part in data.splits.items()} == {
+    assert {split: part.first for split, part in data.splits.items()} == {
         "train": ["x"], "val": ["y"], "test": ["z"]
     }  # fmt: skip
-    with pytest.raises(InputError, match="train has no question of the intent 'c'"):
+    with pytest.raises(InputError, match=r"train lacks.*c"):
         read_intents(put("banking77/test.csv", "text,category\nfour,c\n"), "banking77")
     with pytest.raises(InputError, match="line 2: expected two fields"):
         read_intents(put("banking77/test.csv", "text,category\nfour,c,d\n"), "banking77")
