@@ -71,26 +71,23 @@ class Request:
         Raises:
             InputError: names the first such setting, or an unknown task.
         """
-        tasks, context, usual = resolve(self.tasks.split(",")), self.context(), ClassifierSettings()
-        given = {
-            "pairs": self.pairs is not None,
-            "split": self.split != "test",
-            "form": self.form is not None,
-            "text": self.text != "both",
-            "pytorch": self.classifiers.usepytorch,
-            **{
-                name: getattr(self.classifiers, name) != getattr(usual, name)
-                for name in ("nhid", "kfold", "mode")
-            },
-        }
+        tasks, context = resolve(self.tasks.split(",")), self.context()
+        usual = {"pairs": None, "split": "test", "form": None, "text": "both"}
+        given = [name for name, value in usual.items() if getattr(self, name) != value]
+        fitting = ClassifierSettings()
+        given += [
+            name
+            for name in ("usepytorch", "nhid", "kfold", "mode")
+            if getattr(self.classifiers, name) != getattr(fitting, name)
+        ]
         families = [family for family, _ in families_of(tasks)]
-        for name in (name for name, is_given in given.items() if is_given):
+        for name in given:
             if not any(family.heeds(name, context) for family in families):
                 raise InputError(
-                    f"{name} has no effect on {', '.join(tasks)}; leave it out, or add a task that "
-                    "it acts on."
+                    f"{name.removeprefix('use')} has no effect on {', '.join(tasks)}; leave it "
+                    "out, or add a task that it acts on."
                 )
-        if given["pytorch"] and not given["mode"]:
+        if "usepytorch" in given and "mode" not in given:
             raise InputError("pytorch has no effect in the mode fast; set mode to compat too.")
 
 

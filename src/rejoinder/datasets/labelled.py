@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +29,7 @@ from rejoinder.datasets.catalogue import (
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import Record, decoded, sha256_of
 from rejoinder.io.formats.embedding_files import UNREADABLE
-from rejoinder.io.formats.text_lines import (
-    Row,
-    below_header,
-    decoded_lines,
-    separated_rows,
-    table_rows,
-)
+from rejoinder.io.formats.text_lines import Row, below_header, csv_rows, decoded_lines, table_rows
 
 
 @dataclass(frozen=True)
@@ -310,10 +303,7 @@ def read_intents(data: Path, name: str) -> LabelledSet:
 
 
 def _csv_intents(content: bytes, path: Path, _split: str) -> list[list[str]]:
-    rows = [
-        Row(fields, number, path)
-        for number, fields in islice(separated_rows(iter([content]), ",", str(path)), 1, None)
-    ]
+    rows = csv_rows(content, path)
     for row in rows:
         if len(row.fields) != 2:
             row.refuse(f"expected two fields, a question and its intent; found {len(row.fields)}.")

@@ -11,9 +11,8 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from rejoinder.datasets import catalogue
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import blake2b_number, sha256_of
-from rejoinder.io.formats.text_lines import Row, decoded_lines, separated_rows, table_rows
+from rejoinder.io.formats.text_lines import Row, csv_rows, decoded_lines, table_rows
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Number of pairs of the benchmark as published, by split."""
@@ -85,15 +84,11 @@ class GradedPairs:
 
     def at(self, rows: Sequence[int]) -> Self:
         """Returns the pairs with those numbers."""
-        return replace(
-            self,
-            first=[self.first[row] for row in rows],
-            second=[self.second[row] for row in rows],
-            gold=self.gold[list(rows)],
-            genres=[self.genres[row] for row in rows],
-            ids=[self.ids[row] for row in rows],
-            sources=[self.sources[row] for row in rows],
-        )
+        names = ("first", "second", "genres", "ids", "sources")
+        columns: dict[str, Any] = {
+            name: [getattr(self, name)[row] for row in rows] for name in names
+        }
+        return replace(self, gold=self.gold[list(rows)], **columns)
 
 
 def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
@@ -333,11 +328,10 @@ def read_semrel(data: Path, language: str, split: str) -> GradedPairs:
 
 
 def _semrel_csv(content: bytes, path: Path) -> Iterator[tuple[str, str, float]]:
-    for number, fields in islice(separated_rows(iter([content]), ",", str(path)), 1, None):
-        row = Row(fields, number, path)
-        if len(fields) != 3 or "\n" not in fields[1]:
+    for row in csv_rows(content, path):
+        if len(row.fields) != 3 or "\n" not in row[1]:
             row.refuse("expected an id, two sentences on two lines in quotes, and a score.")
-        first, second = map(str.strip, fields[1].split("\n")[:2])
+        first, second = map(str.strip, row[1].split("\n")[:2])
         yield first, second, row.score(2, 0, 1)
 
 

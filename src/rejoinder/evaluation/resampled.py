@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rejoinder.evaluation.intervals import Interval, Test
+from rejoinder.evaluation.intervals import Interval, Test, paired_bootstrap
 from rejoinder.evaluation.metrics import Items, Metric, subsets_of
 from rejoinder.measures import Floats, Indices, ranks, row_correlations
 
@@ -21,33 +21,14 @@ def _columns(items: Items) -> tuple[Floats, Floats]:
     return items.predictions[rows], items.gold[rows[0]]
 
 
-def _drawn(
-    score: Callable[[Indices], float], n: int, seed: int, count: int
-) -> tuple[float, Floats]:
-    """Returns the score of all N texts, and of draws of them.
-
-    The draws are moved so that their mean is that score: texts that are drawn twice are always in
-    one cluster, which raises the V-measure.
-    """
-    generator = np.random.default_rng(seed)
-    values = np.array([score(generator.integers(0, n, n)) for _ in range(count)])
-    whole = score(np.arange(n))
-    return whole, values - values.mean() + whole
-
-
-def _ends(values: Floats) -> Interval:
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
-
-
 def score_interval(value: Value, items: Items, seed: int) -> Interval:
     """Returns the 95 % interval of a score."""
     predictions, gold = _columns(items)
 
-    def score(rows: Indices) -> float:
-        return value(predictions[:, rows], gold[rows])
+    def scores(draws: Indices) -> Floats:
+        return np.array([value(predictions[:, rows], gold[rows]) for rows in draws])
 
-    return _ends(_drawn(score, len(gold), seed, _DRAWS)[1])
+    return paired_bootstrap(scores, len(gold), seed, resamples=_DRAWS, centred=True)[1]
 
 
 def _metric(name: str, value: Value, errors: Callable[[Floats, Floats], Floats]) -> Metric:
@@ -56,13 +37,16 @@ def _metric(name: str, value: Value, errors: Callable[[Floats, Floats], Floats])
     def test(first: Items, second: Items, seed: int, draws: int) -> tuple[Test, Interval]:
         (one, gold), (two, _) = _columns(first), _columns(second)
 
-        def difference(rows: Indices) -> float:
-            return value(one[:, rows], gold[rows]) - value(two[:, rows], gold[rows])
+        def difference(draws: Indices) -> Floats:
+            return np.array(
+                [
+                    value(one[:, rows], gold[rows]) - value(two[:, rows], gold[rows])
+                    for rows in draws
+                ]
+            )
 
-        observed, values = _drawn(difference, len(gold), seed, max(_DRAWS, draws))
-        beyond = int((np.abs(values - observed) >= abs(observed)).sum())
-        p = (1 + beyond) / (1 + len(values))
-        return Test(observed, p, "paired bootstrap", len(gold)), _ends(values)
+        most = max(_DRAWS, draws)
+        return paired_bootstrap(difference, len(gold), seed, resamples=most, centred=True)
 
     return Metric(
         name,

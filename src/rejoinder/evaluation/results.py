@@ -281,18 +281,15 @@ class ResultsFile:
 
         Returns the result with the name of its predictions file.
         """
-        before, self.results = self.results, [old for old in self.results if old.key != result.key]
-        dropped = [old for old in before if old.key == result.key]
+        before = self.results
         result = _with_items(self.path, result)
         try:
-            _write(self.path, [*self.results, result])
-            self.results.append(result)
-        except BaseException:
-            self.results, dropped = before, [result]
-            raise
+            changed = [*(old for old in before if old.key != result.key), result]
+            _write(self.path, changed)
+            self.results = changed
         finally:
             named = {kept.predictions.get("file") for kept in self.results}
-            for file in {gone.predictions.get("file", "") for gone in dropped} - named:
+            for file in {one.predictions.get("file", "") for one in (*before, result)} - named:
                 path = self.path.parent / file
                 if path.parent == items_folder(self.path):
                     path.unlink(missing_ok=True)

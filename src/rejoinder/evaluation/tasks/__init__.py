@@ -94,14 +94,13 @@ class Family:
     def heeds(self, name: str, context: Context) -> bool:
         """Returns whether a setting that is not the default one acts on the tasks.
 
-        `name` is that of an argument of `evaluate`.
+        `name` is that of a field of `ClassifierSettings`, or `pairs`, `split`, `form`, `text`.
         """
         if name in ("pairs", "split", "form", "text"):
             return {"split": "pairs"}.get(name, name) in self.options
         if self.protocol is None:
             return False
-        key = {"pytorch": "usepytorch"}.get(name, name)
-        plain = replace(context.classifiers, **{key: getattr(ClassifierSettings(), key)})
+        plain = replace(context.classifiers, **{name: getattr(ClassifierSettings(), name)})
         return plain.describe(self.protocol) != context.classifiers.describe(self.protocol)
 
     def settings(self, context: Context) -> dict[str, Any]:

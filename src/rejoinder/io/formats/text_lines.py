@@ -227,6 +227,12 @@ class Row:
         raise InputError(f"{self.path} line {self.line}: {problem}")
 
 
+def csv_rows(content: bytes, path: Path) -> list["Row"]:
+    """Returns the rows below the header of a CSV file."""
+    rows = separated_rows(iter([content]), ",", str(path))
+    return [Row(fields, number, path) for number, fields in rows][1:]
+
+
 def table_rows(
     content: bytes, path: Path, columns: Sequence[int] = (), encoding: str = "utf-8"
 ) -> Iterator[Row]:
