@@ -19,7 +19,7 @@ from rejoinder.datasets.groups import read_graded
 from rejoinder.datasets.leaks import EvaluationHashes
 from rejoinder.datasets.semeval import GradedPairs, pair_keys, read_stsb
 from rejoinder.encoders.layers import Array
-from rejoinder.evaluation.tasks.bias import KINDS, read_contrasts
+from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
 from rejoinder.measures import Floats, pearson_correlation, spearman_correlation
 from rejoinder.scoring.families import FAMILIES
 from rejoinder.scoring.scorer import HIGHEST, PairFeatures, Scorer, interval_ends

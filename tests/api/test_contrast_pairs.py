@@ -16,7 +16,7 @@ from rejoinder.api.scorer import (
     renumbered,
 )
 from rejoinder.errors import DataMissingError
-from rejoinder.evaluation.tasks.bias import read_contrasts
+from rejoinder.evaluation.tasks.contrasts import made_contrasts, read_contrasts
 
 
 @pytest.fixture
@@ -25,7 +25,8 @@ def data(tmp_path):
         *(f"She has {number} friends in Oslo." for number in range(2, 400)),
         *(f"The {animal} chased my {other} today." for animal in ("dog", "cow", "cat", "fox")
           for other in ("horse", "sheep", "goose", "rabbit")),
-        *read_contrasts().frame["anchor"], "He lives in Bergen now.", "Yes.",
+        *read_contrasts().frame["anchor"], *made_contrasts().frame["anchor"],
+        "He lives in Bergen now.", "Yes.",
     ]  # fmt: skip
     path = tmp_path / TRANSLATIONS
     path.parent.mkdir()
@@ -39,8 +40,8 @@ def test_sentences_are_changed(data):
     assert pairs.genres.count("numbers") == MOST
     assert {*pairs.gold.tolist()} == {SCORE}
     assert all(a != b for a, b in zip(pairs.first, pairs.second, strict=True))
-    held_out = read_contrasts().frame
-    assert not {*pairs.first} & {*held_out["anchor"], *held_out["same"], *held_out["different"]}
+    for held_out in (read_contrasts().frame, made_contrasts().frame):
+        assert not {*pairs.first} & {*held_out["anchor"], *held_out["same"], *held_out["different"]}
 
 
 def test_the_seed_chooses(data):

@@ -1,6 +1,9 @@
 """The contrasts: the shipped items are sound, and scores are what they should be."""
 
+import re
+import tomllib
 from collections import Counter
+from importlib.resources import files
 
 import numpy as np
 import polars as pl
@@ -10,11 +13,22 @@ from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import Context, resolve
-from rejoinder.evaluation.tasks.bias import KINDS, read_contrasts
+from rejoinder.evaluation.tasks.contrasts import (
+    KINDS,
+    MADE,
+    made_contrasts,
+    read_contrasts,
+)
+from rejoinder.models.find import shipped_model
+from rejoinder.scoring.batch import KINDS as RELATIONS
+from rejoinder.scoring.batch import lexicon
 from rejoinder_papers.baselines.words import BagOfWords, tokens
 
 TEXTS = ("anchor", "same", "different")
 TASKS = [f"contrasts/{kind}" for kind in KINDS]
+MADE_TASKS = [f"contrasts/made-{kind}" for kind in MADE]
+SLOT = re.compile(r"\{[^}]*\}|[\w']+")
+RULES = tomllib.loads(files("rejoinder").joinpath("data/contrasts.toml").read_text("utf-8"))
 
 
 class InOrder:
@@ -88,7 +102,7 @@ def test_ties_are_wrong_and_a_task_alone_scores_as_among_others():
 
 
 def test_the_difficult_pairs_are_a_task_of_the_group():
-    assert resolve(["contrasts"]) == ["sts17/difficult", *TASKS]
+    assert resolve(["contrasts"]) == ["sts17/difficult", *TASKS, *MADE_TASKS]
     assert resolve(["sts17"]) == ["sts17/cosine"]
 
 
@@ -124,3 +138,64 @@ def test_the_file_has_an_item_a_line():
     assert frame.null_count().sum_horizontal().item() == 0
     assert frame.schema == dict.fromkeys(frame.columns, pl.String)
     assert len(sha256) == 64
+
+
+def test_rules_make_the_same_items_everywhere():
+    made_contrasts.cache_clear()
+    sha256 = "df81d1d9d4951b0909af58779bdb08bdbecfbeca54cbd27f2e5a220f85b9479d"
+    assert made_contrasts().sha256 == sha256, "results of contrasts/made-* can't be compared"
+
+
+def test_made_items_are_whole_and_each_sentence_is_there_once():
+    frame = made_contrasts().frame
+    assert Counter(frame["kind"]) == dict.fromkeys((f"made-{kind}" for kind in MADE), 250)
+    texts = [text for name in TEXTS for text in frame[name]]
+    assert len({text.lower() for text in texts}) == len(texts) == 6_000
+    assert not {*texts} & {text for name in TEXTS for text in read_contrasts().frame[name]}
+    for text in texts:
+        assert re.fullmatch(r"[A-Z0-9][\w ,:']*\.", text), text
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("roles", "name person animal city"),
+        ("quantity", "count tens mass time span part times far bound again"),
+        ("attribution", "name person source"),
+        ("places", "city country where side site room hand"),
+        ("dates", "day month year date noon event week season decade name count"),
+        ("swaps", "deal human look trend phase taste reply state wish case when travel near mood "
+         "many stand luck width tone push mind use"),
+        ("negation",
+         "after without agree agreed always never both neither can cannot deed did didn't "
+         "do does everybody nobody everyone no one everything nothing like likes longer "
+         "still not refuse refused work works"),
+        ("tense",
+         "about are be begin begun belonged belongs close closed finish finished going had "
+         "has have is job just knew knows leave left live lives meet met move moved played "
+         "plays to used was were will worked works"),
+    ],
+)  # fmt: skip
+def test_only_words_of_the_kind_differ(kind, words):
+    for anchor, same, different in RULES["templates"][kind]:
+        assert len({anchor, same, different}) == 3
+        parts = SLOT.findall(anchor.lower()), SLOT.findall(different.lower())
+        # the same words in another order: two slots changed places
+        apart = {*parts[0]} ^ {*parts[1]} or {*re.findall(r"\{\w+[12].*?\}", anchor)}
+        names = {re.sub(r"\{(\w+?)[12]?(\[.*)?\}", r"\1", word) for word in apart}
+        assert names, anchor
+        assert names <= {*words.split()}, (anchor, different)
+
+
+def test_words_of_templates_are_known():
+    vocabulary = {*(shipped_model("rejoinder-small") / "vocabulary.txt").read_text().split("\n")}
+    for name, rows in RULES["words"].items():
+        forms = [form for row in rows for form in ([row] if isinstance(row, str) else row)]
+        assert {*re.findall(r"[\w']+", " ".join(forms).lower())} <= vocabulary, name
+    words = [*lexicon().places]
+    for name in ("case", "deal", "human", "look", "state", "wish"):
+        for row in RULES["words"][name]:
+            found = [words.index(word) for word in row]
+            kinds = lexicon().among(np.array(found))
+            related = kinds | kinds.T
+            assert [RELATIONS[k] for k in related[0, 1:]] == ["synonym", "antonym"], row

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from rejoinder.api.evaluation import load_encoder
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError, ModelError
-from rejoinder.evaluation.tasks.bias import KINDS, read_contrasts
+from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.scoring.families import FAMILIES
 from rejoinder.scoring.scorer import WEIGHTS, Scorer, shipped_scorer

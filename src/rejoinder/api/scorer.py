@@ -22,7 +22,7 @@ from rejoinder.datasets.leaks import EvaluationHashes
 from rejoinder.datasets.semeval import GradedPairs, pair_keys, read_sts_year, read_stsb
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import DataMissingError, InputError, require
-from rejoinder.evaluation.tasks.bias import read_contrasts
+from rejoinder.evaluation.tasks.contrasts import made_contrasts, read_contrasts
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.hashed import sha256_of
@@ -70,14 +70,14 @@ Change = Callable[[str, Random], str | None]
 def contrast_pairs(data: Path, seed: int = 0) -> GradedPairs:
     """Returns pairs of a sentence and one with a changed negation, number, name, word or order.
 
-    The same data and seed give the same pairs. Sentences of the task `contrasts` are left out.
+    The same data and seed give the same pairs. Sentences of the tasks `contrasts` are left out.
 
     Raises:
         DataMissingError: `data` has no file of groups of sentences.
     """
     content = read_bytes(data / TRANSLATIONS)
-    held_out = {text for name in ("anchor", "same", "different")
-                for text in read_contrasts().frame[name]}  # fmt: skip
+    held_out = {text for items in (read_contrasts(), made_contrasts())
+                for _, *texts in items.frame.iter_rows() for text in texts}  # fmt: skip
     firsts = (json.loads(line)["sentences"][0] for line in content.splitlines())
     texts = [text for text in firsts if len(text.split()) in _WORDS and text not in held_out]
     draw = Random(seed)  # noqa: S311 (no secret)

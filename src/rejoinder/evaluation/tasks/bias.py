@@ -1,8 +1,6 @@
-"""The tasks whose data is shipped: `bias/*` and `contrasts/*`.
+"""The tasks `bias/*`: whether two groups of words differ in what they are similar to.
 
-`bias`: whether two groups of words differ in what they are similar to. The effect sizes are those
-of Caliskan et al. 2017, on words put into sentences (May et al. 2019). `contrasts`: whether a
-paraphrase is nearer than a sentence of the same words that differs.
+The effect sizes are those of Caliskan et al. 2017, on words put into sentences (May et al. 2019).
 """
 
 import tomllib
@@ -12,79 +10,14 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.intervals import (
-    mean_interval,
-    permutation_test,
-    resampled_interval,
-    two_group_interval,
-)
-from rejoinder.evaluation.metrics import Items, effect_sizes, joined, metric_of
+from rejoinder.evaluation.intervals import permutation_test, two_group_interval
+from rejoinder.evaluation.metrics import Items, effect_sizes, metric_of
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats
-
-KINDS = ("word-order", "negation", "numbers", "swaps", "names")
-"""What distinguishes the sentence that differs. `swaps` are antonyms and other single words."""
-_COLUMNS = ("anchor", "same", "different")
-
-
-@dataclass(frozen=True)
-class Contrasts:
-    """The shipped items (kind, anchor, same, different), and the SHA-256 of their file.
-
-    `same` says what the anchor says in other words. `different` has most of its words, in
-    `word-order` all of them, and says something else.
-    """
-
-    frame: pl.DataFrame
-    sha256: str
-
-
-def read_contrasts() -> Contrasts:
-    """Returns the shipped items."""
-    content = files("rejoinder").joinpath("data/contrasts.jsonl").read_bytes()
-    return Contrasts(pl.read_ndjson(content), sha256_of(content))
-
-
-def _read_contrasts(_context: Context, ids: Sequence[str]) -> Data:
-    return dict.fromkeys(((task, "test") for task in ids), read_contrasts())
-
-
-def _run_contrast(embedder: Embedder, context: Context, part: Part, items: Contrasts) -> Scored:
-    # of all kinds, so that no score depends on which other tasks were asked for
-    embedder.prepare("contrasts", [text for name in _COLUMNS for text in items.frame[name]])
-    task, seed = part[0], context.seed
-    kind = task.split("/")[1]
-    rows = items.frame.filter(pl.col("kind") == kind)
-    anchors, same, different = (rows[name].to_list() for name in _COLUMNS)
-    similarity, notes = embedder.similarity([*anchors, *anchors], [*same, *different], task)
-    to_same, to_different = np.split(similarity, 2)
-    right = (to_same > to_different).astype(np.float64)
-    return Scored(
-        main="accuracy",
-        scores={
-            "accuracy": 100 * float(right.mean()),
-            "similarity_same": float(to_same.mean()),
-            "similarity_different": float(to_different.mean()),
-        },
-        intervals={
-            "accuracy": mean_interval(right, seed, unit=100),
-            "similarity_same": resampled_interval(to_same, seed),
-            "similarity_different": resampled_interval(to_different, seed),
-        },
-        data={"name": "contrasts"},
-        notes=notes,
-        items=Items(
-            [f"{kind}:{row}" for row in range(1, len(rows) + 1)],
-            right,
-            np.ones(len(right)),
-            joined(anchors, same, different),
-        ),
-    )
 
 
 @dataclass(frozen=True)
@@ -169,7 +102,6 @@ def _associations(
 
 
 FAMILIES = (
-    Family({f"contrasts/{kind}": ("contrasts",) for kind in KINDS}, _read_contrasts, _run_contrast),
     Family(
         {
             f"bias/{name}": ("bias",)
