@@ -24,16 +24,6 @@ ROOTS = ("senteval", "data", "")
 """Possible parents of SentEval's folders `downstream` and `probing` in a folder of data sets."""
 
 
-def senteval_folders(inner: str) -> tuple[str, ...]:
-    """Returns the paths that a folder of SentEval may have below a folder of data sets.
-
-    >>> senteval_folders("downstream/MR")
-    ('senteval/downstream/MR', 'data/downstream/MR', 'downstream/MR', 'MR')
-    """
-    folders = [f"{root}/{inner}".lstrip("/") for root in ROOTS]
-    return (*folders, inner.split("/", 1)[1])
-
-
 _HINT = "`rejoinder data list` says more."
 
 
@@ -58,26 +48,40 @@ def missing(title: str, tried: Iterable[Path], hint: str = _HINT) -> DataMissing
     )
 
 
+def folder_of(data: Path, set_id: str, name: str = "") -> Path:
+    """Returns the folder of a data set in SentEval's layout, or below one of its parts.
+
+    It holds the file of that `name`, by default the first of the set.
+
+    Raises:
+        DataMissingError: no folder holds the file. The message lists the paths that were tried.
+    """
+    dataset = catalogue().sets[set_id]
+    path = PurePosixPath(dataset.files[0].path)
+    folders = [f"{root}/{path.parent}".lstrip("/") for root in ROOTS]
+    folders.append("/".join(path.parent.parts[1:]))
+    return find_file(data, folders, [name or path.name], dataset.name).parent
+
+
 def read_splits(
-    data: Path, inner: str, files: Mapping[str, str], title: str, parse: Callable[[bytes, Path], T]
-) -> tuple[dict[str, T], str]:
-    """Reads a data set with a file for each split (or class) from SentEval's folder `inner`.
+    data: Path, set_id: str, splits: Sequence[str], parse: Callable[[bytes, Path], T]
+) -> tuple[str, dict[str, T], str]:
+    """Reads a data set with a file for each split (or class), in the order of the catalogue.
 
     Returns:
-        What `parse` makes of each file, by split, and the hash of all files.
+        The name of the set, what `parse` makes of each file, by split, and the hash of all files.
 
     Raises:
         InputError: a file is missing, damaged or empty.
     """
-    first = next(iter(files.values()))
-    folder = find_file(data, senteval_folders(inner), [first], title).parent
-    splits, contents = {}, []
-    for split, file in files.items():
-        contents.append(read_bytes(folder / file))
-        splits[split] = parse(contents[-1], folder / file)
-        if not len(splits[split]):
-            raise InputError(f"{folder / file} has no rows; it is empty or cut. Get it again.")
-    return splits, sha256_of(*contents)
+    dataset, folder = catalogue().sets[set_id], folder_of(data, set_id)
+    parsed, contents = {}, []
+    for split, path in zip(splits, (folder / file.name for file in dataset.files), strict=True):
+        contents.append(read_bytes(path))
+        parsed[split] = parse(contents[-1], path)
+        if not len(parsed[split]):
+            raise InputError(f"{path} has no rows; it is empty or cut. Get it again.")
+    return dataset.name, parsed, sha256_of(*contents)
 
 
 def read_bytes(path: Path) -> bytes:

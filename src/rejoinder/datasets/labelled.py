@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from safetensors.numpy import load
 
 from rejoinder.datasets.catalogue import (
+    catalogue,
     find_file,
+    folder_of,
     read_bytes,
     read_splits,
     refuse_repeats,
-    senteval_folders,
 )
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import Record, decoded, sha256_of
@@ -65,26 +66,11 @@ class LabelledSet:
     sha256: str
 
 
-_BINARY: Mapping[str, tuple[str, str]] = {
-    "MR": ("rt-polarity.pos", "rt-polarity.neg"),
-    "CR": ("custrev.pos", "custrev.neg"),
-    "SUBJ": ("subj.objective", "subj.subjective"),
-    "MPQA": ("mpqa.pos", "mpqa.neg"),
-}
+_SPLITS = ("train", "dev", "test")
 _TREC = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-PROBING: Mapping[str, str] = {
-    "Length": "sentence_length",
-    "WordContent": "word_content",
-    "Depth": "tree_depth",
-    "TopConstituents": "top_constituents",
-    "BigramShift": "bigram_shift",
-    "Tense": "past_present",
-    "SubjNumber": "subj_number",
-    "ObjNumber": "obj_number",
-    "OddManOut": "odd_man_out",
-    "CoordinationInversion": "coordination_inversion",
-}
-"""Stems of the files of SentEval's probing tasks, by name."""
+PROBING = ("Length", "WordContent", "Depth", "TopConstituents", "BigramShift", "Tense",
+           "SubjNumber", "ObjNumber", "OddManOut", "CoordinationInversion")  # fmt: skip
+"""SentEval's probing tasks."""
 _PROBING_SPLITS = {"tr": "train", "va": "dev", "te": "test"}
 
 
@@ -100,8 +86,7 @@ def read_binary(data: Path, name: str) -> LabelledSet:
     def parse(content: bytes, path: Path) -> list[str]:
         return [line.strip() for line in decoded_lines(content, path, _encoding(content))]
 
-    files = dict(zip(("1", "0"), _BINARY[name], strict=True))
-    by_class, sha256 = read_splits(data, f"downstream/{name}", files, name, parse)
+    _, by_class, sha256 = read_splits(data, name.lower(), ("1", "0"), parse)
     rows = ((text, label) for label, texts in by_class.items() for text in texts)
     return LabelledSet(name, {"all": _labelled(rows, ("0", "1"))}, sha256)
 
@@ -121,11 +106,8 @@ def read_sst(data: Path, classes: int) -> LabelledSet:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    inner = f"downstream/SST/{'binary' if classes == 2 else 'fine'}"
-    files = {split: f"sentiment-{split}" for split in ("train", "dev", "test")}
-    name = f"SST{classes}"
     parse = partial(parse_sst, classes=classes)
-    return LabelledSet(name, *read_splits(data, inner, files, name, parse))
+    return LabelledSet(*read_splits(data, f"sst{classes}", _SPLITS, parse))
 
 
 def parse_sst(content: bytes, path: Path, classes: int) -> Labelled:
@@ -146,8 +128,7 @@ def read_trec(data: Path) -> LabelledSet:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    files = {"train": "train_5500.label", "test": "TREC_10.label"}
-    return LabelledSet("TREC", *read_splits(data, "downstream/TREC", files, "TREC", parse_trec))
+    return LabelledSet(*read_splits(data, "trec", ("train", "test"), parse_trec))
 
 
 def parse_trec(content: bytes, path: Path) -> Labelled:
@@ -166,9 +147,7 @@ def read_probing(data: Path, name: str) -> LabelledSet:
     Raises:
         InputError: the file is missing, or a line is invalid.
     """
-    file = f"{PROBING[name]}.txt"
-    folders = ("senteval/probing", "data/probing", "probing", "")
-    path = find_file(data, folders, [file], name)
+    path = folder_of(data, name.lower()) / catalogue().sets[name.lower()].files[0].name
     content = read_bytes(path)
     rows: dict[str, list[Sequence[str]]] = {split: [] for split in _PROBING_SPLITS.values()}
     for split, label, text in parse_probing(content, path):
@@ -344,7 +323,7 @@ def read_coco(data: Path, split: str) -> Captioned:
         InputError: a file is missing or damaged, or an image has fewer than five captions.
     """
     names = [f"{split}.safetensors", f"{split}.json"]
-    folder = find_file(data, senteval_folders("downstream/COCO"), names[:1], "COCO").parent
+    folder = folder_of(data, "coco", names[0])
     contents = [read_bytes(folder / name) for name in names]
     features = _features(contents[0], folder / names[0])
     groups = parse_captions(contents[1], folder / names[1])
@@ -403,8 +382,7 @@ def read_mrpc(data: Path) -> LabelledSet:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    files = {split: f"msr_paraphrase_{split}.txt" for split in ("train", "test")}
-    return LabelledSet("MRPC", *read_splits(data, "downstream/MRPC", files, "MRPC", parse_mrpc))
+    return LabelledSet(*read_splits(data, "mrpc", ("train", "test"), parse_mrpc))
 
 
 def parse_mrpc(content: bytes, path: Path) -> Labelled:
@@ -426,8 +404,7 @@ def read_sick(data: Path) -> LabelledSet:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    files = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
-    return LabelledSet("SICK", *read_splits(data, "downstream/SICK", files, "SICK", parse_sick))
+    return LabelledSet(*read_splits(data, "sick", _SPLITS, parse_sick))
 
 
 def parse_sick(content: bytes, path: Path) -> Labelled:
@@ -451,9 +428,9 @@ def read_snli(data: Path) -> LabelledSet:
     Raises:
         InputError: a file is missing, the lengths differ, or a label is unknown.
     """
-    folder = find_file(data, senteval_folders("downstream/SNLI"), ["s1.train"], "SNLI").parent
+    folder = folder_of(data, "snli")
     splits, contents = {}, []
-    for split in ("train", "dev", "test"):
+    for split in _SPLITS:
         paths = [folder / f"{stem}.{split}" for stem in ("s1", "s2", "labels")]
         contents += [read_bytes(path) for path in paths]
         first, second = (

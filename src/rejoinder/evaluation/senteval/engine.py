@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from rejoinder.datasets.labelled import PROBING
 from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.encoding import Embedder, embeddings_of, matrix_of
 from rejoinder.evaluation.metrics import subsets_of
@@ -19,10 +20,8 @@ Batcher = Callable[[dotdict, list[list[str]]], Any]
 Prepare = Callable[[dotdict, list[list[str]]], Any]
 
 _CLASSES = ("MR", "CR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SNLI")
-_PROBING = ("Length", "WordContent", "Depth", "TopConstituents", "BigramShift", "Tense",
-            "SubjNumber", "ObjNumber", "OddManOut", "CoordinationInversion")  # fmt: skip
 TASKS: Mapping[str, str] = {
-    **{name: f"{name.lower()}/senteval" for name in (*_CLASSES, *_PROBING)},
+    **{name: f"{name.lower()}/senteval" for name in (*_CLASSES, *PROBING)},
     **{f"STS{year}": f"sts{year}/cosine" for year in range(12, 17)},
     "SICKEntailment": "sick-e/senteval",
     "SICKRelatedness": "sick-r/senteval-regression",
