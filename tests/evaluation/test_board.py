@@ -5,9 +5,9 @@ import re
 from dataclasses import replace
 from math import comb
 
-import numpy as np
 import pytest
 
+from noisy import PAIRS, Noisy
 from rejoinder.api.evaluation import evaluate
 from rejoinder.errors import InputError
 from rejoinder.evaluation.board import About, board, write_board
@@ -15,29 +15,11 @@ from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.results import read_results
 
 
-class Noisy:
-    """An encoder whose cosines follow gold more or less closely."""
-
-    def __init__(self, name, noise):
-        self.name, self.noise = name, noise
-
-    def describe(self):
-        return {"name": self.name}
-
-    def encode(self, sentences):
-        generator = np.random.default_rng(len(self.name))
-        rows = [re.fullmatch(r"b (\d+)", text) for text in sentences]
-        angles = [int(row[1]) / 60 if row else 0.0 for row in rows]
-        angles = np.array(angles) + self.noise * generator.normal(size=len(sentences))
-        return np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
-
-
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    pairs = [(f"a {row}", f"b {row}", 5 - row / 12) for row in range(60)]
     table = folder / "pairs.jsonl"
-    rows = [{"sentence1": a, "sentence2": b, "score": score} for a, b, score in pairs]
+    rows = [{"sentence1": a, "sentence2": b, "score": score} for a, b, score in PAIRS]
     table.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     paths = []
     for name, noise in (("good", 0.02), ("alike", 0.021), ("bad", 1.0)):

@@ -4,6 +4,7 @@ import json
 import time
 
 import numpy as np
+import pytest
 
 from rejoinder.api.evaluation import REFERENCES, evaluate, repeat
 from rejoinder.evaluation.costs import Meter, speed
@@ -31,6 +32,19 @@ def test_a_result_says_what_its_encoding_cost(tmp_path):
     assert all(cost[name] > 1_000 for name in REFERENCES)
     saved = json.loads((tmp_path / "slow.json").read_text("utf-8"))
     assert saved["results"][0]["cost"] == cost
+
+
+def test_an_encoder_that_fails_on_the_reference_sentences_is_told_of(tmp_path):
+    class Short(Slow):
+        def encode(self, sentences):
+            if max(map(len, sentences)) > 80:
+                raise ValueError("too long")
+            return super().encode(sentences)
+
+    with pytest.warns(UserWarning, match="ValueError: too long"):
+        [result] = evaluate(Short(), "graded", data=PAIRS, out=tmp_path / "short.json")
+    assert "reference" not in result.cost
+    assert set(REFERENCES) < set(result.cost)
 
 
 def test_references_run_only_for_results_that_are_kept():

@@ -4,8 +4,9 @@ Opens encoders by name: models of this package, and encoders of other libraries.
 """
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,10 +20,10 @@ from rejoinder.api.pairs import (
     response_pairs,
 )
 from rejoinder.datasets.groups import read_graded
-from rejoinder.errors import InputError, ModelError
+from rejoinder.errors import InputError, ModelError, RejoinderError
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
 from rejoinder.evaluation.costs import reference_speed, speed
-from rejoinder.evaluation.encoding import identity
+from rejoinder.evaluation.encoding import identity, raised
 from rejoinder.evaluation.results import Missing, Result, open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, score_tasks
 from rejoinder.evaluation.tasks import Context, families_of, resolve
@@ -360,12 +361,18 @@ def _reference_speeds() -> dict[str, float]:
 def _costs(encoder: str | Path | Encodes, loaded: Encodes) -> dict[str, float]:
     """Returns speeds on the reference sentences, and the bytes of a model that is in files.
 
-    A server is not sent these sentences, and an encoder that can't encode them has no speed.
+    A server is not sent these sentences, and stored vectors lack them. A warning tells of an
+    encoder that fails on them.
     """
     speeds = dict(_reference_speeds())
-    if not isinstance(loaded, CachesItself):
-        with suppress(Exception):
+    try:
+        if not isinstance(loaded, CachesItself):
             speeds["reference"] = reference_speed(loaded)
+    except RejoinderError:  # stored vectors
+        pass
+    except Exception as error:
+        reason = f"on the reference sentences, encode {raised(error)}"
+        warnings.warn(f"the speed is left out: {reason}", stacklevel=2)
     path = Path(str(encoder).partition(":")[2] or str(encoder))
     path = shipped_models().get(str(encoder), path)
     size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())

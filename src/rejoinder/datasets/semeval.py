@@ -350,20 +350,11 @@ def _semrel_lines(
 
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
-_CQA_FILES = {
-    ("2016", "train-part1"): ("SemEval2016-Task3-CQA-QL-train-part1.xml",) * 2,
-    ("2016", "train-part2"): ("SemEval2016-Task3-CQA-QL-train-part2.xml",) * 2,
-    ("2016", "dev"): ("SemEval2016-Task3-CQA-QL-dev.xml", "SemEval2016-Task3-CQA-QL-dev.xml"),
-    ("2016", "test"): (
-        "SemEval2016-Task3-CQA-QL-test-input.xml",
-        "SemEval2016-Task3-CQA-QL-test.xml",
-    ),
-    ("2017", "test"): (
-        "SemEval2017-task3-English-test-input.xml",
-        "SemEval2017-Task3-CQA-QL-test.xml",
-    ),
+_CQA_INPUTS = {
+    ("2016", "test"): "SemEval2016-Task3-CQA-QL-test-input.xml",
+    ("2017", "test"): "SemEval2017-task3-English-test-input.xml",
 }
-"""The file of questions and the stem of the gold `….subtaskB.relevancy`, by year and split."""
+"""Files of questions that are named otherwise than their gold, by year and split."""
 _CQA_FOLDERS = ("cqa", "cqa/subtaskB_only", "CQA", "")
 
 
@@ -417,7 +408,8 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
     Raises:
         InputError: a file is missing, the XML is damaged, or a question has no judgement.
     """
-    questions, stem = _CQA_FILES[year, split]
+    stem = f"SemEval{year}-Task3-CQA-QL-{split}.xml"
+    questions = _CQA_INPUTS.get((year, split), stem)
     path = catalogue.find_file(data, _CQA_FOLDERS, [questions], f"CQA {year} {split}")
     content = catalogue.read_bytes(path)
     places = (data / folder / f"{stem}.subtaskB.relevancy" for folder in _CQA_FOLDERS)

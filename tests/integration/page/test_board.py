@@ -1,43 +1,23 @@
 """The board in a real Chromium, opened as a file, offline."""
 
-import re
-
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from noisy import PAIRS, Noisy
 from rejoinder.api.evaluation import evaluate
 from rejoinder.evaluation.board import write_board
 from rejoinder.evaluation.intervals import holm
 from rejoinder.evaluation.report import compare
 
-PAIRS = [(f"a {row}", f"b {row}", 5 - row / 12) for row in range(60)]
 NOISE = {"good": 0.02, "alike": 0.021, "middling": 0.3, "bad": 1.0}
-
-
-class Noisy:
-    """An encoder whose cosines follow gold more or less closely."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def describe(self):
-        return {"name": self.name}
-
-    def encode(self, sentences):
-        generator = np.random.default_rng(len(self.name))
-        rows = [re.fullmatch(r"b (\d+)", text) for text in sentences]
-        angles = np.array([int(row[1]) / 60 if row else 0.0 for row in rows])
-        angles += NOISE[self.name] * generator.normal(size=len(sentences))
-        return np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("board")
     for name in NOISE:
-        evaluate(Noisy(name), "graded", data=PAIRS, out=folder / f"{name}.json")
-        evaluate(Noisy(name), "contrasts/names", out=folder / f"{name}.json")
+        evaluate(Noisy(name, NOISE[name]), "graded", data=PAIRS, out=folder / f"{name}.json")
+        evaluate(Noisy(name, NOISE[name]), "contrasts/names", out=folder / f"{name}.json")
     return [folder / f"{name}.json" for name in NOISE]
 
 

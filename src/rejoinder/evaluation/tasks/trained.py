@@ -360,7 +360,7 @@ _SPLITS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class _Splits:
-    """Graded pairs of train, dev and test, and the lowest and highest grade."""
+    """Graded pairs of train, dev and test, and the lowest and the highest grade."""
 
     name: str
     parts: Sequence[GradedPairs]
