@@ -34,8 +34,7 @@ RULES = tomllib.loads(files("rejoinder").joinpath("data/contrasts.toml").read_te
 class InOrder:
     """Knows which sentences of the items mean the same: one direction for each meaning."""
 
-    def __init__(self) -> None:
-        frame = read_contrasts().frame
+    def __init__(self, frame: pl.DataFrame) -> None:
         both = [*frame["anchor"], *frame["same"]]
         self.meaning = dict(zip(both, [*range(len(frame))] * 2, strict=True))
 
@@ -76,7 +75,7 @@ def test_what_differs_has_the_words_of_the_anchor():
 
 def test_a_bag_of_words_knows_no_word_order_and_meaning_alone_is_enough():
     bow = score_tasks(BagOfWords(), TASKS)
-    known = score_tasks(InOrder(), TASKS)
+    known = score_tasks(InOrder(read_contrasts().frame), TASKS)
     assert [result.task for result in bow] == TASKS
     assert [result.n for result in bow] == [40] * 5
     assert bow[0].scores["accuracy"] == 0
@@ -199,3 +198,17 @@ def test_words_of_templates_are_known():
             kinds = lexicon().among(np.array(found))
             related = kinds | kinds.T
             assert [RELATIONS[k] for k in related[0, 1:]] == ["synonym", "antonym"], row
+
+
+def test_items_of_a_template_count_as_a_whole():
+    rows = made_contrasts().frame.filter(pl.col("kind") == "made-tense")
+    few, more, most = (
+        score_tasks(InOrder(rows[: 10 * templates]), ["contrasts/made-tense"])
+        for templates in (1, 4, 16)
+    )
+    assert [result.scores["accuracy"] for [result] in (few, more, most)] == [4, 16, 64]
+    low, high = more[0].intervals["accuracy"]
+    assert low <= 4  # 12 to 21 if all items were drawn alone
+    assert high >= 28
+    [close], [far] = compare(more, few).tasks, compare(most, few).tasks
+    assert (close.better, far.better) == (None, "first")

@@ -322,13 +322,21 @@ def _accuracy_of(items: Items) -> dict[str, float]:
     return {"accuracy": accuracy, "f1": f1_score(items.predictions, items.gold)}
 
 
+def _test_accuracy(first: Items, second: Items, seed: int, draws: int) -> tuple[Test, Interval]:
+    """Tests by item, or by the mean of a subset if there are several: those share their wording."""
+    one, other = (items.predictions == items.gold for items in (first, second))
+    subsets = subsets_of(first.ids).values()
+    if len(subsets) == 1:
+        return compare_correct(one, other, seed, percent=True)
+    left, right = (np.array([each[rows].mean() for rows in subsets]) for each in (one, other))
+    return compare_means(left, right, seed, draws, unit=100)
+
+
 ACCURACY = Metric(
     name="accuracy",
     recompute=_accuracy_of,
     errors=lambda items: np.asarray(items.predictions != items.gold, np.float64),
-    test=lambda first, second, seed, _draws: compare_correct(
-        first.predictions == first.gold, second.predictions == second.gold, seed, percent=True
-    ),
+    test=_test_accuracy,
     percent=True,
     not_percent=("share", "similarity_*"),
     rounding={"accuracy": _ROUNDED, "f1": _ROUNDED},

@@ -16,7 +16,7 @@ import polars as pl
 
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
-from rejoinder.evaluation.metrics import Items, joined
+from rejoinder.evaluation.metrics import Items, joined, subsets_of
 from rejoinder.evaluation.results import Scored
 from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of
@@ -26,7 +26,7 @@ KINDS = ("word-order", "negation", "numbers", "swaps", "names")
 MADE = ("roles", "negation", "quantity", "tense", "attribution", "places", "dates", "swaps")
 """Kinds of the tasks `contrasts/made-*`. In `roles`, who did it and to whom change places."""
 PER_TEMPLATE = 10
-"""Items of one template are mostly right or wrong together, so intervals resample templates."""
+"""They are mostly right or wrong together: intervals and tests resample templates."""
 _SEED = 0
 _COLUMNS = ("anchor", "same", "different")
 
@@ -101,9 +101,11 @@ def _run(embedder: Embedder, context: Context, part: Part, items: Contrasts) -> 
     similarity, notes = embedder.similarity([*anchors, *anchors], [*same, *different], task)
     to_same, to_different = np.split(similarity, 2)
     right = (to_same > to_different).astype(np.float64)
+    ids = [f"{kind}:{row}" for row in range(1, len(rows) + 1)]
     accuracy = mean_interval(right, seed, unit=100)
     if kind.startswith("made-"):
-        means = right.reshape(-1, PER_TEMPLATE).mean(axis=1)
+        ids = [f"{kind} {row // PER_TEMPLATE + 1}:{row + 1}" for row in range(len(rows))]
+        means = np.array([right[own].mean() for own in subsets_of(ids).values()])
         accuracy = resampled_interval(means, seed, unit=100)
     return Scored(
         main="accuracy",
@@ -120,7 +122,7 @@ def _run(embedder: Embedder, context: Context, part: Part, items: Contrasts) -> 
         data={"name": "contrasts"},
         notes=notes,
         items=Items(
-            [f"{kind}:{row}" for row in range(1, len(rows) + 1)],
+            ids,
             right,
             np.ones(len(right)),
             joined(anchors, same, different),
