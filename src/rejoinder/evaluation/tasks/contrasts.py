@@ -26,7 +26,7 @@ KINDS = ("word-order", "negation", "numbers", "swaps", "names")
 MADE = ("roles", "negation", "quantity", "tense", "attribution", "places", "dates", "swaps")
 """Kinds of the tasks `contrasts/made-*`. In `roles`, who did it and to whom change places."""
 PER_TEMPLATE = 10
-"""They are mostly right or wrong together: intervals and tests resample templates."""
+"""Made items, mostly right or wrong together: intervals and tests resample templates."""
 _SEED = 0
 _COLUMNS = ("anchor", "same", "different")
 
