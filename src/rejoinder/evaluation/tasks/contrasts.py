@@ -1,6 +1,6 @@
 """The tasks `contrasts/*`: is a paraphrase nearer than a sentence that shares the words?
 
-People wrote the items of `KINDS`; rules make those of `MADE`, from the templates and words of
+The items of `KINDS` are written by hand. Rules make those of `MADE` from templates and words in
 `data/contrasts.toml`.
 """
 
@@ -44,7 +44,7 @@ class Contrasts:
 
 
 def read_contrasts() -> Contrasts:
-    """Returns the items that people wrote."""
+    """Returns the items that are written by hand."""
     content = files("rejoinder").joinpath("data/contrasts.jsonl").read_bytes()
     return Contrasts(pl.read_ndjson(content), sha256_of(content))
 
