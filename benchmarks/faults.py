@@ -61,7 +61,6 @@ layers = [32]
 log_every = 10
 checkpoint_every = 10
 evaluate_every = 20
-evaluate_pairs = 200
 [[phases]]
 steps = 60
 batch_size = 64

@@ -44,8 +44,6 @@ layers = [128]
 log_every = 10
 checkpoint_every = 200
 evaluate_every = 500
-evaluate_pairs = 500
-window_pairs = 20_000
 [[phases]]
 steps = 100_000_000
 batch_size = 128

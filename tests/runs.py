@@ -16,7 +16,7 @@ DAN: dict[str, Any] = {
         "word_dropout": 0.1,
     },
     "optimizer": {"dense": "adam", "table": "adagrad"},
-    "training": {"log_every": 5, "evaluate_every": 10, "evaluate_pairs": 50, "window_pairs": 1_000},
+    "training": {"log_every": 5, "evaluate_every": 10},
     "phases": [
         {"steps": 12, "batch_size": 64, "learning_rate": 0.01, "warmup_steps": 3},
         {"steps": 8, "batch_size": 96, "learning_rate": 0.003, "decay": "linear"},

@@ -32,8 +32,7 @@ CONFIG: dict[str, Any] = {
     "head": {"layers": [3]},
     "objective": {"word_dropout": 0.1},
     "export": {"dtype": "float32"},
-    "training": {"log_every": 1, "evaluate_every": 2, "evaluate_pairs": 20, "window_pairs": 1_000,
-                 "checkpoint_every": 2, "keep_checkpoints": 3},
+    "training": {"log_every": 1, "evaluate_every": 2, "checkpoint_every": 2},
     "phases": [{"steps": STEPS, "batch_size": 8, "learning_rate": 0.01}],
 }  # fmt: skip
 _LOG = (b"", b"{}", b"[]", b'{"step": NaN}', b'{"step": "2"}', b'{"step": []}', b"\xff",

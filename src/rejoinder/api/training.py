@@ -31,6 +31,8 @@ Config = RunConfig | Path | str
 """A config, the path of a TOML file, or the name of a shipped config."""
 _SPLIT = (95.0, 2.5, 2.5)
 """Shares of train, dev and test in pairs in memory, those of `extract`."""
+_MOST_RANKED = 10_000
+"""Inputs of the dev split that an evaluation during training ranks."""
 
 
 @dataclass(frozen=True)
@@ -307,7 +309,7 @@ class _Session:
         return DevScores(
             pairs,
             self._data.folder,
-            max_inputs=config.training.evaluate_pairs,
+            max_inputs=_MOST_RANKED,
             without=self._data.selection(config).left_out,
         )
 

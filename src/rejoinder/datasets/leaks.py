@@ -146,7 +146,7 @@ class EvaluationHashes:
         known = shipped()
         for name in sets:
             if name not in known:
-                raise InputError(f"training.leak_sets {name!r}: {nearest(name, known)}.")
+                raise InputError(f"the evaluation set {name!r}: {nearest(name, known)}.")
         chosen = [known[name] for name in sets]
         sentences = distinct(*(each.sentences for each in chosen))
         return cls(", ".join(sets), sentences, distinct(*(each.pairs for each in chosen)))

@@ -98,7 +98,7 @@ class Task(Settings):
     objective: str
     share: float = Field(gt=0, le=1)
     """Share of the steps; the shares of all tasks add up to 1."""
-    batch_size: int | None = Field(default=None, ge=2, le=1_048_576)
+    batch_size: int | None = Field(default=None, ge=2, le=524_288)
     """Rows per batch; by default that of the phase."""
     word_dropout: Probability | None = None
     """Fraction of ids dropped from each sentence at random; by default objective.word_dropout."""

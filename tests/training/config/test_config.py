@@ -147,7 +147,7 @@ def test_the_tree_and_the_hash_are_those_of_other_versions():
         ("whitening", 0.0),
     ]
     assert config_hash(config) == (
-        "06ffd4f62f59f8bba1f3c066bf5874d6c060f6cd17688e26c8666c95c4127619"
+        "8943134bbdffc5ed4ebbd3d78757fffaf471134e0bc6f0ea0ed103595ea0df7a"
     )
 
 
@@ -214,17 +214,13 @@ VALUES = [
     ("name", "a\nb", "name", "U+000A"),
     ("name", "", "name", "1 character"),
     ("training.init_from", "a\0", "training.init_from", "U+0000"),
-    ("training.leak_sets", ["stsb-tests"], "training.leak_sets.0", "'stsb-test'"),
     # these it would take, and mean something else by them
     ("text.max_words", -1, "text.max_words", "1", "-1"),
     ("text.min_count", 0, "text.min_count", "1", "0"),
     ("text.unknown_buckets", -1, "text.unknown_buckets", "0", "-1"),
-    ("training.keep_checkpoints", 0, "training.keep_checkpoints", "1", "0"),
     ("training.log_every", 0, "training.log_every", "1", "0"),
-    ("training.evaluate_pairs", 0, "training.evaluate_pairs", "1", "0"),
     ("training.evaluate_every", -1, "training.evaluate_every", "0", "-1"),
     ("training.checkpoint_every", -1, "training.checkpoint_every", "0", "-1"),
-    ("training.window_pairs", 0, "training.window_pairs", "2", "0"),
     ("training.rank_init", -0.1, "training.rank_init", "0", "-0.1"),
     ("training.exclude_leaks", 1, "training.exclude_leaks", "boolean", "1"),
     ("objective.scale", 0.0, "objective.scale", "0", "0.0"),
@@ -286,7 +282,7 @@ WITHOUT_EFFECT = [
     ({"tasks": [{**RESPONSES, "share": 1.0, "data": ["x"]}]}, "tasks.0.data", "'responses'"),
     ({"tasks": [{**RESPONSES, "share": 1.0, "name": "x"}]}, "tasks.0.name", "'responses'"),
     ({"tasks": [{**GROUPS, "power": 0.5}]}, "tasks.0.power", "the task has a single file"),
-    ({"tasks": [GROUPS], "training": {"window_pairs": 9}}, "training.window_pairs", "no task"),
+    ({"tasks": [GROUPS], "training": {"id_cache_gb": 9}}, "training.id_cache_gb", "no task"),
     ({"tasks": [{**GROUPS, "batch_size": 9}], "phases": [{"steps": 1, "batch_size": 8}]},
      "phases.0.batch_size", "every task sets batch_size"),
     ({"tasks": [{**GROUPS, "word_dropout": 0.1}], "objective": {"word_dropout": 0.2}},
@@ -300,7 +296,6 @@ WITHOUT_EFFECT = [
     ({"encoder": {"layers": [500], "activation": "relu"}}, "encoder.activation", "fewer than two"),
     ({"encoder": {"width": 500, "layers": [], "residual": True}}, "encoder.residual", "is empty"),
     ({"training": {"compile": True}}, "training.compile", "only a Transformer has blocks"),
-    ({"training": {"leak_sets": ["stsb-dev"]}}, "training.leak_sets", "exclude_leaks is false"),
     ({"training": {"init_from": "m", "rank_init": 0.3}}, "training.rank_init", "are taken from tr"),
 ]  # fmt: skip
 
@@ -311,12 +306,6 @@ def test_a_key_without_effect_is_refused(tree, path, why):
     assert line.startswith(f"{path} has no effect")
     assert why in line
     assert "leave it out" in line
-
-
-def test_leak_sets_may_stay_where_leaks_are_kept_on_purpose():
-    tree = {"phases": PHASES, "training": {"leak_sets": ["stsb-dev"], "exclude_leaks": False}}
-    config = parse_config(tree, "test")
-    assert not config.training.exclude_leaks
 
 
 CONTRADICTIONS = [
@@ -335,8 +324,6 @@ CONTRADICTIONS = [
     ({"encoder": {"width": 16_000, "layers": [9, 500]}, "text": {"bigram_buckets": 10_000_000}},
      "text.bigram_buckets and text.unknown_buckets are rows of encoder.width = 16000 numbers, "
      "596 GiB; allowed: up to 64 GiB"),
-    ({"training": {"window_pairs": 9}},
-     "phases.0.batch_size is 128; allowed: up to training.window_pairs = 9"),
     ({"tasks": [RESPONSES, NLI]},
      "the shares of [[tasks]] are 0.7 + 0.2 = 0.9; together they must be 1"),
     ({"tasks": [{**NLI, "share": 0.5}, {**NLI, "share": 0.5}]},
@@ -525,7 +512,7 @@ def test_steps_are_counted_through_the_phases():
         phase_at(phases, 5)
 
 
-@pytest.mark.parametrize("override", ["head.activation=foo", "training.keep_checkpoints=0"])
+@pytest.mark.parametrize("override", ["head.activation=foo", "training.log_every=0"])
 def test_a_refused_command_leaves_no_folder(small_pairs, tmp_path, override):
     out = tmp_path / "runs" / "a"
     command = ["train", "--config", "demo", "--pairs", str(small_pairs)]

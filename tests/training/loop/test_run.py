@@ -352,7 +352,7 @@ def test_an_interrupted_run_logs_what_a_whole_one_logs(train, tmp_path, kind):
 
 
 def test_checkpoints_are_kept_in_small_number(train, tmp_path):
-    tree = {**DAN, "training": {**DAN["training"], "checkpoint_every": 4, "keep_checkpoints": 2}}
+    tree = {**DAN, "training": {**DAN["training"], "checkpoint_every": 4}}
     train(tree, tmp_path / "run")
     found = sorted(path.name for path in (tmp_path / "run/checkpoints").iterdir())
     assert found == ["step-16", "step-20"]

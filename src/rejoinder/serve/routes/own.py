@@ -257,10 +257,7 @@ async def corpus(request: Request) -> Response:
     return errors.json_response(
         Corpus(
             **vars(summary),
-            name=found.name,
-            command=found.command,
-            read=found.read,
-            found=found.found,
+            **{name: getattr(found, name) for name in ("name", "command", "read", "found")},
         )
     )
 

@@ -256,13 +256,9 @@ def _layers(table: str, layers: tuple[int, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _training(config: RunConfig) -> Iterator[tuple[str, str]]:
-    training = config.training
-    if training.init_from:
+    if config.training.init_from:
         yield "training.rank_init", "the rows are taken from training.init_from"
         yield "training.row_init", "the rows are taken from training.init_from"
-    # a config that sets exclude_leaks to false, as --no-exclude-leaks does, may keep its leak_sets
-    if not training.exclude_leaks and "exclude_leaks" not in training.model_fields_set:
-        yield "training.leak_sets", "training.exclude_leaks is false"
 
 
 def _objective(config: RunConfig) -> Iterator[tuple[str, str]]:
@@ -272,7 +268,6 @@ def _objective(config: RunConfig) -> Iterator[tuple[str, str]]:
 
 def _tasks(config: RunConfig) -> Iterator[tuple[str, str]]:
     if not config.reads_pairs:
-        yield "training.window_pairs", "no task reads pairs"
         yield "training.id_cache_gb", "no task reads pairs"
         yield "training.sources", "no task reads pairs"
     if not any(OBJECTIVES[name].ranks for name in config.objectives):
@@ -380,20 +375,6 @@ def _whitening(config: RunConfig) -> Iterator[str]:
             )
 
 
-def _windows(config: RunConfig) -> Iterator[str]:
-    most = config.training.window_pairs
-    sizes = {f"phases.{number}": phase.batch_size for number, phase in enumerate(config.phases)}
-    sizes |= {
-        f"tasks.{number}": task.batch_size or 0
-        for number, task in enumerate(config.tasks)
-        if OBJECTIVES[task.objective].read is None
-    }
-    if config.reads_pairs:
-        for path, size in sizes.items():
-            if size > most:
-                yield f"{path}.batch_size is {size}; allowed: up to training.window_pairs = {most}"
-
-
 def _dimensions(config: RunConfig) -> Iterator[str]:
     layers, dim = config.head.layers, config.encoder.dim
     if layers and layers[-1] != dim:
@@ -458,7 +439,6 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[RunConfig], Iterator[str]]], ...
     (("phases",), _phases),
     (("phases", "encoder"), _rates),
     (("phases", "encoder"), _whitening),
-    (("phases", "training", "tasks"), _windows),
     (("head", "encoder"), _dimensions),
     (("training", "encoder"), _nested),
     (("text", "encoder"), _text),

@@ -487,7 +487,6 @@ def open_mixture(
                 PairStream(
                     data.needed_pairs(),
                     prepared.features,
-                    window_pairs=config.training.window_pairs,
                     seed=seed,
                     excluded=prepared.excluded,
                     word_dropout=dropout,

@@ -250,6 +250,8 @@ Excluded = Mapping[int, NDArray[np.int64]]
 
 
 _NONE = np.empty(0, np.int64)
+WINDOW_PAIRS = 524_288
+"""Pairs shuffled at a time; bounds the memory used for data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +271,8 @@ class PairStream:
         pairs: Pairs,
         features: TextFeatures,
         *,
-        window_pairs: int,
         seed: int,
+        window_pairs: int = WINDOW_PAIRS,
         excluded: Excluded | None = None,
         word_dropout: float = 0.0,
         cache: IdCache | None = None,

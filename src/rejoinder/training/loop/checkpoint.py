@@ -35,6 +35,8 @@ from rejoinder.version import VERSION
 
 FORMAT = 4
 """Format version of a checkpoint's `state.json`."""
+KEPT = 2
+"""Number of most recent checkpoints that a run keeps."""
 _STATE = "state.json"
 _STEP = re.compile(r"step-(0|[1-9]\d{0,17})")
 _REMEDY = "Remove that folder to resume from the checkpoint before it, or begin the run again."
@@ -78,7 +80,7 @@ def config_hash(config: RunConfig) -> str:
     tree = to_tree(config)
     for name in ("name", "export"):
         tree.pop(name)
-    for name in ("id_cache_gb", "log_every", "keep_checkpoints", "checkpoint_every"):
+    for name in ("id_cache_gb", "log_every", "checkpoint_every"):
         tree["training"].pop(name)
     return hashed.sha256_of(json.dumps(tree, sort_keys=True).encode())
 
@@ -100,7 +102,7 @@ def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
             "files": hashed.file_facts(part, [f"{name}.safetensors" for name in tensors]),
         }
         (part / _STATE).write_text(json.dumps(hashed.sealed(tree), indent=1) + "\n", "utf-8")
-    for old in _by_step(run / "checkpoints")[: -config.training.keep_checkpoints]:
+    for old in _by_step(run / "checkpoints")[:-KEPT]:
         shutil.rmtree(old)
     return folder
 
