@@ -126,6 +126,17 @@ def test_an_export_becomes_one_file(call, export, tmp_path):
     assert (status, "--host" in err) == (2, True)
 
 
+def test_several_exports_become_one_file(call, export, tmp_path):
+    log, file = tmp_path / "help.log", tmp_path / "archive.html"
+    log.write_text("[10:00] <ann> Is it open?\n[10:01] <bob> Yes.\n")
+    command = "explore", export, log, "-m", "rejoinder-small", "--to", file, "--real-names"
+    status, _, err = call(*command)
+    assert (status, f"wrote {file}: 6 messages" in err) == (0, True)
+    log.write_text("How are you?\n")
+    status, _, err = call(*command)
+    assert (status, str(log) in err, len(err.strip().splitlines())) == (2, True, 1)
+
+
 def test_what_can_not_be_explored_is_one_sentence(call, tmp_path, export):
     assert call("explore", tmp_path / "none.zip")[0] == 2
     status, _, err = call("explore", export, "--out", export)

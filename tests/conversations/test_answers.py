@@ -100,7 +100,9 @@ def test_exploring_and_extracting_agree_who_answers_whom(name, tmp_path):
     export = write(import_module(f"export_samples.{name}").FILES, tmp_path / "export")
     past = past_replies(
         with_answers(
-            open_collection(all_linked(Reading(export, None).parts(), Linker()), "rejoinder-small")
+            open_collection(
+                all_linked(Reading([export], None).parts(), Linker()), "rejoinder-small"
+            )
         )
     )
     ids = past.collection.ids

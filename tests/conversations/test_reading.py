@@ -13,8 +13,9 @@ from export_samples import slack, write
 from rejoinder.conversations.answers import linked
 from rejoinder.conversations.collection import open_collection
 from rejoinder.conversations.explore import explore, read_facts
-from rejoinder.conversations.reading import Before, Changes, Part, all_linked, rows_of, update
+from rejoinder.conversations.reading import Before, Changes, Part, all_linked, once, rows_of, update
 from rejoinder.corpus.texts import Entry
+from rejoinder.errors import InputError
 from rejoinder.index.indexing import Index
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.links.linker import Linker
@@ -159,6 +160,58 @@ def test_a_newer_export_adds_to_what_was_explored(tmp_path):
     assert not explore(export, model="rejoinder-small").fresh
     fourth = explore(export, model="rejoinder-small", forget_gone=True)
     assert len(Index(fourth.index)) == count - third.changes.gone
+
+
+def numbered(messages):
+    """The messages of a chat by their numbers in it."""
+    return of([one._replace(id=f"chat/{n}") for n, one in enumerate(messages, 1)])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_overlapping_exports_have_each_message_once(seed):
+    draw, messages = random.Random(seed), chat(300, seed)
+    for at in draw.sample(range(1, 300), 50):  # the same said twice in a minute
+        messages[at] = messages[at - 1]
+    said = [one[1:] for one in messages]
+    exports = [numbered(messages[:200]), numbered(messages[draw.randrange(200) :])]
+    for some in (exports, exports[::-1], [*exports, exports[0]]):
+        [part] = once(some)
+        assert sorted((one[1:] for one in part.entries), key=str) == sorted(said, key=str)
+        assert len({one.id for one in part.entries}) == 300
+
+
+def test_the_last_export_says_what_an_edited_message_is_and_answers_are_renamed():
+    about = {"source": "#a", "author": "Ann", "time": 61.5}
+    asked, answer = Entry("1", "Is it open?", about), {**about, "time": 70.0, "answers": "1"}
+    edited = asked._replace(text="Is it still open?")
+    [part] = once([of([asked, Entry("2", "Yes.", answer)]), of([edited])])
+    assert part.entries == [Entry("2", "Yes.", answer), edited]
+    other = Entry("1", "Hello", {**about, "source": "#b"})
+    [part] = once([of([asked, Entry("2", "Yes.", answer)]), of([other])])
+    renamed = [asked._replace(id="1:1"), Entry("2", "Yes.", {**answer, "answers": "1:1"})]
+    assert part.entries == [*renamed, other]
+
+
+def test_several_exports_become_one_archive_and_a_newer_one_adds_to_it(tmp_path):
+    team, log = write(slack.FILES, tmp_path / "team"), tmp_path / "help.log"
+    log.write_text("[2024-01-01 10:00:01] <ann> Is it open?\n[2024-01-01 10:00:09] <bob> Yes.\n")
+    copy = shutil.copytree(team, tmp_path / "copy" / "team")
+    first = explore(team, log, copy, team, model="rejoinder-small")
+    assert first.folder == tmp_path / "team.explore"
+    assert len(Index(first.index)) == 6
+    assert read_facts(first.folder).read.startswith("Slack and IRC, ")
+    assert not explore(team, log, copy, model="rejoinder-small").fresh
+    with log.open("a") as file:
+        file.write("[2024-01-01 10:01:00] <ann> Thanks!\n")
+    again = explore(team, log, copy, model="rejoinder-small")
+    assert again.changes == Changes(1, 0, 0)
+    whole = explore(team, log, out=tmp_path / "whole", model="rejoinder-small")
+    assert content(Index(again.index)) == content(Index(whole.index))
+    lines = tmp_path / "lines.txt"
+    lines.write_text("How are you?\n")
+    for wrong in (lines, tmp_path / "none.zip"):
+        with pytest.raises(InputError, match=wrong.name):
+            explore(team, wrong, model="rejoinder-small")
 
 
 def test_another_model_keeps_what_is_gone(tmp_path):

@@ -272,7 +272,7 @@ def api_key(file: Path | None) -> str | None:
     excludes=[("--to", one) for one in ("--host", "--port", "--api-key-file", "--watch")],
 )
 def explore(
-    source: Annotated[Path | None, typer.Argument(show_default=False)] = None,
+    source: Annotated[list[Path] | None, typer.Argument(show_default=False)] = None,
     out: Path | None = None,
     columns: options.ColumnsOption = None,
     model: options.ModelOption = None,
@@ -296,8 +296,9 @@ def explore(
 
     Args:
         source: Export of conversations, file of texts, folder of `rejoinder extract` or of
-            `rejoinder index`. Default: a made-up export.
-        out: Folder that keeps the prepared conversations. Default: SOURCE.explore, next to SOURCE.
+            `rejoinder index`. Several exports are one archive. Default: a made-up export.
+        out: Folder that keeps the prepared conversations. Default: next to the (first) SOURCE,
+            SOURCE.explore.
         finetune: Go on training the model on these conversations first; it is used if it got
             better.
         minutes: About how long to train with --finetune.
@@ -315,6 +316,7 @@ def explore(
     Examples:
         rejoinder explore
         rejoinder explore slack-export.zip
+        rejoinder explore slack-export.zip mails.mbox --out archive/
         rejoinder explore slack-export.zip --finetune
         rejoinder explore tickets.csv --columns text=subject,id=number
         rejoinder explore index/ --port 9000
@@ -336,13 +338,14 @@ def explore(
     from rejoinder.serve.server import ServerSettings
 
     settings = ServerSettings(host=host, port=port, api_key=api_key(api_key_file))
-    if source is None:
-        source = MADE_UP
-        out = out or Path(f"{source.name}{SUFFIX}")
+    if not source:
+        source = [MADE_UP]
+        out = out or Path(f"{MADE_UP.name}{SUFFIX}")
         output.note("these messages are made up; name your own export to search it")
+    name = source[0].name + (f" and {len(source) - 1} more" if source[1:] else "")
     place = given_model(model, model_sha256)
     prepared = partial(
-        prepare, source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,
+        prepare, *source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,
         links=links, threads=threads,
     )  # fmt: skip
     with Bar("") as bar, encoding_bar() as encoding:
@@ -359,7 +362,7 @@ def explore(
         with Bar("") as bar:
             shown = Watch(lambda stage, done, total: bar.show(stage, done, total, ""))
             choice = Choice(only or (), without_private, pseudonyms)
-            written = write_one_file(ready, to, source.name, choice, shown)
+            written = write_one_file(ready, to, name, choice, shown)
         private = f", {written.private:,} of them in chats of two" if written.private else ""
         output.status_line(
             f"wrote {to}: {_counted(written.messages, 'message')}{private}, with "
@@ -380,7 +383,7 @@ def explore(
             f"a search compares all {count:,} texts; with FAISS (pip install "
             "'rejoinder[index]'), one of an index that is made anew compares few"
         )
-    served = Served(settings, index=ready.index, ready=ready, name=source.name, threads=threads)
+    served = Served(settings, index=ready.index, ready=ready, name=name, threads=threads)
     run_server(served, started)
 
 

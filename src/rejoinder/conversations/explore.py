@@ -8,7 +8,7 @@ import dataclasses
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import resources
@@ -116,7 +116,7 @@ class Watch:
 class _Work:
     """What is explored, and how."""
 
-    source: Path
+    sources: tuple[Path, ...]
     model: str | Path | None
     columns: str | None
     finetune: bool
@@ -131,18 +131,23 @@ class _Work:
         return Linker(self.links)
 
     @property
-    def is_index(self) -> bool:
-        return (self.source / INDEX_FILE).is_file()
+    def source(self) -> Path:
+        """The first of the sources."""
+        return self.sources[0]
 
     @property
-    def read(self) -> Path:
-        """The file or folder whose content is compared."""
-        return self.source / INDEX_FILE if self.is_index else self.source
+    def is_index(self) -> bool:
+        return len(self.sources) == 1 and (self.source / INDEX_FILE).is_file()
+
+    @property
+    def read(self) -> tuple[Path, ...]:
+        """The files and folders whose content is compared."""
+        return (self.source / INDEX_FILE,) if self.is_index else self.sources
 
 
 def explore(
     source: str | Path,
-    *,
+    *more: str | Path,
     out: str | Path | None = None,
     model: str | Path | None = None,
     columns: str | None = None,
@@ -160,27 +165,28 @@ def explore(
 
     Args:
         source: An export, a file of texts, a folder of pairs or an index.
-        out: Folder of the prepared conversations. Default: next to `source`, by its name.
+        more: More exports, if that is one; each message is taken once (`reading.once`).
+        out: Folder of the prepared conversations. Default: next to the first source, by its name.
         model: Model that encodes; default: that for the language, as in `Index.create`. An index
             has one.
         columns: Of a table, as `Index.create` takes them.
         finetune: Go on training the model on the pairs of the conversations first.
         minutes: About how long to do so.
         threads: CPU threads of it; by default all.
-        forget_gone: Leave out messages in the folder that `source` does not have, such as those of
+        forget_gone: Leave out messages in the folder that the sources lack, such as those of
             an older export. By default they stay.
         links: File of `own_links.fit_links`, which tells what messages likely answer; by default
             that of the package.
         watch: Told about the work.
 
     Raises:
-        RejoinderError: `source` can't be read, or `out` can't be written.
+        RejoinderError: a source can't be read, or `out` can't be written.
     """
-    work = _Work(
-        Path(source), model, columns, finetune, minutes, threads, forget_gone, watch, links
-    )
-    if not (is_database(work.source) or work.source.exists()):
-        raise InputError(f"{source} does not exist; name an export, a file, pairs or an index.")
+    paths = tuple(dict.fromkeys(map(Path, (source, *more))))
+    work = _Work(paths, model, columns, finetune, minutes, threads, forget_gone, watch, links)
+    for path in paths:
+        if not (is_database(path) or path.exists()):
+            raise InputError(f"{path} does not exist; name an export, a file, pairs or an index.")
     near = work.source
     if is_database(near):  # a folder here, of the name of the database
         near = Path(Path(str(near).partition("?")[0]).name)
@@ -197,8 +203,8 @@ def explore(
     if finetune and model is None:
         chosen = Source(work.source, columns).model()
         work = dataclasses.replace(work, model=chosen)
-    inputs = [work.source, *([] if model is None else [model])]
-    read, made = reading.Reading(work.source, columns), _Indexed()
+    inputs = [*work.sources, *([] if model is None else [model])]
+    read, made = reading.Reading(work.sources, columns), _Indexed()
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
         if not work.is_index:
             before = None
@@ -209,7 +215,7 @@ def explore(
         _find(work.source if work.is_index else new / INDEX, new, work, read, made)
         used = wanted.model or (work.model and _sha256_of(work.model))
         used = used or read_manifest(new / INDEX).model.sha256
-        facts = replace(wanted, content=_content_of(work.read), model=used)
+        facts = replace(wanted, content=_of_all(_content_of, work.read), model=used)
         write_text(new / FILE, hashed.sealed_text(facts, _FORMAT_VERSION))
     return Prepared(folder, index, True, read.left_out, made.better, made.changes)
 
@@ -243,8 +249,8 @@ def change_prepared(
         change(index)
         if (before := reading.Before.read(folder, folder / INDEX)) is not None:
             (new / reading.FILE).write_bytes(before.rows_in(index).tobytes())
-        work = _Work(folder / INDEX, None, None, False, 0, threads, False, watch)
-        _find(index.folder, new, work, reading.Reading(work.source, None), _Indexed())
+        work = _Work((folder / INDEX,), None, None, False, 0, threads, False, watch)
+        _find(index.folder, new, work, reading.Reading(work.sources, None), _Indexed())
         write_text(new / FILE, hashed.sealed_text(known, _FORMAT_VERSION))
 
 
@@ -257,7 +263,7 @@ def _wanted(work: _Work) -> _Made:
         InputError: an option does not fit an index.
         ModelError: there is no such model.
     """
-    stamp = _stamp_of(work.read)
+    stamp = _of_all(_stamp_of, work.read)
     if not work.is_index:
         named = work.model is not None
         sha256 = "" if work.model is None else _sha256_of(work.model)
@@ -409,7 +415,7 @@ def _finetune(work: _Work, scratch: Path) -> bool:
         pairs = scratch / "pairs"
         columns = work.columns
         extract(
-            str(work.source), pairs, columns=columns, split=(80, 10, 10), threads=work.threads,
+            work.sources, pairs, columns=columns, split=(80, 10, 10), threads=work.threads,
             linker=work.linker.stream, progress=stage,
         )  # fmt: skip
         made = open_pairs(pairs)
@@ -443,18 +449,24 @@ def _fits(known: _Made, wanted: _Made) -> bool:
     return known.model in there
 
 
-def _is_made(folder: Path, known: _Made, wanted: _Made, source: Path) -> bool:
+def _is_made(folder: Path, known: _Made, wanted: _Made, sources: Sequence[Path]) -> bool:
     """Returns whether a folder was made from what is wanted. Files may be newer, but the same."""
     if not _fits(known, wanted):
         return False
     if known.stamp == wanted.stamp:
         return True
-    if known.content != _content_of(source):
+    if known.content != _of_all(_content_of, sources):
         return False
     write_text(
         folder / FILE, hashed.sealed_text(replace(known, stamp=wanted.stamp), _FORMAT_VERSION)
     )
     return True
+
+
+def _of_all(hash_of: Callable[[Path], str], sources: Sequence[Path]) -> str:
+    """Returns a hash of several sources, or that of the only one."""
+    found = list(map(hash_of, sources))
+    return hashed.sha256_of(*map(str.encode, found)) if found[1:] else found[0]
 
 
 def _stamp_of(source: Path) -> str:

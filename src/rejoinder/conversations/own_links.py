@@ -72,7 +72,7 @@ def fit_links(
     path = Path(out)
     refuse_inputs(path, sources)
     stage("reading")
-    parts = [part for one in sources for part in Reading(Path(one), columns).parts()]
+    parts = [part for one in sources for part in Reading([Path(one)], columns).parts()]
     channels = [one for part in parts for one in known_links(part.entries)]
     count = sum(len(one.labels) for one in channels)
     if count < LEAST:

@@ -1,10 +1,10 @@
 """What `explore` reads of conversations, and what is new: that alone is linked and encoded."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from rejoinder.conversations.answers import linked, says_little, untrusted
 from rejoinder.conversations.collection import messages_of_pairs
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
 from rejoinder.corpus.texts import Entry, may_be_export, messages_of, refuse_empty
+from rejoinder.errors import InputError
 from rejoinder.exports.base import ExportFormat
 from rejoinder.exports.files import Files
 from rejoinder.index.folder import TextIndex
@@ -222,17 +223,46 @@ def _differing(
     yield from (differing[at] for at in sorted(differing))
 
 
-class Reading:
-    """What is found while an export, a file of texts or a folder of pairs is read."""
+def once(exports: Sequence[Sequence[Part]]) -> list[Part]:
+    """Returns the messages of several exports, each once; those of a program are one part.
 
-    def __init__(self, source: Path, columns: str | None) -> None:
+    Numbers of messages differ where only a part of a chat was exported: what says the same is the
+    same message, and another message with an id that is taken gets another id. An edited message
+    stays as the last export has it.
+    """
+    found, ids = dict[str, list[Entry]](), dict[str | None, tuple[Any, ...]]()
+    said = defaultdict[tuple[Any, ...], list[str | None]](list)
+    for at, part in reversed([*enumerate(chain(*exports), 1)]):
+        new, names, used = list[Entry](), dict[str | None, str | None](), Counter[Any]()
+        for one in part.entries:
+            time = one.about.get("time") or 0
+            key = part.program, one.about.get("source"), one.about.get("author"), time
+            same, nth = said[*key, one.text], used[*key, one.text]
+            used[*key, one.text] += 1
+            if nth < len(same):
+                names[one.id] = same[nth]
+            elif ids.get(one.id) != key or time % 60 == 0:  # else edited: its second is the same
+                names[one.id] = name = f"{at}:{one.id}" if one.id in ids else one.id
+                ids[name] = key
+                same.append(name)
+                new.append(one._replace(id=name))
+        for n, one in enumerate(new):
+            if (answers := one.about.get("answers")) in names:
+                new[n] = one._replace(about={**one.about, "answers": names[answers]})
+        found[part.program] = new + found.get(part.program, [])
+    return [Part(name, some, says_little(some)) for name, some in reversed(found.items())]
+
+
+class Reading:
+    """What is found while exports, a file of texts or a folder of pairs are read."""
+
+    def __init__(self, sources: Sequence[Path], columns: str | None) -> None:
         self.left_out: Counter[str] = Counter()
-        """Messages of an export that were left out, by the reason."""
-        self._source, self._columns = source, columns
+        """Messages of exports that were left out, by the reason."""
+        self._sources, self._columns = sources, columns
         self._authors = set[str]()
-        self._programs: list[str] = []
-        self._unread: dict[str, None] = {}
-        self._count = 0
+        self._programs: dict[str, None] = {}
+        self._was_read = defaultdict[tuple[Path, str], bool](bool)
 
     def parts(self) -> list[Part]:
         """Reads all.
@@ -241,47 +271,56 @@ class Reading:
             InputError: there is nothing to read, or it can't be read.
             MissingExtraError: a package is missing that reads it.
         """
-        if (self._source / PAIRS_FILE).is_file():
-            return [Part("", list(messages_of_pairs(self._source)), linked=False)]
-        if self._columns is None and may_be_export(self._source):
+        found = list(map(self._read, self._sources))
+        if len(found) == 1:
+            return found[0]
+        for source, parts in zip(self._sources, found, strict=True):
+            if any(not part.program for part in parts):
+                raise InputError(
+                    f"{source} is not an export, as each of several must be; explore it alone."
+                )
+        return once(found)
+
+    def _read(self, source: Path) -> list[Part]:
+        if (source / PAIRS_FILE).is_file():
+            return [Part("", list(messages_of_pairs(source)), linked=False)]
+        if self._columns is None and may_be_export(source):
             from rejoinder.exports import exports_of  # importing all formats takes a while
 
-            if exports := exports_of(self._source):
-                parts = list(map(self._part, exports))
+            if exports := exports_of(source):
+                parts = [self._part(source, one) for one in exports]
                 everything = (one for part in parts for one in part.entries)
-                next(refuse_empty(everything, self._source, exports))
+                next(refuse_empty(everything, source, exports))
                 return parts
-        return [Part("", list(Source(self._source, self._columns)), linked=False)]
+        return [Part("", list(Source(source, self._columns)), linked=False)]
 
-    def _part(self, export: ExportFormat) -> Part:
-        entries = list(self._messages(export))
+    def _part(self, source: Path, export: ExportFormat) -> Part:
+        entries = list(self._messages(source, export))
         if not export.knows_replies:
             entries = untrusted(entries)
         return Part(export.title, entries, linked=says_little(entries))
 
-    def _messages(self, export: ExportFormat) -> Iterator[Entry]:
+    def _messages(self, source: Path, export: ExportFormat) -> Iterator[Entry]:
         for entry in messages_of(
-            self._source, export, lambda why: self.left_out.update([why]), None, self._note
+            source, export, lambda why: self.left_out.update([why]), None, self._note
         ):
             self._authors.update([entry.about["author"]] if "author" in entry.about else ())
             yield entry
 
     def _note(self, title: str, files: Files) -> None:
-        before = self._unread if self._programs else files.names
-        self._unread = {name: None for name in before if name not in files.read}
-        self._programs.append(title.partition(" (")[0])
-        self._count = len(files.names)
+        for name in files.names:
+            self._was_read[files.path, name] |= name in files.read
+        self._programs[title.partition(" (")[0]] = None
 
     def in_words(self, messages: int) -> str:
         """Returns what was read as one line, empty if it was not an export."""
         if not self._programs:
             return ""
         people = f" of {_counted(len(self._authors), 'person')}" if self._authors else ""
-        said = f"{' and '.join(self._programs)}, {_counted(self._count, 'file')}, "
+        said = f"{' and '.join(self._programs)}, {_counted(len(self._was_read), 'file')}, "
         said += f"{_counted(messages, 'message')}{people}"
-        if self._unread:
-            names = first_names([*self._unread])
-            said += f", {_counted(len(self._unread), 'file')} not read: {names}"
+        if unread := [name for (_, name), was_read in self._was_read.items() if not was_read]:
+            said += f", {_counted(len(unread), 'file')} not read: {first_names(unread)}"
         return said
 
 
