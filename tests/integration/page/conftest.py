@@ -7,12 +7,15 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 AXE = "axe-core@4.14.1"
+sys.path.insert(0, str(Path(__file__).parents[2]))  # modules of the other tests
 CHROMIUM = os.environ.get("REJOINDER_CHROMIUM") or shutil.which("chromium")
 
 
