@@ -17,7 +17,7 @@ def write_year(data: Path, rows_of: Callable[[str], Iterable[Row]], year: int = 
     """Writes each subset of a year's task; `rows_of` gives its rows by its name."""
     folder = data / f"downstream/STS/STS{year}-en-test"
     folder.mkdir(parents=True)
-    for subset in semeval.SUBSETS[year]:
+    for subset in semeval.subset_files(f"sts{year}"):
         first, second, scores = zip(*rows_of(subset), strict=True)
         pairs = map("{}\t{}\n".format, first, second)
         (folder / f"STS.input.{subset}.txt").write_text("".join(pairs), "utf-8")

@@ -27,7 +27,7 @@ from rejoinder.datasets.leaks import (
     no_hashes,
     sentence_hashes,
 )
-from rejoinder.datasets.semeval import ROWS, TRACKS, RelatedQuestions, read_cqa, read_stsb
+from rejoinder.datasets.semeval import ROWS, RelatedQuestions, read_cqa, read_stsb, subset_files
 from rejoinder.errors import InputError
 from rejoinder.evaluation.tasks.ranking import LANGUAGES
 from rejoinder.io.files.atomic import write_bytes
@@ -74,8 +74,8 @@ def _pairs(data: Path) -> dict[str, list[Pair]]:
     for year in _YEARS:
         folder = data / "senteval" / "downstream" / "STS" / f"STS{year}-en-test"
         pairs[f"sts{year}"] = _columns(sorted(folder.glob("STS.input.*.txt")))
-    tracks = {track: data / "sts2017" / f"STS.input.{stem}.txt" for track, stem in TRACKS.items()}
-    pairs["sts2017"] = _columns([tracks.pop("5")])
+    tracks = {name: data / file.path for name, (file, _) in subset_files("sts17").items()}
+    pairs["sts2017"] = _columns([tracks.pop("track5")])
     pairs["sts2017-languages"] = _columns(list(tracks.values()))
     for split in _SPLITS:
         snli = read_inference(data / "nli" / f"snli_1.0_{split}.jsonl")

@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 import rejoinder.evaluation.senteval as senteval
 import senteval_reference as reference
-from rejoinder.datasets.semeval import SUBSETS
+from rejoinder.datasets.semeval import YEARS, subset_files
 from rejoinder.errors import InputError
 from rejoinder.evaluation.senteval.utils import completed, settings_of
 from rejoinder.evaluation.tasks import trained
@@ -72,8 +72,8 @@ def task_path(tmp_path_factory):
     ]
     for split in ("train", "test"):
         write(down / f"MRPC/msr_paraphrase_{split}.txt", mrpc)
-    for year, subsets in SUBSETS.items():
-        for subset in subsets:
+    for year in YEARS:
+        for subset in subset_files(f"sts{year}"):
             rows = sentences(12, year)
             # the authors' own names of 2016, SentEval's of the other years
             name = "STS2016.{}.{}.txt" if year == 16 else "STS.{}.{}.txt"
@@ -136,7 +136,7 @@ def test_every_task_gives_the_originals_keys(task_path):
     for name, found in results.items():
         if name.startswith("STS"):
             assert found["all"]["pearson"].keys() == {"all", "mean", "wmean"}, name
-            subset = SUBSETS[int(name[3:])][0]
+            subset = next(iter(subset_files(name.lower())))
             assert found[subset]["nsamples"] == 11
             assert len(found[subset]["pearson"]) == 2
         elif name == "ImageCaptionRetrieval":
@@ -200,9 +200,10 @@ def test_the_similarity_of_a_script_is_taken(task_path):
     found = se.eval("STS13")["all"]["pearson"]
     folder = task_path / "downstream/STS/STS13-en-test"
     encoder = reference.HashedWords()
-    expected = reference.sts_scores(folder, SUBSETS[13], encoder, minus_l1)
+    subsets = subset_files("sts13")
+    expected = reference.sts_scores(folder, subsets, encoder, minus_l1)
     assert (found["mean"], found["wmean"], found["all"]) == pytest.approx(expected, abs=1e-6)
-    assert expected != pytest.approx(reference.sts_scores(folder, SUBSETS[13], encoder), abs=1e-3)
+    assert expected != pytest.approx(reference.sts_scores(folder, subsets, encoder), abs=1e-3)
     assert len(calls) == 33
     assert {vector.shape for pair in calls for vector in pair} == {(reference.DIM,)}
     # the other tasks do without
@@ -309,7 +310,9 @@ def test_similarities_equal_the_originals(shared_data, year):
     se = engine_of(shared_data / "senteval")
     found = se.eval(f"STS{year}")["all"]["pearson"]
     folder = shared_data / f"senteval/downstream/STS/STS{year}-en-test"
-    mean, weighted, every = reference.sts_scores(folder, SUBSETS[year], reference.HashedWords())
+    mean, weighted, every = reference.sts_scores(
+        folder, subset_files(f"sts{year}"), reference.HashedWords()
+    )
     assert found["mean"] == pytest.approx(mean, abs=1e-6)
     assert found["wmean"] == pytest.approx(weighted, abs=1e-6)
     assert found["all"] == pytest.approx(every, abs=1e-6)
@@ -320,7 +323,9 @@ def test_an_own_similarity_equals_the_originals(shared_data):
     se = engine_of(shared_data / "senteval", similarity=minus_l1)
     found = se.eval("STS13")
     folder = shared_data / "senteval/downstream/STS/STS13-en-test"
-    expected = reference.sts_scores(folder, SUBSETS[13], reference.HashedWords(), minus_l1)
+    expected = reference.sts_scores(
+        folder, subset_files("sts13"), reference.HashedWords(), minus_l1
+    )
     totals = found["all"]["pearson"]
     assert (totals["mean"], totals["wmean"], totals["all"]) == pytest.approx(expected, abs=1e-6)
     # what the original itself gave

@@ -40,12 +40,11 @@ from rejoinder.datasets.labelled import (
 from rejoinder.datasets.leaks import read_rows
 from rejoinder.datasets.memory import read_conversations
 from rejoinder.datasets.semeval import (
-    SUBSETS,
-    TRACKS,
     read_cqa,
     read_sts_2017,
     read_sts_year,
     read_stsb,
+    subset_files,
 )
 from rejoinder.errors import RejoinderError
 from rejoinder.io.formats.compression import Limits
@@ -304,13 +303,13 @@ _TEXT = _lines("A man is playing.", "two\tsentences", "")
 CASES: Mapping[str, Case] = {
     "stsb": Case({"sts-dev.csv": _stsb(1_500)}, lambda root: read_stsb(root, "dev")),
     "sts_years": Case(
-        {f"STS/STS12-en-test/STS.{kind}.{subset}.txt": content for subset in SUBSETS[12]
+        {f"STS/STS12-en-test/STS.{kind}.{subset}.txt": content for subset in subset_files("sts12")
          for kind, content in (("input", b"a\tb\nc\td\n"), ("gs", b"1\n\n"))},
         lambda root: read_sts_year(root, 12),
     ),
     "sts_2017": Case(
-        {f"sts2017/STS.{kind}.{name}.txt": content for name in TRACKS.values()
-         for kind, content in (("input", b"a\tb\nc\td\n"), ("gs", b"1\n2\n"))},
+        {file.path: content for files in subset_files("sts17").values()
+         for file, content in zip(files, (b"a\tb\nc\td\n", b"1\n2\n"), strict=True)},
         read_sts_2017,
     ),
     "binary": Case({"MR/rt-polarity.pos": b"good\x85\n\n", "MR/rt-polarity.neg": b"bad\n"},

@@ -24,23 +24,8 @@ from rejoinder.io.formats.text_lines import Row, csv_rows, decoded_lines, table_
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Number of pairs of the benchmark as published, by split."""
-SUBSETS = {
-    12: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
-    13: ("FNWN", "headlines", "OnWN"),
-    14: ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
-    15: ("answers-forums", "answers-students", "belief", "headlines", "images"),
-    16: ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
-}
-"""The subsets by year. SMT of 2013 is missing because only the LDC distributes its sentences."""
-TRACKS = {
-    "1": "track1.ar-ar",
-    "2": "track2.ar-en",
-    "3": "track3.es-es",
-    "4a": "track4a.es-en",
-    "4b": "track4b.es-en",
-    "5": "track5.en-en",
-    "6": "track6.tr-en",
-}
+YEARS = range(12, 17)
+"""SMT of 2013 is missing because only the LDC distributes its sentences."""
 
 _FOLDERS = (
     "raw/STSBenchmark",
@@ -55,8 +40,6 @@ _COLUMNS = (7, 9)
 the sources of both sentences."""
 _JUDGED_IN_PART = ("track6",)
 """Files in which only the first pairs have gold."""
-_RAW = {12: "test-gold", 13: "test-gs", 14: "sts-en-test-gs-2014", 15: "test_evaluation_task2a",
-        16: "sts2016-english-with-gs-v1.0"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -144,25 +127,15 @@ def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    inner = f"STS/STS{year}-en-test"
-    inners = [f"raw/STS/{_RAW[year]}", f"raw/{inner}", f"senteval/downstream/{inner}",
-              f"data/downstream/{inner}", f"downstream/{inner}", inner]  # fmt: skip
+    inner, also = f"STS/STS{year}-en-test", catalogue.catalogue().sets[f"sts{year}"].also
+    inners = [*also, f"raw/{inner}", f"senteval/downstream/{inner}", f"data/downstream/{inner}",
+              f"downstream/{inner}", inner]  # fmt: skip
     folders = [data / inner for inner in inners]
     for folder in filter(Path.is_dir, folders):
-        files = {subset: _subset_files(folder, year, subset) for subset in SUBSETS[year]}
-        pairs = _read_subsets(files, f"STS{year}")
+        pairs = _read_subsets(f"sts{year}", folder, [""])
         if form in (None, pairs.form):
             return pairs
     raise catalogue.missing(f"STS{year} ({form or 'any form'})", folders)
-
-
-def _subset_files(folder: Path, year: int, subset: str) -> tuple[Path, Path]:
-    """Returns the paths of pairs and gold: with SentEval's names, or the authors' of 2016."""
-    paths = []
-    for part in ("input", "gs"):
-        named = [folder / f"STS{of}.{part}.{subset}.txt" for of in ("", f"20{year}")]
-        paths.append(next(filter(catalogue.existing, named), named[0]))
-    return paths[0], paths[1]
 
 
 def read_sts_2017(data: Path) -> GradedPairs:
@@ -173,19 +146,27 @@ def read_sts_2017(data: Path) -> GradedPairs:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    files = {}
-    for track, stem in TRACKS.items():
-        names = [f"STS.{part}.{stem}.txt" for part in ("input", "gs")]
-        folders = ("sts2017", "STS/STS17-test", "")
-        inputs, scores = (catalogue.find_file(data, folders, [name], "STS 2017") for name in names)
-        files[f"track{track}"] = inputs, scores
-    return replace(_read_subsets(files, "STS 2017"), form="official")
+    pairs = _read_subsets("sts17", data, ["sts2017", "STS/STS17-test", ""])
+    return replace(pairs, form="official")
 
 
-def _read_subsets(files: Mapping[str, tuple[Path, Path]], title: str) -> GradedPairs:
+def subset_files(set_id: str) -> dict[str, tuple[catalogue.DataFile, catalogue.DataFile]]:
+    """Returns the files of pairs and gold of each subset, `surprise.OnWN`, or track, `track5`."""
+    files, found = catalogue.catalogue().sets[set_id].files, {}
+    for pairs, gold in zip(files[::2], files[1::2], strict=True):
+        name = pairs.name.removeprefix("STS.input.").removesuffix(".txt")
+        found[name.partition(".")[0] if set_id == "sts17" else name] = pairs, gold
+    return found
+
+
+def _read_subsets(set_id: str, data: Path, folders: Sequence[str]) -> GradedPairs:
     """Reads the pairs and the gold of each subset."""
     pairs, genres, ids, contents = [], [], [], []
-    for subset, (inputs, scores) in files.items():
+    title = catalogue.catalogue().sets[set_id].name
+    for subset, both in subset_files(set_id).items():
+        inputs, scores = (
+            catalogue.find_file(data, folders, file.all_names, title) for file in both
+        )
         contents += [catalogue.read_bytes(inputs), catalogue.read_bytes(scores)]
         rows, judged = parse_inputs(contents[-2], inputs), parse_scores(contents[-1], scores)
         if subset in _JUDGED_IN_PART:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,14 @@ class Items:
     """The text of each item, for people. Not written to disk; empty for items read from a file."""
     folds: Indices | None = None
     """(N,) the fold in which an item was held out, if the score is a mean over folds."""
+
+
+def numbered(
+    split: str, predictions: NDArray[Any], gold: NDArray[Any], texts: Sequence[str]
+) -> Items:
+    """Returns items that are known by their row, from 0, such as `test:0`."""
+    ids = [f"{split}:{row}" for row in range(len(predictions))]
+    return Items(ids, predictions.astype(np.float64), gold.astype(np.float64), texts)
 
 
 def joined(*columns: Sequence[str]) -> list[str]:

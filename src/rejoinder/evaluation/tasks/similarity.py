@@ -291,12 +291,8 @@ def _run_pairs(embedder: Embedder, context: Context, part: Part, data: LabelledS
     pairs = data.splits["test"]
     embedder.prepare(part[0], [*pairs.first, *pairs.second])
     similarity, notes = embedder.similarity(pairs.first, pairs.second, part[0])
-    items = metrics.Items(
-        [f"test:{row}" for row in range(len(similarity))],
-        similarity,
-        pairs.labels.astype(np.float64),
-        metrics.joined(pairs.first, pairs.second),
-    )
+    texts = metrics.joined(pairs.first, pairs.second)
+    items = metrics.numbered("test", similarity, pairs.labels, texts)
     return Scored(
         AVERAGE_PRECISION.name,
         AVERAGE_PRECISION.recompute(items),
@@ -343,7 +339,7 @@ def _year(year: int) -> Family:
 
 
 FAMILIES = (
-    *map(_year, semeval.SUBSETS),
+    *map(_year, semeval.YEARS),
     _family(
         _reader(lambda context: [semeval.read_sts_2017(context.folder("sts17"))]),
         {

@@ -39,7 +39,7 @@ from rejoinder.evaluation.classifiers.learners import (
 )
 from rejoinder.evaluation.encoding import Embedder, call, numbers_of
 from rejoinder.evaluation.intervals import correlation_interval, mean_interval
-from rejoinder.evaluation.metrics import Items, correlations, f1_score, joined, metric_of
+from rejoinder.evaluation.metrics import Items, correlations, f1_score, joined, metric_of, numbered
 from rejoinder.evaluation.resampled import V_MEASURE, score_interval, v_measure
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.run import row_notes
@@ -76,12 +76,7 @@ def _run_inference(
         groups=_confusions(pairs.labels, predicted),
         notes=row_notes("snli", {split: len(pairs)}),
         data={"name": "snli", "unlabelled": pairs.dropped},
-        items=Items(
-            [f"{split}:{row}" for row in range(len(right))],
-            predicted.astype(np.float64),
-            pairs.labels.astype(np.float64),
-            joined(pairs.premises, pairs.hypotheses),
-        ),
+        items=numbered(split, predicted, pairs.labels, joined(pairs.premises, pairs.hypotheses)),
     )
 
 
@@ -455,12 +450,7 @@ def _run_coco(embedder: Embedder, context: Context, _part: Part, splits: _CocoSp
             "ranked in folds of 1,000 images",
             "ties count against the model",
         ],
-        items=Items(
-            [f"test:{row}" for row in range(len(scored.captions))],
-            image_ranks.astype(np.float64),
-            np.zeros(len(scored.captions)),
-            scored.captions,
-        ),
+        items=numbered("test", image_ranks, np.zeros(len(image_ranks)), scored.captions),
     )
 
 
@@ -513,12 +503,7 @@ def _run_classes(embedder: Embedder, context: Context, part: Part, data: Labelle
     return Scored(
         "accuracy",
         {"accuracy": 100 * float(right.mean())},
-        Items(
-            [f"test:{row}" for row in range(len(test))],
-            predicted.astype(np.float64),
-            test.labels.astype(np.float64),
-            test.first,
-        ),
+        numbered("test", predicted, test.labels, test.first),
         {"accuracy": mean_interval(right, context.seed, unit=100)},
         data={"name": part[0]},
         notes=[f"logistic regression on {len(train):,} questions of train, C = {_C:g}"],
