@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -179,13 +180,9 @@ WEIGHTS = {"stsb": 8, _CONTRASTS: 2}
 """How often a pair of a set counts, where not once; chosen with sources of STS held out."""
 
 
-def _years(data: Path) -> list[GradedPairs]:
-    return [read_sts_year(data, year) for year in (12, 13, 14, 15)]
-
-
 _SETS: Mapping[str, Callable[[Path], list[GradedPairs]]] = {
     "stsb": lambda data: [read_stsb(data, "train")],
-    "sts": _years,
+    "sts": lambda data: [read_sts_year(data, year) for year in (12, 13, 14, 15)],
     _CONTRASTS: lambda data: [contrast_pairs(data)],
 }
 
@@ -294,35 +291,28 @@ def training_pairs(data: Path | None, sets: Sequence[str]) -> TrainingPairs:
             raise InputError(
                 f"`sets` {name!r} is neither a set ({', '.join(_SETS)}) nor a file of pairs."
             )
-    held_out, known = EvaluationHashes.load(_LEAKS), set[int]()
-    first, second, gold, keys, owners, sources = [], [], [], [], list[str](), list[str]()
-    counts, total = dict[str, int](), 0
+    held_out, total = EvaluationHashes.load(_LEAKS), 0
+    kept: dict[int, tuple[Any, ...]] = {}  # the first of equal pairs
     for name, parts in read.items():
-        counts[name] = 0
         for part in parts:
-            leaks = held_out.contains_pairs(pl.Series(part.first), pl.Series(part.second)).tolist()
-            for row, key in enumerate(pair_keys(part.first, part.second).tolist()):
-                total += 1
-                if leaks[row] or key in known:
-                    continue
-                known.add(key)
-                counts[name] += 1
-                keys.append(key)
-                owners.append(name)
-                sources.append(part.sources[row])
-                first.append(part.first[row])
-                second.append(part.second[row])
-                gold.append(part.gold[row])
-    if len(first) < _LEAST:
+            leaked = held_out.contains_pairs(pl.Series(part.first), pl.Series(part.second))
+            keys = pair_keys(part.first, part.second)
+            rows = zip(part.first, part.second, part.gold, part.sources, strict=True)
+            for key, is_leak, row in zip(keys.tolist(), leaked.tolist(), rows, strict=True):
+                if not is_leak:
+                    kept.setdefault(key, (name, *row))
+            total += len(keys)
+    if len(kept) < _LEAST:
         raise InputError(
-            f"{', '.join(sets)}: {len(first):,} pairs are left without repetitions and those of "
+            f"{', '.join(sets)}: {len(kept):,} pairs are left without repetitions and those of "
             f"evaluation sets; at least {_LEAST} are needed."
         )
+    owners, first, second, gold, sources = map(list, zip(*kept.values(), strict=True))
     weights = np.array([WEIGHTS.get(name, 1) for name in owners])
+    counts = {name: owners.count(name) for name in read}
     return TrainingPairs(
-        first, second, np.array(gold), weights, np.array(owners) == _CONTRASTS,
-        np.array(sources),
-        np.array(sorted(keys), np.uint64), counts, total - len(first),
+        first, second, np.array(gold), weights, np.array(owners) == _CONTRASTS, np.array(sources),
+        np.array(sorted(kept), np.uint64), counts, total - len(kept),
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from rejoinder.io.files.claims import claim_output
 from rejoinder.models.card import Use, model_card
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, config_of, read_model, write_model
-from rejoinder.models.smaller import ExportOptions, smaller
+from rejoinder.models.smaller import ExportOptions, export_facts, smaller
 from rejoinder.registry import Registry
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import PATTERN, QUOTES
@@ -395,7 +395,7 @@ def _write_onnx(model: ModelContents, folder: Path, dtype: str) -> str:
     tensors = {
         name: tensor for name, tensor in model.tensors.items() if not name.startswith("encoder.")
     }
-    facts = _graph_facts(model, dtype)
+    facts = export_facts(model, ExportOptions(dtype=dtype))
     made = replace(model, graph=graph, tensors=tensors, export=facts)
     write_model(folder, made, overwrite=True)
     return f'SentenceEncoder.load("{FOLDER}")'
@@ -446,15 +446,6 @@ def _quantized(graph: bytes) -> bytes:
         finally:
             logging.disable(logging.NOTSET)
         return small.read_bytes()
-
-
-def _graph_facts(model: ModelContents, dtype: str) -> Mapping[str, Any]:
-    """Returns what the model was made from, for `config.json`."""
-    source: dict[str, Any] = {"name": model.name, "sha256": model.sha256}
-    if model.export is not None:
-        source["export"] = dict(model.export)
-    sizes = dict.fromkeys(("dim", "max_words", "unknown_buckets", "spelling"))
-    return {"from": source, "dtype": dtype, **sizes, "dropped": []}
 
 
 TARGETS: Registry[Target] = Registry(

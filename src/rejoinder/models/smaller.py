@@ -3,7 +3,7 @@
 Rows of sequences of letters, fitted so that those of a known word add up to its row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -88,14 +88,21 @@ def smaller(
         raise InputError(
             f"{model.name} has weights of {options.dtype} already, so the export changes nothing."
         )
+    facts = export_facts(model, options, model.heads.keys() - made.heads.keys())
+    return replace(made, export=facts, sha256="")
+
+
+def export_facts(
+    model: ModelContents, options: ExportOptions, dropped: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Returns what an export of a model says of itself; `dropped` are heads that it left out."""
     before = {} if model.export is None else {"export": dict(model.export)}
     earlier = [] if model.export is None else model.export["dropped"]
-    facts = {
+    return {
         "from": {"name": model.name, "sha256": model.sha256, **before},
         **asdict(options),
-        "dropped": sorted({*earlier, *(model.heads.keys() - made.heads.keys())}),
+        "dropped": sorted({*earlier, *dropped}),
     }
-    return replace(made, export=facts, sha256="")
 
 
 def nested_dims(model: ModelContents) -> Sequence[int]:

@@ -14,7 +14,15 @@ router = APIRouter(tags=["text-embeddings-inference"], responses=errors.failures
 _AGES = ["How old are you?", "What is your age?"]
 
 
-class Embed(errors.RequestBody):
+class Reading(errors.RequestBody):
+    """How texts are read."""
+
+    truncate: errors.Truncate = None
+    truncation_direction: errors.CutRight = None
+    prompt_name: errors.NoPrompt = None
+
+
+class Embed(Reading):
     """Texts to encode."""
 
     inputs: Annotated[errors.Texts, Field(examples=[_AGES])]
@@ -22,9 +30,6 @@ class Embed(errors.RequestBody):
     """Scale embeddings to length 1. If false, they are the output of the last layer."""
     dimensions: errors.Dimensions = None
     """Keep so many first entries, and scale embeddings to length 1 again."""
-    truncate: errors.Truncate = None
-    truncation_direction: errors.CutRight = None
-    prompt_name: errors.NoPrompt = None
 
 
 @router.post("/embed", response_model=list[list[float]])
@@ -46,19 +51,11 @@ class Comparison(errors.RequestBody):
     sentences: Annotated[errors.Texts, Field(examples=[[_AGES[1], "Where do you live?"]])]
 
 
-class SimilarityParameters(errors.RequestBody):
-    """Settings of a comparison."""
-
-    truncate: errors.Truncate = None
-    truncation_direction: errors.CutRight = None
-    prompt_name: errors.NoPrompt = None
-
-
 class Similarity(errors.RequestBody):
     """What `/similarity` compares."""
 
     inputs: Comparison
-    parameters: SimilarityParameters | None = None
+    parameters: Reading | None = None
 
 
 @router.post("/similarity", response_model=list[float])
