@@ -1,7 +1,8 @@
-"""`rejoinder explore --to`: one file from a disk in a real Chromium, without any network."""
+"""`rejoinder explore --to`: one file from a disk in Chromium and Firefox, without any network."""
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,30 @@ def test_it_has_questions_and_topics_and_says_what_it_lacks(page):
     assert page.locator("main > section:visible").count() == 1
     page.locator("#corner summary").click()
     expect(page.locator("#served")).to_contain_text("Suggested replies need the program")
+
+
+HITS = """[...document.querySelectorAll("#find-hits > li")].slice(0, 10).map(one =>
+    one.textContent)"""
+
+
+def test_firefox_finds_what_chromium_chromium_finds(page, firefox):
+    page.get_by_role("searchbox", name="Search").fill("a good book to read")
+    expect(page.locator("#find-hits > li").nth(9)).to_be_visible()
+    expected = page.evaluate(HITS)
+    firefox.open(page.url)  # which has the search
+    until = time.monotonic() + 30
+    while (found := firefox.run(HITS)) != expected and time.monotonic() < until:
+        time.sleep(0.2)
+    assert found == expected
+    assert {url.partition(":")[0] for url in firefox.requests} <= {"file", "data", "blob"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault(page, axe, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.get_by_role("searchbox", name="Search").fill("trouble sleeping")
+    expect(page.locator("#find-hits mark.level-3").first).to_be_visible()
+    page.evaluate(axe)
+    for tab in ("Search", "Asked again", "Topics"):
+        page.get_by_role("tab", name=tab).click()
+        assert page.evaluate("axe.run()")["violations"] == [], tab
