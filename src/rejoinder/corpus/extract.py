@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.corpus import convert, engines
-from rejoinder.corpus.carry import Carry, carrying, check_carry
+from rejoinder.corpus.carry import carrying, check_carry
 from rejoinder.corpus.export_options import OPTIONS, ExportOptions
-from rejoinder.corpus.manifest import SPLITS, Carried, Counts, ExportCounts, Manifest, WordsFile
+from rejoinder.corpus.manifest import SPLITS, Counts, ExportCounts, Manifest, WordsFile
 from rejoinder.corpus.options import (
     DELETED,
     Columns,
@@ -286,7 +286,7 @@ def _write(
             )
         shutil.rmtree(task.resources.spill, ignore_errors=True)
         words = convert.write_words(converted, folder)
-        manifest = summary(extraction.options, carried, outcome, converted, words)
+        manifest = summary(extraction.options, outcome, converted, words)
         if isinstance(folder, Address):
             check_ours(folder)
         manifest.write(folder)
@@ -325,7 +325,6 @@ _KEEP_ALL = "`rules='none'` keeps all that is not empty or deleted"
 
 def summary(
     options: ExtractOptions,
-    carry: Carry | None,
     outcome: engines.Outcome,
     converted: Sequence[convert.Converted] = (),
     words: WordsFile | None = None,
@@ -342,17 +341,8 @@ def summary(
         report.add_malformed(export.malformed)
     counts = _counts(options, outcome)
     # pairs may come with later dumps, if there are comments at all
-    if not written.rows and not (carry and counts.comments):
+    if not written.rows and not (outcome.carried and counts.comments):
         raise InputError(_no_pairs(counts, outcome, converted))
-    carried = None
-    if carry:
-        carried = Carried(
-            increment=carry.number,
-            comments=carry.comments,
-            messages=outcome.carried_messages,
-            replies=outcome.carried_replies,
-            overruled=outcome.overruled,
-        )
     if converted:
         inputs = [(export.path.name, export.bytes) for export in converted]
     else:
@@ -383,7 +373,7 @@ def summary(
         sources=dict(sorted(written.sources.items())),
         shards=tuple(written.shards),
         malformed=tuple(report.malformed),
-        carry=carried,
+        carry=outcome.carried,
         exports=tuple(export.counts for export in converted),
         words=words,
     )
@@ -394,6 +384,7 @@ def _counts(options: ExtractOptions, outcome: engines.Outcome) -> Counts:
     read = sum(file.comments for file in report.files)
     malformed = sum(file.malformed for file in report.files)
     lost = outcome.parent_not_found + outcome.parent_dropped
+    carried_replies = outcome.carried.replies if outcome.carried else 0
     return Counts(
         lines=(read // 2 if options.columns.are_pairs else read) + malformed,
         malformed=malformed,
@@ -405,7 +396,7 @@ def _counts(options: ExtractOptions, outcome: engines.Outcome) -> Counts:
         without_parent=fates["kept"] - fates["replies"],
         parent_not_found=outcome.parent_not_found,
         parent_dropped=outcome.parent_dropped,
-        capped=fates["replies"] - (written.rows - outcome.carried_replies) - lost,
+        capped=fates["replies"] - (written.rows - carried_replies) - lost,
         pairs=written.rows,
         unique_inputs=written.unique_inputs,
         unique_responses=written.unique_responses,

@@ -72,7 +72,7 @@ def exports_of(path: Path, most: int | None = None) -> list[ExportFormat]:
         left = dict.fromkeys(files.names)
         parts: list[ExportFormat] = []
         for other in found:
-            names = [name for name in left if other.recognises(files.alone(name))]
+            names = [name for name in left if other.recognises(files.only([name]))]
             if names and len(names) < len(left):
                 parts.append(_reading(other, names))
                 left = {name: None for name in left if name not in {*names}}

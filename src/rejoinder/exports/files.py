@@ -93,10 +93,6 @@ class Files:
             file.read(len(BYTE_ORDER_MARK))
         return file
 
-    def alone(self, name: str) -> "Files":
-        """Returns one of the files, as if there were no others."""
-        return Files(self.path, {name: self._places[name]}, self._left)
-
     def only(self, names: Iterable[str]) -> "Files":
         """Returns some of the files; `top` and their names there are their names here."""
         return Files(self.path, {name: self._places[name] for name in names}, self._left)

@@ -7,6 +7,7 @@ comments, or these in one another.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from heapq import merge
 from html import unescape
 from typing import Any
@@ -51,7 +52,7 @@ def _items(files: Files) -> Iterator[Item]:
         topics, posts = _TOPICS.path(keys), _POSTS.path(keys)
         if topics is not None:
             for number, row in rows.rows(files, name, topics):
-                yield from _topic(name, number, row, names)
+                yield from rows.items_of(name, number, "Discourse", _topic(row, names))
         elif posts is not None:
             for number, row in rows.rows(files, name, posts):
                 topic = str(row.get("topic_id")) if isinstance(row, dict) else ""
@@ -67,14 +68,9 @@ def _pairs(found: Iterable[tuple[str, int, Any]], key: str) -> dict[str, str]:
     }
 
 
-def _topic(name: str, number: int, row: Any, names: Mapping[str, str]) -> Iterator[Item]:
-    try:
-        posts = rows.list_of(row["posts"] if "posts" in row else row["post_stream"]["posts"])
-    except rows.FAULTS as error:
-        yield rows.no_message(name, number, "Discourse", error)
-        return
-    for place, post in enumerate(posts, 1):
-        yield rows.item_of(name, place, "Discourse", _post, post, row, names)
+def _topic(row: Any, names: Mapping[str, str]) -> Iterator[rows.Part]:
+    for post in rows.list_of(row["posts"] if "posts" in row else row["post_stream"]["posts"]):
+        yield partial(_post, post, row, names)
 
 
 def _post(row: Any, topic: Mapping[str, Any], names: Mapping[str, str]) -> Message:

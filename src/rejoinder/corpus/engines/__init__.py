@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # the command lists the engines before it needs their package
     from collections.abc import Sequence
 
     from rejoinder.corpus.carry import Carry
+    from rejoinder.corpus.manifest import Carried
     from rejoinder.corpus.options import ExtractOptions, ExtractProgress
     from rejoinder.corpus.reading.readers import Report
     from rejoinder.corpus.writer import Written
@@ -62,12 +63,7 @@ class Outcome:
     written: "Written"
     unmatched: tuple[str, str] | None = None
     """Ids of a reply and of its parent, which is missing; needed where no pair was written."""
-    carried_messages: int = 0
-    """Number of pairs with a carried message."""
-    carried_replies: int = 0
-    """Number of pairs with a carried reply."""
-    overruled: int = 0
-    """Number of carried comments for which one extraction might have kept another row."""
+    carried: "Carried | None" = None
 
 
 class Engine(Protocol):

@@ -55,6 +55,7 @@ from rejoinder.corpus.engines.local.store import (
     carried_batches,
     concatenated,
 )
+from rejoinder.corpus.manifest import Carried
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.reading.columns import Hashes
 from rejoinder.corpus.reading.readers import BLOCK_BYTES, Report, mapped_ahead, read_comments
@@ -255,6 +256,7 @@ class LocalEngine(DuckDBEngine):
         writers = max(1, min(self._parts_threads, int(self._parts_memory // _WRITER_BYTES)))
         written = write_shards(folder, counted(tables, progress), writers)
         counts = sum((part.counts for part in parts), Counter[str | int]())
+        of_carry = (counts["carried_messages"], counts["carried_replies"], doubles.overruled)
         return Outcome(
             report=report,
             duplicates=doubles.duplicates,
@@ -268,9 +270,7 @@ class LocalEngine(DuckDBEngine):
             parent_dropped=counts["parent_dropped"],
             written=written,
             unmatched=next((part.unmatched for part in parts if part.unmatched), None),
-            carried_messages=counts["carried_messages"],
-            carried_replies=counts["carried_replies"],
-            overruled=doubles.overruled,
+            carried=Carried(carry.number, carry.comments, *of_carry) if carry else None,
         )
 
     def _read(
