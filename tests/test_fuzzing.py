@@ -38,7 +38,7 @@ _NEEDS_FAISS = [
         (run_folders, 20),
         (left_overs, 40),
         (links, 100),
-        (bombs, 6),
+        pytest.param(bombs, 6, marks=pytest.mark.slow),
         (rules, 150),
         (dump_files, 60),
         (exports, 75),

@@ -14,7 +14,7 @@ from rejoinder.index.indexing import Index
 
 TESTS = Path(__file__).resolve().parent
 DESIGN = TESTS.parent / "docs/design.md"
-FAST = ("encode", "extract", "search")
+FAST = ("encode", "search")
 SHARE = 0.03
 LIMITS = {
     "encode": 33, "extract": 46, "train": 57, "evaluate": 46, "index": 57, "search": 48,

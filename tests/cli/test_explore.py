@@ -87,7 +87,7 @@ def test_an_index_that_was_not_explored_is_served_with_the_command_that_does(cal
     assert "rejoinder explore index" in opened("index", start=serve)[0]
 
 
-@pytest.mark.parametrize("command", ["explore", "serve"])
+@pytest.mark.parametrize("command", ["explore", pytest.param("serve", marks=pytest.mark.slow)])
 def test_other_machines_need_the_key_that_is_made(call, export, command):
     words = ["--model", "rejoinder-small", "--no-browser", "--quiet", export]
     if command == "serve":

@@ -305,7 +305,9 @@ def test_misspelt_parameters_are_told(task_path):
 
 
 @pytest.mark.shared_data
-@pytest.mark.parametrize("year", [12, 13, 14, 15])
+@pytest.mark.parametrize(
+    "year", [*(pytest.param(y, marks=pytest.mark.slow) for y in (12, 13)), 14, 15]
+)
 def test_similarities_equal_the_originals(shared_data, year):
     se = engine_of(shared_data / "senteval")
     found = se.eval(f"STS{year}")["all"]["pearson"]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("spark")
         ({"memory": "100MB"}, "100MB.*512MB"),
         ({"memory": "much"}, "is not an amount"),
         ({"master": "sc://127.0.0.1:9"}, r"sc://127\.0\.0\.1:9.*Spark Connect"),
-        ({"master": "nowhere"}, "nowhere.*[Mm]aster"),
+        pytest.param({"master": "nowhere"}, "nowhere.*[Mm]aster", marks=pytest.mark.slow),
     ],
 )
 def test_what_has_no_effect_or_can_not_be_is_refused(no_spark, settings, message):
