@@ -57,6 +57,11 @@ class _Stored:
     stages: dict[str, Any]
 
 
+def _point(share: float) -> str:
+    """Returns the name of the run of a point of figure 8."""
+    return f"multitask-{round(100 * share)}"
+
+
 class Work:
     """The stages of one reproduction in the folder `out/work`."""
 
@@ -86,6 +91,8 @@ class Work:
         """Evaluation tasks without a result, because their data is missing."""
         self.facts: Mapping[str, Any] = {}
         """Seconds and steps of each stage, number of pairs, hardware."""
+        self._weights: dict[str, float] = {}
+        """About how long each stage takes, in steps of training."""
         budget = asdict(options.budget)
         wanted = {"encoder": options.encoder, "budget": budget, "seed": options.seed}
         wanted = json.loads(json.dumps(wanted))  # tuples become lists, as in the file
@@ -141,7 +148,7 @@ class Work:
             self._evaluate(name, encoder, stem, self.folder / "also" / f"{stem}.safetensors")
         for share in budget.curve:
             config = multitask_config(tree, budget, str(base), nli, share)
-            name = f"multitask-{round(100 * share)}"
+            name = _point(share)
             model = SentenceEncoder.load(self._trained(name, config, 0.125))
             self.curve[share] = self._evaluated(name, model, ("stsb/angular",), name)
         count = open_pairs(self.folder / "pairs").count("train")
@@ -159,12 +166,12 @@ class Work:
         self._remember()
 
     def _weighed(self, also: Iterable[str]) -> dict[str, float]:
-        """Returns the stages and about how long each takes, in steps of training."""
+        """Returns the weights of the stages that are to be done, with models of `also`."""
         budget = self.options.budget
         weights: dict[str, float] = {"extraction": _EVALUATION, "responses": budget.steps}
         weights["multitask"] = budget.more_steps + _PREPARATION
         for share in budget.curve:
-            weights[f"multitask-{round(100 * share)}"] = budget.curve_steps + _PREPARATION
+            weights[_point(share)] = budget.curve_steps + _PREPARATION
         for name in ("Reddit", "Reddit+SNLI", *also):
             for stage in (f"{name}: evaluation", f"{name} tuned", f"{name} tuned: evaluation"):
                 weights[stage] = _EVALUATION

@@ -37,7 +37,7 @@ from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.io.files import hashed
 from rejoinder.io.files.atomic import new_folder, write_text
-from rejoinder.io.files.storage import is_database, scratch_folder
+from rejoinder.io.files.storage import is_database, is_there, scratch_folder
 from rejoinder.links.linker import Linker
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.models.folder import read_model
@@ -185,7 +185,7 @@ def explore(
     paths = tuple(dict.fromkeys(map(Path, (source, *more))))
     work = _Work(paths, model, columns, finetune, minutes, threads, forget_gone, watch, links)
     for path in paths:
-        if not (is_database(path) or path.exists()):
+        if not is_there(path):
             raise InputError(f"{path} does not exist; name an export, a file, pairs or an index.")
     near = work.source
     if is_database(near):  # a folder here, of the name of the database

@@ -30,7 +30,7 @@ from rejoinder.exports.files import opened
 from rejoinder.io.files.addresses import AnyPath
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.files.storage import is_database
+from rejoinder.io.files.storage import is_there
 from rejoinder.text.columns import as_series, tokenize
 
 
@@ -199,7 +199,7 @@ def exports_among(paths: Sequence[AnyPath], name: str | None, *, has_columns: bo
         return [(_on_this_machine(path, name), FORMATS[name]) for path in paths]
     if has_columns:
         return []
-    here = [path for path in paths if isinstance(path, Path) and _is_there(path)]
+    here = [path for path in paths if isinstance(path, Path) and is_there(path)]
     found = [(path, export) for path in here for export in exports_of(path)]
     others = set(map(str, paths)) - {str(path) for path, _ in found}
     if found and others:
@@ -213,13 +213,9 @@ def exports_among(paths: Sequence[AnyPath], name: str | None, *, has_columns: bo
 def _on_this_machine(path: AnyPath, name: str) -> Path:
     if not isinstance(path, Path):
         raise InputError(f"{path} is an address, which `format={name!r}` does not take; copy it.")
-    if not _is_there(path):
+    if not is_there(path):
         raise InputError(f"{path} is not a file or folder.")
     return path
-
-
-def _is_there(path: Path) -> bool:
-    return path.exists() or is_database(path)
 
 
 def convert_all(

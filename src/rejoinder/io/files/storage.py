@@ -55,6 +55,11 @@ def is_database(path: Path) -> bool:
     return _DATABASE.fullmatch(str(path)) is not None
 
 
+def is_there(path: Path) -> bool:
+    """Returns whether a path leads to something, or may, as the address of a database does."""
+    return is_database(path) or path.exists()
+
+
 def storage_cause(error: BaseException) -> str | None:
     """Returns why an output can't be written, None if the error has nothing to do with storage.
 
