@@ -150,6 +150,41 @@ def test_a_pipe_with_a_name_is_read(call, tmp_path):
     assert "Bob B." in [author for author, _ in known_texts(call, "index")]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "--corpus", "FILE", "How old is she?"),
+        ("search", "--corpus", "lines.txt", "--queries", "FILE"),
+        ("rank", "How old are you?", "--responses", "FILE"),
+        ("encode", "FILE", "--tsv"),
+        ("cluster", "FILE", "--json"),
+        ("dedupe", "FILE", "--json"),
+        ("suggest", "Hello", "--from", "FILE"),
+        ("find-personal", "FILE"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_commands_read_a_pipe_as_they_read_a_file(call, words):
+    lines = Path("lines.txt")
+    lines.write_text("How old are you?\nI am 20 years old.\nWhere is the station?\n")
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=Path("pipe").write_bytes, args=(lines.read_bytes(),))
+    writer.start()
+    status, out, _ = call(*(word.replace("FILE", "pipe") for word in words))
+    writer.join()
+    told = call(*(word.replace("FILE", "lines.txt") for word in words))[1]
+    assert (status, out.replace("pipe", "lines.txt")) == (0, told)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_explore_asks_for_a_file_rather_than_a_pipe(call):
+    os.mkfifo("pipe")
+    status, _, err = call("explore", "pipe")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "pipe" in err
+
+
 @pytest.mark.parametrize("command", ["index", "extract"])
 def test_bad_input_is_one_sentence_without_the_temporary_file(call, tmp_path, command):
     content = archives(tmp_path)["zip"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli import options, output
-from rejoinder.cli.messages import stream_entries, where_conditions
+from rejoinder.cli.messages import is_stream, stream_entries, where_conditions
 from rejoinder.cli.models import given_model
 from rejoinder.cli.progress import Bar, encoding_bar
 from rejoinder.errors import InputError
@@ -357,7 +357,7 @@ def open_source(
     """
     from rejoinder.conversations.collection import open_collection
 
-    is_input = source == "-"
+    is_input = is_stream(source)
     with encoding_bar() as encoding:
         return open_collection(
             stream_entries(source, columns) if is_input else Path(source),

@@ -139,9 +139,7 @@ def _source(
                 f"{sentences} is a file or a folder; name it alone to encode its texts."
             )
     file = sentences or "-"
-    if file != "-":
-        return Path(file)
-    return messages.stream_entries(file, columns)
+    return messages.stream_entries(file, columns) if messages.is_stream(file) else Path(file)
 
 
 def _entries(

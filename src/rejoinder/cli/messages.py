@@ -312,37 +312,39 @@ _STDIN = "standard input"
 
 
 def read_lines(path: str) -> list[str]:
-    """Returns the lines of a file, which may be compressed, or of standard input for `-`.
+    """Returns the lines of a file, which may be compressed, of a pipe, or of standard input (`-`).
 
     Raises:
         InputError: the file can't be read, is empty, or is not UTF-8 text.
     """
-    return list(file_lines(Path(path)) if path != "-" else text_lines(_stdin(), _name(path)))
+    return list(
+        text_lines(_pieces(path), _name(path)) if is_stream(path) else file_lines(Path(path))
+    )
 
 
 def stream_entries(path: str, columns: str | None = None) -> Iterator[Entry]:
-    """Yields the texts of a path (`corpus.texts`), or of standard input for `-`.
+    """Yields the texts of a path (`corpus.texts`), of a pipe, or of standard input (`-`).
 
     After the last one, it notes which messages of an export were left out.
 
     Raises:
         InputError: the path can't be read, or has no texts.
     """
-    if path == "-":
-        yield from _entries_of_stdin(columns)
+    if is_stream(path):
+        yield from _streamed(path, columns)
         return
     left_out: list[str] = []
     yield from entries_of(Path(path), columns, on_left_out=left_out.append)
     output.note_left_out(Counter(left_out))
 
 
-def _entries_of_stdin(columns: str | None) -> Iterator[Entry]:
+def _streamed(path: str, columns: str | None) -> Iterator[Entry]:
     """Yields texts as they come or, once everything has, the messages of an export."""
-    pieces = _stdin()
+    pieces, name = _pieces(path), _name(path)
     head = next(pieces, b"")
     if columns is None and looks_exported(head):
         with _scratch() as folder:
-            file = folder / _STDIN
+            file = folder / Path(name).name
             file.write_bytes(head)
             if b"\0" in head or _is_export(file):  # archives have their table at the end
                 with storage_errors(folder), file.open("ab") as out:
@@ -350,16 +352,16 @@ def _entries_of_stdin(columns: str | None) -> Iterator[Entry]:
                 yield from stream_entries(str(file))
                 return
     if columns is None:
-        _note_table(head)
-    yield from (Entry(*text) for text in texts_of(chain([head], pieces), _STDIN, columns))
+        _note_table(head, name)
+    yield from (Entry(*text) for text in texts_of(chain([head], pieces), name, columns))
 
 
-def _note_table(head: bytes) -> None:
-    """Notes that standard input, which begins with `head`, is lines, if it seems to be a table."""
+def _note_table(head: bytes, name: str) -> None:
+    """Notes that a stream, which begins with `head`, is lines, if it seems to be a table."""
     names = table_columns(head)
     if names and "text" not in names and head.count(b"\n") > 2:
         output.note(
-            f"{_STDIN} is read as lines of text. If it is a table, name its column of texts, such "
+            f"{name} is read as lines of text. If it is a table, name its column of texts, such "
             f"as --columns text={shlex.quote(names[-1])}"
         )
 
@@ -383,20 +385,20 @@ def as_files(paths: Sequence[str], *, are_texts: bool = False) -> Iterator[list[
     """
     if paths.count("-") > 1:
         raise InputError("- is standard input, which can be read once; name it once.")
-    piped = [one for one in paths if one == "-" or _is_pipe(one)]
+    piped = [*filter(is_stream, paths)]
     if not piped:
         yield [*paths]
         return
     with _scratch() as folder:
         files = {}
         for one in piped:
-            files[one] = folder / (_STDIN if one == "-" else Path(one).name)
-            pieces = _stdin() if one == "-" else _pieces(Path(one))
+            files[one] = folder / Path(_name(one)).name
+            pieces = _pieces(one)
             head = next(pieces, b"")
             with storage_errors(folder), files[one].open("wb") as out:
                 out.writelines(chain([head], pieces))
-            if are_texts and one == "-" and not (looks_exported(head) and _is_export(files[one])):
-                _note_table(head)
+            if are_texts and not (looks_exported(head) and _is_export(files[one])):
+                _note_table(head, _name(one))
         yield [str(files.get(one, one)) for one in paths]
 
 
@@ -411,19 +413,19 @@ def _scratch() -> Iterator[Path]:
             raise
 
 
-def _is_pipe(path: str) -> bool:
+def is_stream(path: str) -> bool:
+    """Tells whether a path is read once from beginning to end: a pipe, or standard input (`-`)."""
     with suppress(OSError, ValueError):  # not there, or not a path
-        return stat.S_ISFIFO(Path(path).stat().st_mode)
+        return path == "-" or stat.S_ISFIFO(Path(path).stat().st_mode)
     return False
 
 
-def _pieces(pipe: Path) -> Iterator[bytes]:
-    with pipe.open("rb") as file:
-        while piece := file.read(_READ_BYTES):
-            yield piece
-
-
-def _stdin() -> Iterator[bytes]:
+def _pieces(path: str) -> Iterator[bytes]:
+    """Yields the bytes of a stream as they come."""
+    if path != "-":
+        with Path(path).open("rb", buffering=0) as file:
+            yield from iter(lambda: file.read(_READ_BYTES), b"")
+        return
     if sys.stdin is None:
         raise InputError("standard input is closed; name a file.")
     stream: Any = sys.stdin.buffer

@@ -342,6 +342,11 @@ def explore(
         source = [MADE_UP]
         out = out or Path(f"{MADE_UP.name}{SUFFIX}")
         output.note("these messages are made up; name your own export to search it")
+    if piped := next(filter(messages.is_stream, map(str, source)), None):
+        raise InputError(
+            f"{piped} is a pipe or standard input; what is prepared is kept next to a file, so "
+            "write the messages to one."
+        )
     name = source[0].name + (f" and {len(source) - 1} more" if source[1:] else "")
     place = given_model(model, model_sha256)
     prepared = partial(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli import options, output
-from rejoinder.cli.messages import given_texts, where_conditions
+from rejoinder.cli.messages import as_files, given_texts, where_conditions
 from rejoinder.cli.models import given_model
 from rejoinder.errors import InputError
 
@@ -58,9 +58,9 @@ def suggest(
     from rejoinder.cli.progress import Bar, encoding_bar
     from rejoinder.conversations.suggest import Suggestions
 
-    with encoding_bar() as encoding, Bar("messages") as bar:
+    with as_files([source]) as [file], encoding_bar() as encoding, Bar("messages") as bar:
         opened = Suggestions.open(
-            source, given_model(model, model_sha256), answers=answers,
+            file, given_model(model, model_sha256), answers=answers,
             columns=columns, where=where_conditions(where), confidence=confidence,
             threads=threads, progress=encoding, stage=bar.show,
         )  # fmt: skip
