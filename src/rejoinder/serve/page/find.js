@@ -37,10 +37,10 @@ export function startFind(corpus) {
   update = following(search, TYPING);
   listen();
   // the first search checks the files of the index, which takes a while
-  call("search", { queries: ["hello"], top_k: 1, mode: "hybrid" }, undefined, false).catch(() => {});
+  if (!kept().has("q")) call("search", { queries: ["hello"], top_k: 1, mode: "hybrid" }, undefined, false).catch(() => {});
   return () => {
     read();
-    update();
+    update.now();
   };
 }
 

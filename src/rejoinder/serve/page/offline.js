@@ -58,11 +58,16 @@ const KINDS = {
   },
 };
 
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const decoded = atob(base64), bytes = new Uint8Array(decoded.length); // in browsers before 2025
+  for (let at = 0; at < bytes.length; at++) bytes[at] = decoded.charCodeAt(at);
+  return bytes;
+}
+
 /** Decodes a column: base64 of gzip. */
 export async function columnOf(text, kind) {
-  const decoded = atob(text), bytes = new Uint8Array(decoded.length);
-  for (let at = 0; at < bytes.length; at++) bytes[at] = decoded.charCodeAt(at);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
   return KINDS[kind](await new Response(stream).arrayBuffer());
 }
 

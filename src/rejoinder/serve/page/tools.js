@@ -68,23 +68,26 @@ export function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Returns a function that calls `work(signal)` shortly after the last of several calls. */
+/** Returns a function that calls `work(signal)` shortly after the last of several calls; its `now` calls it at once. */
 export function following(work, milliseconds = 90) {
   let timer, running;
-  return () => {
+  const now = async () => {
     clearTimeout(timer);
-    timer = setTimeout(async () => {
-      running?.abort();
-      running = new AbortController();
-      const { signal } = running;
-      try {
-        await work(signal);
-        if (!signal.aborted) show("fault", "");
-      } catch (error) {
-        if (error.name !== "AbortError" && !signal.aborted) fail(error);
-      }
-    }, milliseconds);
+    running?.abort();
+    running = new AbortController();
+    const { signal } = running;
+    try {
+      await work(signal);
+      if (!signal.aborted) show("fault", "");
+    } catch (error) {
+      if (error.name !== "AbortError" && !signal.aborted) fail(error);
+    }
   };
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(now, milliseconds);
+  };
+  return Object.assign(later, { now });
 }
 
 /** Keeps what a part shows in the address, so that it can be opened again. Back leads to what was shown before; all that
