@@ -43,7 +43,8 @@ _WARMUP = 50
 
 def read_translations(data: Path) -> tuple[list[str], list[str]]:
     """Returns the pairs of English and Arabic that the recipe trains on, without its leaks."""
-    labelled = Data(None, data).labelled(load_config(_RECIPE))
+    config = load_config(_RECIPE)
+    labelled = Data(None, data).labelled(config, config.training.excluded_sets)
     found: dict[tuple[str, str], None] = {}
     for task, files in labelled:
         if isinstance(task, ParaphraseTask) and task.interleave:

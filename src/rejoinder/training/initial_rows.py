@@ -65,7 +65,7 @@ def learn_rows(
     ranked = isinstance(features, WordFeatures)  # ids of subwords are in the order of merges
     words = len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows
     counts = Cooccurrences(words, _SEED, ranked=ranked)
-    labelled = data.labelled(config)
+    labelled = data.labelled(config, prepared.leak_sets)
     interleaved = [
         (task, files)
         for task, files in labelled

@@ -3,10 +3,12 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rejoinder.api.pairs import DevScores, response_pairs
 from rejoinder.corpus.writer import open_pairs
+from rejoinder.datasets import leaks
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.models.folder import read_model
 from rejoinder.training.config.loading import parse_config
@@ -78,9 +80,10 @@ def test_the_stream_draws_pairs_of_the_chosen_sources_alone(small_pairs, prepare
 
 
 def test_leaks_of_sources_that_are_left_out_are_not_counted(prepared, train_frame):
-    # a subject of CQA, "Is it expensive?", is in pairs of the example
-    leaked = (train_frame["input"] == "Is it expensive?") | (
-        train_frame["response"] == "Is it expensive?"
+    # "Is it expensive?" (CQA), "What's your name?" (CLINC150) and others are in the example
+    hashes = leaks.EvaluationHashes.load(TrainingConfig(exclude_leaks=True).excluded_sets)
+    leaked = pl.Series(
+        hashes.contains(train_frame["input"]) | hashes.contains(train_frame["response"])
     )
     by_source = {
         source: int((leaked & (train_frame["source"] == source)).sum())
@@ -89,10 +92,10 @@ def test_leaks_of_sources_that_are_left_out_are_not_counted(prepared, train_fram
     assert sum(by_source.values()) > 0
     whole = prepared(exclude_leaks=True)
     assert (whole.pairs, whole.leaks) == (len(train_frame), sum(by_source.values()))
-    assert {name for name, count in whole.leaks_by_set.items() if count} <= {
-        "cqa2016-dev", "cqa2016-test"
+    assert {name: count for name, count in whole.leaks_by_set.items() if count} == {
+        "cqa2016-dev": 10, "banking77-test": 2, "clinc150-test": 73
     }  # fmt: skip
-    assert max(whole.leaks_by_set.values()) == whole.leaks
+    assert sum(whole.leaks_by_set.values()) == whole.leaks
     for source, count in by_source.items():
         rest = prepared(exclude_leaks=True, sources=sorted({*by_source} - {source}))
         assert rest.leaks == whole.leaks - count
@@ -116,6 +119,17 @@ def test_a_model_knows_what_it_was_trained_on(train, tmp_path):
     again, _ = train(tree, tmp_path / "parts", resume=True)
     for name in ("weights.safetensors", "config.json", "MODEL_CARD.md"):
         assert (again.model / name).read_bytes() == (result.model / name).read_bytes()
+
+
+def test_a_resumed_run_leaves_out_the_sets_that_it_began_with(train, tmp_path, monkeypatch):
+    training = {**DAN["training"], "exclude_leaks": True, "evaluate_every": 0}
+    tree = small_run("dan", training=training)
+    with monkeypatch.context() as older:
+        older.setattr(leaks, "_FILES", leaks._FILES[:1])
+        train(tree, tmp_path / "run", stop_at=7)
+    result, _ = train(tree, tmp_path / "run", resume=True)
+    facts = read_model(result.model).training
+    assert {*facts["leak_sets"]} == {*facts["leaks_by_set"]} < leaks.shipped().keys()
 
 
 def test_evaluations_during_training_follow_the_sources(small_pairs):

@@ -162,13 +162,15 @@ class Data:
             return Selection({}, {})
         return select_sources(self.needed_pairs(), config.training)
 
-    def labelled(self, config: RunConfig) -> list[tuple[Task, list[Labelled]]]:
-        """Returns the labelled files of each task, without their leaks.
+    def labelled(
+        self, config: RunConfig, leak_sets: Sequence[str]
+    ) -> list[tuple[Task, list[Labelled]]]:
+        """Returns the labelled files of each task, without the sentences of `leak_sets`.
 
         Raises:
             InputError: a task needs a folder and there is none, or a file can't be used.
         """
-        hashes = _hashes(config)
+        hashes = _hashes(leak_sets)
         return [
             (task, read_labelled(task, self.folder, hashes, self._texts)) for task in config.mixture
         ]
@@ -200,13 +202,14 @@ class Prepared:
     """The rows that training starts from, None for random ones."""
     leaks_by_set: dict[str, int] = field(default_factory=dict)
     """Number of the pairs left out as leaks by evaluation set; a pair can count for several."""
+    leak_sets: Sequence[str] = ()
+    """The evaluation sets that were known when the run began: a later version may know more."""
     initial: Mapping[str, Any] = field(default_factory=dict)
     """Name, hash and training data of the model that training starts from, if there is one."""
 
 
-def _hashes(config: RunConfig) -> EvaluationHashes | None:
-    """Returns the sentences that must not be trained on, None if the config allows all."""
-    sets = config.training.excluded_sets
+def _hashes(sets: Sequence[str]) -> EvaluationHashes | None:
+    """Returns the sentences that must not be trained on, None if all may be."""
     return EvaluationHashes.load(sets) if sets else None
 
 
@@ -226,12 +229,13 @@ def prepare(
     pairs = 0
     excluded: dict[int, NDArray[np.int64]] = {}
     left_out: list[pl.DataFrame] = []  # the leaks themselves
-    tasks = data.labelled(config)
+    sets = config.training.excluded_sets
+    tasks = data.labelled(config, sets)
 
     def texts() -> Iterator[pl.Series]:
         nonlocal pairs
         yield from distinct_texts(tasks)
-        done, hashes = 0, _hashes(config)
+        done, hashes = 0, _hashes(sets)
         columns = ["input", "response", *(["source"] if selection.left_out else [])]
         for number, block in enumerate(blocks):
             frame = data.needed_pairs().read(block, columns)
@@ -257,9 +261,9 @@ def prepare(
         for _ in texts():  # read for the leaks alone
             pass
     leaks = sum(map(len, left_out))
-    by_set = _counted(left_out, config.training.excluded_sets)
+    by_set = _counted(left_out, sets)
     facts = labelled_facts(tasks)
-    return Prepared(features, excluded, pairs, leaks, facts, leaks_by_set=by_set)
+    return Prepared(features, excluded, pairs, leaks, facts, leaks_by_set=by_set, leak_sets=sets)
 
 
 def distinct_texts(tasks: LabelledTasks) -> Iterator[pl.Series]:
@@ -462,7 +466,7 @@ def open_mixture(
         InputError: a labelled file has too few rows for so many workers.
     """
     seed = config.training.seed
-    labelled = data.labelled(config)
+    labelled = data.labelled(config, prepared.leak_sets)
     facts = labelled_facts(labelled)
     for name in {**facts, **prepared.labelled}:
         if facts.get(name) != prepared.labelled.get(name):

@@ -241,7 +241,6 @@ def write_start(
         pairs_sha256=data.pairs_sha256,
         **_counted_in(prepared),
         sources_left_out=data.selection(config).left_out,
-        leak_sets=config.training.excluded_sets,
         text=prepared.features.config(),
         config_sha256=config_hash(config),
         initial_sha256=initial_sha256,
@@ -288,7 +287,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
 
 def _counted_in(facts: Prepared | Manifest) -> dict[str, Any]:
     """Returns the facts of preparation that a manifest holds, too."""
-    names = ("pairs", "labelled", "leaks", "leaks_by_set", "initial")
+    names = ("pairs", "labelled", "leaks", "leaks_by_set", "leak_sets", "initial")
     return {name: getattr(facts, name) for name in names}
 
 

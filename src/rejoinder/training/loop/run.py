@@ -310,7 +310,7 @@ def _training_facts(
         "labelled": prepared.labelled,
         "leaks_dropped": prepared.leaks + sum(file["leaks"] for file in labelled),
         "leaks_by_set": prepared.leaks_by_set,
-        "leak_sets": list(config.training.excluded_sets),
+        "leak_sets": list(prepared.leak_sets),
         "steps": trainer.state.step,
         "seed": config.training.seed,
         "data": dict(selection.chosen),
