@@ -129,6 +129,13 @@ DIGESTS = {
     "trec-test": "8a89eb4337e6cd6d",
     "sts2017-languages": "1e97a46d79e3ae0a",
     "flores200": "a9bc7572af79c5e2",
+    "semrel-ar-test": "11b91a9061253b36",
+    "semrel-es-dev": "123214a2da3d857b",
+    "semrel-ar-dev": "abf6180bf33e53db",
+    "twitter-url-test": "2c2f738dbb58540a",
+    "banking77-test": "1370d7792084273a",
+    "semrel-en-dev": "5c94043bdb123fac",
+    "clinc150-test": "5d33eab74efefbf5",
 }
 """Of the sentences of each shipped set: models name these sets, so they never change."""
 SIZES = {
@@ -153,8 +160,16 @@ SIZES = {
     "trec-test": (500, 0),
     "sts2017-languages": (3_403, 1_709),
     "flores200": (7_085, 0),
+    "semrel-ar-test": (1_180, 595),
+    "semrel-es-dev": (263, 132),
+    "semrel-ar-dev": (64, 32),
+    "twitter-url-test": (8_918, 8_712),
+    "banking77-test": (3_081, 0),
+    "semrel-en-dev": (500, 250),
+    "clinc150-test": (4_499, 0),
 }
-SINGLE = ("mr", "cr", "subj", "sst2-dev", "sst2-test", "trec-test", "flores200")
+SINGLE = ("mr", "cr", "subj", "sst2-dev", "sst2-test", "trec-test", "flores200", "banking77-test",
+          "clinc150-test")  # fmt: skip
 """Sets of single sentences, which have no pairs."""
 
 

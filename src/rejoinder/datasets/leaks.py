@@ -29,7 +29,7 @@ Indices = NDArray[np.int64]
 
 PAIRS = "pairs/"
 """Prefix of a set's name for the tensor of its pairs in the shipped list."""
-_FILES = ("evaluation_hashes.safetensors", "evaluation_hashes_languages.safetensors")
+_FILES = tuple(f"evaluation_hashes{end}.safetensors" for end in ("", "_languages", "_newer"))
 _UNWRITTEN = "[\u0640\u064b-\u0652\u0670]"
 """The tatweel and the vowel signs of Arabic."""
 _ROWS = 32_768

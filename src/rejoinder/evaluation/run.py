@@ -214,6 +214,9 @@ _SET_NAMES = {"sts17": "sts2017", "translation": "flores200", "robust": "stsb-de
 """Tasks whose evaluation set has another name in the list of leak sets."""
 _BY_SPLIT = ("stsb", "snli", "mrpc", "sst2", "trec")
 """Tasks whose splits are separate evaluation sets."""
+_BY_NAME = dict.fromkeys(("pairs", "cluster", "classify", "rerank"), "")
+_BY_NAME |= {"cqa-b": "cqa", "semrel": "semrel-"}
+"""Tasks whose ids name one of several sets, by split, and what comes before that name."""
 _UNCHECKED = ("response", "bias")
 """Tasks without leaks: splits of the pairs hold other threads than train, and `bias` has no right
 answer that training could show."""
@@ -244,8 +247,8 @@ def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | Non
 def _set_name(task: str, split: str) -> str:
     """Returns the name that the evaluation set of a split of a task has among the leak sets."""
     family = set_of(task)
-    if family == "cqa-b":
-        return f"cqa{task.partition('/')[2]}-{split}"
+    if family in _BY_NAME:
+        return f"{_BY_NAME[family]}{task.partition('/')[2]}-{split}"
     return f"{family}-{split}" if family in _BY_SPLIT else _SET_NAMES.get(family, family)
 
 
