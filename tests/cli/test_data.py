@@ -26,14 +26,14 @@ def test_the_list(tmp_path):
     header, *rows = [line.split("\t") for line in piped.stdout.splitlines()]
     assert header == ["id", "rows", "here", "what", "licence", "citation"]
     assert {tuple(row[:3]) for row in rows} >= {("stsb", "8628", "absent")}
-    assert len(rows) == 31
+    assert len(rows) == 39
     assert "addresses" in piped.stderr
     whole = call("list", "stsb", "--data", tmp_path)
     assert "557a86abbd2b76ee6768d8b5103b659601a9d26b797898c7467812f303b21280" in whole
     assert "http://ixa2.si.ehu.es/stswiki/images/4/48/Stsbenchmark.tar.gz" in whole
     assert "sts-train.csv: 5,749 rows, not here" in whole
     tree = json.loads(call("list", "--json", "--data", tmp_path))
-    assert len(tree["sets"]) == 31
+    assert len(tree["sets"]) == 39
     assert {one["here"]["state"] for one in tree["sets"]} == {"absent"}
 
 

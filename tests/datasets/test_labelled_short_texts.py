@@ -93,11 +93,11 @@ def test_askubuntu_without_questions_that_nothing_is_similar_to(put):
     assert query.relevant.tolist() == [False, True]
     with pytest.raises(InputError, match=r"dev.txt line 1: .* lacks the question '7'"):
         read_askubuntu(put("askubuntu/dev.txt", "1\t7\t7\t5.5\n"), "dev")
-    with pytest.raises(DataMissingError, match=r"test\.txt.*taolei87"):
+    with pytest.raises(DataMissingError, match=r"test\.txt.*data list askubuntu"):
         read_askubuntu(put("askubuntu/dev.txt", ""), "test")
 
 
 @pytest.mark.parametrize(("read", "name"), [(read_pairs, "sprint"), (read_intents, "clinc150")])
 def test_what_is_missing_says_where_it_is(tmp_path, read, name):
-    with pytest.raises(DataMissingError, match=rf"{name}.*Put "):
+    with pytest.raises(DataMissingError, match=rf"`rejoinder data list {name}`"):
         read(tmp_path, name)

@@ -276,7 +276,10 @@ _KINDS: Mapping[str, bytes] = {
     "sick": _SICK, "sts_input": b"a\tb\nc\td\te\n", "sts_gs": b"1\n\n4.25\n", "stsb": _STSB,
     "lines": b"a\nb\n", "nli_labels": b"neutral\n", "nli": _NLI, "cqa_xml": _XML,
     "cqa_gold": _RELEVANCY, "probing": _PROBING, "coco_features": _FEATURES,
-    "coco_captions": _CAPTIONS,
+    "coco_captions": _CAPTIONS, "pairs": b"a\tb\t(4, 6)\nc\td\t(1, 6)\n",
+    "semrel": b'id,text,score\n1,"a\nb",0.5\n', "banking77": b'text,category\n"a, b",c\n',
+    "clinc150": b'{"train": [["a", "b"]], "val": [], "test": [["c", "b"]]}',
+    "askubuntu": b"1\t2\t2 3\t5.5 4.1\n", "askubuntu_texts": b"1\ta\tb\n",
 }  # fmt: skip
 
 

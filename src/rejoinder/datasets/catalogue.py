@@ -41,6 +41,11 @@ def find_file(
     return path
 
 
+def hint_for(set_id: str) -> str:
+    """Returns what to do if the files of a data set are not there."""
+    return f"`rejoinder data list {set_id}` says where to get it."
+
+
 def missing(title: str, tried: Iterable[Path], hint: str = _HINT) -> DataMissingError:
     """Returns the error for a data set whose files are at none of the paths that were tried."""
     return DataMissingError(

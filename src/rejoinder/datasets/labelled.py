@@ -23,6 +23,7 @@ from rejoinder.datasets.catalogue import (
     catalogue,
     find_file,
     folder_of,
+    hint_for,
     read_bytes,
     read_splits,
     refuse_repeats,
@@ -188,26 +189,16 @@ def _labelled(rows: Iterable[Sequence[str]], classes: tuple[str, ...]) -> Labell
 
 PAIRS = {
     "twitter-url": (
-        ("twitter-url/Twitter_URL_Corpus_test.txt", "paraphrases/twitter_url_labelled.jsonl"),
-        "Put Twitter_URL_Corpus_test.txt of github.com/lanwuwei/Twitter-URL-Corpus there.",
+        "twitter-url/Twitter_URL_Corpus_test.txt", "paraphrases/twitter_url_labelled.jsonl"
     ),
-    "sprint": (
-        ("sprint/test.jsonl", "sprint/test.jsonl.gz"),
-        "Put test.jsonl.gz of mteb/sprintduplicatequestions-pairclassification there.",
-    ),
-}
-"""The files of pairs with a class, of which the first is read, and where to get them."""
+    "sprint": tuple(f"sprint/test.{end}" for end in ("json", "json.gz", "jsonl", "jsonl.gz")),
+}  # fmt: skip
+"""The files of pairs with a class, of which the first is read."""
 INTENTS = {
-    "banking77": (
-        {"train": "train.csv", "test": "test.csv"},
-        "Put banking_data/*.csv of github.com/PolyAI-LDN/task-specific-datasets there (CC BY 4.0).",
-    ),
-    "clinc150": (
-        dict.fromkeys(("train", "val", "test"), "data_full.json"),
-        "Put data/data_full.json of github.com/clinc/oos-eval there (CC BY 3.0).",
-    ),
+    "banking77": {"train": "train.csv", "test": "test.csv"},
+    "clinc150": dict.fromkeys(("train", "val", "test"), "data_full.json"),
 }
-"""The file of each split, in a folder of the name of the set, and where to get them."""
+"""The file of each split, in a folder of the name of the set."""
 _RATED = re.compile(r"\((\d), 6\)")
 """How many of six people found that two tweets say the same."""
 
@@ -225,15 +216,20 @@ def read_pairs(data: Path, name: str) -> LabelledSet:
         DataMissingError: the file is not there.
         InputError: a line is invalid, or all pairs are of one class.
     """
-    names, hint = PAIRS[name]
-    path = find_file(data, [""], names, f"The set {name}", hint)
+    path = find_file(data, [""], PAIRS[name], f"The set {name}", hint_for(name))
     content = read_bytes(path)
-    rows = list(_rated(content, path) if path.suffix == ".txt" else _json_pairs(content, path))
+    rows = parse_pairs(content, path)
     labels = np.array([same for *_, same in rows], np.int64)
     if len(np.unique(labels)) != 2:
-        raise InputError(f"{path} has no pairs of both classes; get it again. {hint}")
+        raise InputError(f"{path} has no pairs of both classes; get it again.")
     pairs = Labelled([row[0] for row in rows], labels, [row[1] for row in rows])
     return LabelledSet(name, {"test": pairs}, sha256_of(content))
+
+
+def parse_pairs(content: bytes, path: Path) -> list[tuple[str, str, bool]]:
+    """Parses two texts and whether they mean the same, in the form of either set of `PAIRS`."""
+    is_json = ".json" in path.name or content.lstrip().startswith(b'{"')
+    return list((_json_pairs if is_json else _rated)(content, path))
 
 
 def _rated(content: bytes, path: Path) -> Iterator[tuple[str, str, bool]]:
@@ -270,18 +266,18 @@ def read_intents(data: Path, name: str) -> LabelledSet:
         DataMissingError: a file is not there.
         InputError: a file is damaged, or has an intent that train lacks.
     """
-    files, hint = INTENTS[name]
     rows, contents = {}, {}
-    for split, file in files.items():
-        path = find_file(data, [name], [file], f"The set {name}", hint)
+    for split, file in INTENTS[name].items():
+        path = find_file(data, [name], [file], f"The set {name}", hint_for(name))
         contents[path] = read_bytes(path)
-        parse = _csv_intents if path.suffix == ".csv" else _json_intents
+        parse = parse_banking77 if name == "banking77" else parse_clinc150
         rows[split] = parse(contents[path], path, split)
     splits = _as_train_has_them(rows, data / name)
     return LabelledSet(name, splits, sha256_of(*contents.values()))
 
 
-def _csv_intents(content: bytes, path: Path, _split: str) -> list[list[str]]:
+def parse_banking77(content: bytes, path: Path, _split: str = "") -> list[list[str]]:
+    """Parses a question and its intent in each line of a CSV file."""
     rows = csv_rows(content, path)
     for row in rows:
         if len(row.fields) != 2:
@@ -289,7 +285,8 @@ def _csv_intents(content: bytes, path: Path, _split: str) -> list[list[str]]:
     return [row.fields for row in rows]
 
 
-def _json_intents(content: bytes, path: Path, split: str) -> list[list[str]]:
+def parse_clinc150(content: bytes, path: Path, split: str) -> list[list[str]]:
+    """Parses the questions of a split and their intents."""
     try:
         return decoded(dict[str, list[list[str]]], json.loads(content))[split]
     except (ValueError, KeyError, RecursionError) as error:

@@ -292,28 +292,28 @@ def read_semrel(data: Path, language: str, split: str) -> GradedPairs:
     path = next(filter(catalogue.existing, (official, lines)), lines)
     content = catalogue.read_bytes(path) if catalogue.existing(path) else b""
     if path == official:
-        pairs = list(_semrel_csv(content, path))
+        pairs = parse_semrel(content, path)
     else:
         pairs = list(_semrel_lines(content, path, (language, code), split))
     if not pairs:
-        raise catalogue.missing(
-            f"The {split} split of SemRel in {language!r}",
-            [official, lines],
-            "Put it there from github.com/semantic-textual-relatedness/Semantic_Relatedness_"
-            "SemEval2024.",
-        )
+        title = f"The {split} split of SemRel in {language!r}"
+        hint = catalogue.hint_for(f"semrel-{language}")
+        raise catalogue.missing(title, [official, lines], hint)
     names = [f"semrel-{language}"] * len(pairs)
     ids = [f"{split}:{row}" for row in range(len(pairs))]
     found = graded_pairs(split, pairs, names, ids, sha256_of(content), names)
     return replace(found, form="official")
 
 
-def _semrel_csv(content: bytes, path: Path) -> Iterator[tuple[str, str, float]]:
+def parse_semrel(content: bytes, path: Path) -> list[tuple[str, str, float]]:
+    """Parses the pairs of a CSV file of SemRel, with their scores."""
+    pairs = []
     for row in csv_rows(content, path):
         if len(row.fields) != 3 or "\n" not in row[1]:
             row.refuse("expected an id, two sentences on two lines in quotes, and a score.")
         first, second = map(str.strip, row[1].split("\n")[:2])
-        yield first, second, row.score(2, 0, 1)
+        pairs.append((first, second, row.score(2, 0, 1)))
+    return pairs
 
 
 def _semrel_lines(
@@ -498,7 +498,7 @@ def read_askubuntu(data: Path, split: str) -> QuestionSet:
         DataMissingError: a file is not there.
         InputError: a line is invalid, or a question is not in the file of texts.
     """
-    hint = "Put it there from github.com/taolei87/askubuntu."
+    hint = catalogue.hint_for("askubuntu")
     lists, texts = (
         catalogue.find_file(data, ["askubuntu"], names, "AskUbuntu", hint)
         for names in ([f"{split}.txt"], ["text_tokenized.txt.gz", "text_tokenized.txt"])

@@ -17,6 +17,7 @@ from msgspec import Struct
 from rejoinder.datasets.catalogue import (
     NOT_STATED,
     DataRow,
+    DataSet,
     Licence,
     catalogue,
     licence_of_file,
@@ -274,14 +275,18 @@ def _leaks(training: Mapping[str, Any]) -> Iterator[str]:
     if by_set:
         counts = ", ".join(f"{_cell(name)} {count:,}" for name, count in by_set.items())
         yield f"The pairs by set (a pair can count for several): {counts}."
-    checked = {name.removesuffix("-dev").removesuffix("-test") for name in sets}
-    others = [
-        dataset.name
-        for dataset in catalogue().sets.values()
-        if {"senteval", "sts", "cqa"} & {*dataset.groups}
-        and _OTHER_NAMES.get(dataset.id, dataset.id) not in checked
-    ]
+    others = filter(None, (_unchecked(each, sets) for each in catalogue().sets.values()))
     yield f"Training data was not checked for sentences of: {', '.join(others) or 'none'}."
+
+
+def _unchecked(dataset: DataSet, sets: Sequence[str]) -> str:
+    """Returns the name of a data set, and which of its quoted splits are not among leak sets."""
+    name = _OTHER_NAMES.get(dataset.id, dataset.id)
+    quoted = [split for split in dataset.splits if split in ("dev", "test", "all")]
+    absent = [split for split in quoted if f"{name}-{split}" not in sets]
+    if name in sets or not absent or {"probing", "recipes"} & {*dataset.groups}:
+        return ""
+    return dataset.name + (f" ({', '.join(absent)})" if absent != quoted else "")
 
 
 def _blind(config: Mapping[str, Any]) -> bool:

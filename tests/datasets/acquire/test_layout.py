@@ -340,7 +340,7 @@ def test_snli_as_its_authors_publish_it(tmp_path, form):
 
 def test_the_catalogue():
     sets = catalogue().sets
-    assert len(sets) == 31
+    assert len(sets) == 39
     assert len({file.path for one in sets.values() for file in one.files}) == sum(
         len(one.files) for one in sets.values()
     )
@@ -361,6 +361,16 @@ def test_the_catalogue():
     assert [one.id for one in select(["STSBenchmark", "stsb"])] == ["stsb"]
     with pytest.raises(InputError, match="did you mean 'stsb'"):
         select(["stsbb"])
+
+
+def test_files_of_common_names_are_refused_only_if_their_set_is_asked_for(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/test.csv").write_text("text,category\nhow do I pay,paying\n")
+    (tmp_path / "in/mpqa.pos").write_text("good\n")
+    [added] = add(select(["all"]), [tmp_path / "in"], tmp_path / "data")
+    assert added.id == "mpqa"
+    with pytest.raises(InputError, match=r"test\.csv has 1 rows; .* has 3,080"):
+        add(select(["banking77"]), [tmp_path / "in"], tmp_path / "data")
 
 
 @pytest.fixture(scope="module")

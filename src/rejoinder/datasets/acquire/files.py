@@ -44,7 +44,7 @@ from rejoinder.io.formats.compression import (
     damage_errors,
     tar_of,
 )
-from rejoinder.io.formats.text_lines import BYTE_ORDER_MARK, below_header, decoded_lines
+from rejoinder.io.formats.text_lines import BYTE_ORDER_MARK, below_header, decoded_lines, table_rows
 
 _PIECE_BYTES = 1 << 20
 _SUFFIXES = re.compile(r"\.(zip|tgz|tbz2?|txz|tar(\.\w+)?)$", re.IGNORECASE)
@@ -510,6 +510,17 @@ def _questions(content: bytes, path: Path) -> int:
     return sum(len(query.related) for query in semeval.parse_cqa(content, path, None))
 
 
+def _intents(content: bytes, path: Path) -> int:
+    """Counts the questions of CLINC150 that have an intent."""
+    splits = labelled.INTENTS["clinc150"]
+    return sum(len(labelled.parse_clinc150(content, path, split)) for split in splits)
+
+
+def _table(content: bytes, path: Path, columns: tuple[int, ...]) -> int:
+    """Counts the rows of a table that has so many columns."""
+    return sum(1 for _ in table_rows(content, path, columns))
+
+
 def _rows_of_features(content: bytes, path: Path) -> int:
     """Returns the rows of the matrix in a safetensors file. Its header is enough."""
     try:
@@ -543,6 +554,12 @@ _FORMS = {
     "cqa_xml": _Form(unchanged, _questions),
     "cqa_gold": _Form(plain, semeval.parse_relevancy),
     "probing": _Form(plain, labelled.parse_probing, _no_letters),
+    "semrel": _Form(plain, semeval.parse_semrel),
+    "pairs": _Form(plain, labelled.parse_pairs),
+    "banking77": _Form(plain, labelled.parse_banking77),
+    "clinc150": _Form(plain, _intents),
+    "askubuntu": _Form(plain, partial(_table, columns=(3, 4))),
+    "askubuntu_texts": _Form(plain, partial(_table, columns=(2, 3))),
     "coco_features": _Form(unchanged, _rows_of_features, _no_letters),
     "coco_captions": _Form(unchanged, labelled.parse_captions, _no_letters),
 }

@@ -50,6 +50,10 @@ LOCK = "adding"
 """Commands that write a folder of data sets claim this name in it."""
 
 
+_COMMON_NAMES = ("coco", "sprint", "banking77", "askubuntu")
+"""Sets whose files have names that other files have too, such as train.json or test.csv."""
+
+
 @dataclass(frozen=True)
 class Added:
     """A data set that was laid out."""
@@ -123,9 +127,10 @@ def lay_out(
             for path in used & plan.faults.keys():
                 del plan.faults[path]
             _refuse_faults(plan)
+        if not any(plan.matches for plan in plans):
+            faults = plans[0].faults if len(plans) == 1 else {}
+            raise next(iter(faults.values()), InputError(_no_file_message(datasets, sources)))
         plans = [plan for plan in plans if plan.matches]
-        if not plans:
-            raise InputError(_no_file_message(datasets, sources))
         writes = {path: content for plan in plans for path, content in plan.writes.items()}
         changes = {
             path
@@ -254,8 +259,7 @@ def _refuse_faults(plan: _Plan) -> None:
     names = {name for file in plan.dataset.files if file not in plan.matches
              for name in file.all_names}  # fmt: skip
     for path, fault in plan.faults.items():
-        # files of COCO have common names, such as train.json
-        if path.name in names and plan.dataset.id != "coco":
+        if path.name in names and plan.dataset.id not in _COMMON_NAMES:
             raise fault
 
 
