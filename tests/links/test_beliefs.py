@@ -23,7 +23,7 @@ def test_threads_and_answers_of_a_chat():
     assert beliefs.messages[0].tolist() == [1, 1, 0, 0, 0]  # begins
     assert beliefs.messages[2].tolist() == [1, 0, 1, 1, 0]  # is answered
     columns = WINDOW + np.array([[-4, -3, -2, -1]])  # candidates of the last message
-    found = beliefs.pairs(4, columns)[:, 0]
+    found = beliefs.pairs(4, columns)[..., 0]
     assert found[1].tolist() == [0, 0, 0, 1]  # what it answers by the first look
     assert found[2].tolist() == [1, 0, 1, 1]  # its thread
     assert found[3].tolist() == [1, 0, 1, 0]  # answered already
@@ -36,7 +36,7 @@ def test_threads_and_answers_of_a_chat():
 def test_who_answers_later():
     authors = np.array([0, 1, 2, 0])
     beliefs = Beliefs(authors, sure_of([-1, -1, 0, 2]))
-    found = beliefs.pairs(2, WINDOW + np.array([[-2, -1]]))[:, 0]
+    found = beliefs.pairs(2, WINDOW + np.array([[-2, -1]]))[..., 0]
     assert found[10].tolist() == [1, 0]  # the candidate's author answers this message
     assert found[11].tolist() == [0, 1]  # another one does
 
@@ -55,4 +55,4 @@ def test_numbers_are_finite_and_the_same_for_any_part(count, seed):
     assert np.isfinite(whole).all()
     assert beliefs.messages.shape == (BELIEFS, count)
     half = count // 2
-    np.testing.assert_array_equal(beliefs.pairs(half, columns[half:]), whole[:, half:])
+    np.testing.assert_array_equal(beliefs.pairs(half, columns[half:]), whole[..., half:])

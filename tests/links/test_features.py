@@ -48,10 +48,10 @@ def test_shared_rare_words_are_found_within_the_window():
 def test_first_messages_have_no_candidates():
     features = features_of([("ann", "a"), ("bob", "ann: b"), ("ann", "bob: b")])
     pairs = features.pairs(0, 3)
-    assert not pairs[:, 0].any()
-    assert not pairs[:, 1, : WINDOW - 1].any()
-    assert pairs[0, 1, -1] == 1  # bob names ann
-    assert pairs[2, 2, -1] == 1  # ann answers who named her
+    assert not pairs[..., 0].any()
+    assert not pairs[:, : WINDOW - 1, 1].any()
+    assert pairs[0, -1, 1] == 1  # bob names ann
+    assert pairs[2, -1, 2] == 1  # ann answers who named her
 
 
 @given(SAID, st.data())
@@ -62,7 +62,7 @@ def test_pairs_do_not_depend_on_which_rows_are_asked_for(said, data):
     end = data.draw(st.integers(start + 1, len(said)))
     assert np.isfinite(whole).all()
     # where all cosines are nearly the same, their spread of .01 divides their rounding
-    np.testing.assert_allclose(features.pairs(start, end), whole[:, start:end], atol=1e-4)
+    np.testing.assert_allclose(features.pairs(start, end), whole[..., start:end], atol=1e-4)
 
 
 @given(SAID)

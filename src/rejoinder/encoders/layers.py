@@ -71,10 +71,11 @@ class Layers:
         """(N, inputs) float32 to (N, outputs) float32."""
         y = x
         for number, (weight, bias) in enumerate(self.weights):
-            y = (self.activation(y) if number else y) @ weight + bias
-        if not self.residual:
-            return y
-        return y + (x if self.skip is None else x @ self.skip)
+            y = (self.activation(y) if number else y) @ weight
+            y += bias
+        if self.residual:
+            y += x if self.skip is None else x @ self.skip
+        return y
 
 
 def _transposed(weight: NDArray[Any]) -> Array:

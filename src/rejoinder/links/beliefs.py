@@ -37,11 +37,10 @@ class Beliefs:
         self._answered = self._replies.cumsum(axis=1)
         best = shares.argmax(axis=1)
         parents = np.where(best == WINDOW, -1, here + best - WINDOW)
-        roots = here.tolist()
-        for row, parent in enumerate(parents.tolist()):
-            if parent >= 0:
-                roots[row] = roots[parent]
-        self._roots = np.array(roots, np.int64)
+        roots = np.where(parents < 0, here, parents)
+        while (roots != roots[roots]).any():
+            roots = roots[roots]
+        self._roots = roots
         _, self._next = hops(self._roots)
         order = np.argsort(self._roots, kind="stable")
         sizes = np.bincount(self._roots, minlength=count)
@@ -62,22 +61,20 @@ class Beliefs:
         ]).astype(np.float32)  # fmt: skip
 
     def pairs(self, start: int, columns: Ints) -> Floats:
-        """Returns (E, rows, 16) numbers of the rows from `start` with candidates in `columns`."""
-        end = start + len(columns)
-        rows = np.arange(start, end)[:, None]
-        places = np.maximum(rows - WINDOW + columns, 0)
+        """Returns (E, 16, rows) numbers of the rows from `start` with candidates in `columns`."""
+        rows = np.arange(start, start + len(columns))
+        places = np.maximum(rows - WINDOW + columns.T, 0)
         since = np.minimum(rows - places, WINDOW)
-        shares = np.take_along_axis(self._shares[start:end], columns, axis=1)
+        shares = self._shares[rows, columns.T]
         roots, authors = self._roots[places], self._authors[places]
-        before, after = self._before[start:end, None], self._after[start:end, None]
+        before, after = self._before[rows], self._after[rows]
         again = np.where(before >= 0, self._before[np.maximum(before, 0)], -1)
         last = len(self._authors) - 1
         answered = self._answered
         up_to = np.where(since > 1, answered[places, np.maximum(since - 2, 0)], 0)
         (one, first), (two, second) = self._responders
-        one, two = one[start:end, None], two[start:end, None]
-        first, second = first[start:end, None], second[start:end, None]
-        mine = self._authors[start:end, None]
+        one, two, first, second = one[rows], two[rows], first[rows], second[rows]
+        mine = self._authors[rows]
 
         def replied(row: NDArray[np.int64]) -> Floats:
             """The probability that the author's message in `row` answers the candidate."""
@@ -88,7 +85,7 @@ class Beliefs:
         out = [
             np.log(shares + np.float32(1e-4)) / 4,
             shares,
-            np.einsum("nk,njk->nj", shares, (roots[:, :, None] == roots[:, None]) * np.float32(1)),
+            ((roots[:, None] == roots) * shares).sum(axis=1),
             up_to,
             answered[places, -1] - answered[places, since - 1],
             (before >= 0) & (self._roots[np.maximum(before, 0)] == roots),

@@ -2,20 +2,22 @@
 
 A piece of a channel is some thousand messages. Numbers of a message (`M`) are its cues, its turns
 and its times; numbers of a pair (`P`) compare it with each of the 60 messages before it: time and
-distance, who spoke between, names, words and meaning. Arrays of pairs are (P, rows, 60), column c
-being the message 60 - c before, so that all that belongs to the candidate is a sliding view.
+distance, who spoke between, names, words and meaning. Arrays of pairs are (P, 60, rows), candidate
+c being the message 60 - c before, so that all that belongs to it is a sliding view.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from numpy.typing import NDArray
 
+from rejoinder.encoders.layers import unit_rows
 from rejoinder.protocols import Embeddings
+from rejoinder.text.ragged import offsets_of
 
 WINDOW = 60
 """Messages before a message that it may answer."""
@@ -32,7 +34,7 @@ _NEAR = 300.0
 """Seconds within which messages of one author are his context."""
 _PAST, _FUTURE = 3, 2
 """Messages of the author before and after a message that are its context."""
-_BLOCK = 16
+_BLOCK = 8
 _AROUND = ".,:;!?()<>\"'…*@"
 _TAIL = "_-^`|0123456789"
 _CUES = (
@@ -51,7 +53,7 @@ _THANKS = frozenset(("thanks", "thank", "thx"))
 
 
 _LOGS = np.log1p(np.arange(2 * WINDOW + 2, dtype=np.float32))
-_DISTANCE = np.arange(WINDOW, 0, -1)
+_DISTANCE = np.arange(WINDOW, 0, -1)[:, None]
 
 
 @dataclass(frozen=True)
@@ -82,31 +84,37 @@ def read_piece(
     numbers = np.array(
         [codes.setdefault(a, len(codes)) if a else -2 - n for n, a in enumerate(authors)], np.int64
     )
+    lines = [text.lower().split() for text in texts]
+    said = list(chain.from_iterable(lines))
+    starts = offsets_of(np.fromiter(map(len, lines), np.int64, len(lines)))
+    rows = np.repeat(np.arange(len(texts)), np.diff(starts))
+    vocabulary: dict[str, int] = {}
+    number_of = {
+        word: vocabulary.setdefault(word.strip(_AROUND), len(vocabulary))
+        for word in dict.fromkeys(said)
+    }
+    words = np.fromiter(map(number_of.__getitem__, said), np.int64, len(said))
     aliases = _aliases(codes)
-    found: list[list[tuple[int, str, bool]]] = []
-    plain: list[str] = []
-    words_of: list[list[str]] = []
-    for text, own in zip(texts, numbers.tolist(), strict=True):
-        words = [word.strip(_AROUND) for word in text.lower().split()]
-        mentions: list[tuple[int, str, bool]] = []
-        if not aliases.keys().isdisjoint(words):
-            parts = text.split()
-            for place, word in enumerate(words):
-                code = aliases.get(word)
-                if code is not None and code != own:
-                    part = parts[place]
-                    addressed = part[0] == "@" or (place == 0 and part[-1] in ":,")
-                    mentions.append((code, word, addressed))
-                    words[place] = parts[place] = ""
-            if mentions:
-                text = " ".join(filter(None, parts))
-                words = [word for part, word in zip(parts, words, strict=True) if part]
-        found.append(mentions)
-        plain.append(text)
-        words_of.append(words)
+    meant = np.array([aliases.get(word, -1) for word in vocabulary], np.int64)[words]
+    mentions = (meant >= 0) & (meant != numbers[rows])
+    plain = list(texts)
+    for row in np.unique(rows[mentions]).tolist():
+        kept = ~mentions[starts[row] : starts[row + 1]]
+        plain[row] = " ".join(compress(texts[row].split(), kept.tolist()))
+    at = np.flatnonzero(mentions)
+    sure = [
+        said[place][0] == "@" or (first and said[place][-1] in ":,")
+        for place, first in zip(at.tolist(), (at == starts[rows[at]]).tolist(), strict=True)
+    ]
+    if not names:
+        at, sure = at[:0], []
+    named = _named(len(texts), rows[at], meant[at], words[at], np.array(sure, np.bool_))
+    words, rows = words[~mentions], rows[~mentions]
+    spoken = list(vocabulary)
     return Piece(
-        numbers, times, plain, _cues(plain, words_of), *_named(found, names), _shared(words_of)
-    )
+        numbers, times, plain, _cues(plain, spoken, words, rows), *named,
+        _shared(len(texts), spoken, words, rows),
+    )  # fmt: skip
 
 
 def _aliases(codes: dict[str, int]) -> dict[str, int]:
@@ -120,56 +128,50 @@ def _aliases(codes: dict[str, int]) -> dict[str, int]:
     return names | {alias: min(who) for alias, who in short.items() if len(who) == 1}
 
 
-def _named(found: list[list[tuple[int, str, bool]]], names: bool) -> tuple[Ints, Floats]:
-    said, addressed = Counter[str](), Counter[str]()
-    for mentions in found:
-        for _, name, sure in mentions:
-            said[name] += 1
-            addressed[name] += sure
-    who = np.full((2, len(found)), -1, np.int64)
-    trust = np.zeros((2, len(found)), np.float32)
-    for row, mentions in enumerate(found if names else ()):
-        for at, (code, name, sure) in enumerate(mentions[:2]):
-            who[at, row] = code
-            trust[at, row] = 1.0 if sure else 0.9 * (1 + addressed[name]) / (2 + said[name])
+def _named(
+    count: int, rows: Ints, meant: Ints, words: Ints, sure: NDArray[np.bool_]
+) -> tuple[Ints, Floats]:
+    """Returns the first two whom messages name, and how sure that is, of mentions in `rows`."""
+    who, trust = np.full((2, count), -1, np.int64), np.zeros((2, count), np.float32)
+    shares = 0.9 * (1 + np.bincount(words, sure)) / (2 + np.bincount(words))
+    place = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    first = place < 2
+    who[place[first], rows[first]] = meant[first]
+    trust[place[first], rows[first]] = np.where(sure, 1, shares[words])[first]
     return who, trust
 
 
-def _cues(texts: list[str], words_of: list[list[str]]) -> Floats:
+def _cues(texts: list[str], spoken: list[str], words: Ints, rows: Ints) -> Floats:
     count = len(texts)
-    lengths = np.fromiter(map(len, words_of), np.float32, count)
-    firsts = [_FIRST.get(words[0], 0) if words else 0 for words in words_of]
-    cues = np.arange(1, len(_CUES) + 1)[:, None] == np.array(firsts, np.int64)
+    lengths = np.bincount(rows, minlength=count).astype(np.float32)
+    firsts = np.zeros(count, np.int64)
+    begun, first = np.unique(rows, return_index=True)
+    firsts[begun] = np.array([_FIRST.get(word, 0) for word in spoken], np.int64)[words[first]]
+    cues = np.arange(1, len(_CUES) + 1)[:, None] == firsts
     marks = [[mark in text for text in texts] for mark in ("?", "!", "http")]
     ends = [[text.endswith(mark) for text in texts] for mark in ("?", "..")]
     upper = [text[:1].isupper() for text in texts]
-    thanks = [not _THANKS.isdisjoint(words) for words in words_of]
-    numbers = np.array([*marks, *ends, upper, thanks], np.float32).reshape(-1, count)
+    grateful = np.array([word in _THANKS for word in spoken], np.bool_)[words]
+    thanks = np.bincount(rows[grateful], minlength=count) > 0
+    numbers = np.array([*marks, *ends, upper], np.float32).reshape(-1, count)
     sizes = np.stack([np.log1p(lengths) / 2, lengths < 3])
-    return np.concatenate([sizes, numbers, cues]).astype(np.float32)
+    return np.concatenate([sizes, numbers, thanks[None], cues]).astype(np.float32)
 
 
-def _shared(words_of: list[list[str]]) -> tuple[Ints, Ints, Floats]:
+def _shared(count: int, spoken: list[str], words: Ints, rows: Ints) -> tuple[Ints, Ints, Floats]:
     """Returns pairs of messages at most 60 apart that share a word, rare words weighing more."""
-    codes: dict[str, int] = {}
-    ids, rows = list[int](), list[int]()
-    for row, words in enumerate(words_of):
-        unique = dict.fromkeys(words)
-        ids += [codes.setdefault(word, len(codes)) for word in unique if len(word) > 1]
-        rows += [row] * (len(ids) - len(rows))
-    ids_, rows_ = np.array(ids, np.int64), np.array(rows, np.int64)
-    order = np.lexsort((rows_, ids_))
-    ids_, rows_ = ids_[order], rows_[order]
-    counts = np.bincount(ids_, minlength=len(codes))
-    weight = np.log((1 + len(words_of)) / (1 + counts)).astype(np.float32)
-    rare = counts[ids_] * 20 < max(len(words_of), 100)
-    ids_, rows_ = ids_[rare], rows_[rare]
+    long = np.array([len(word) > 1 for word in spoken], np.bool_)[words]
+    ids, rows = np.divmod(np.unique(words[long] * count + rows[long]), count)
+    counts = np.bincount(ids, minlength=len(spoken))
+    weight = np.log((1 + count) / (1 + counts)).astype(np.float32)
+    rare = counts[ids] * 20 < max(count, 100)
+    ids, rows = ids[rare], rows[rare]
     later, earlier, weights = list[Ints](), list[Ints](), list[Floats]()
     for hop in range(1, 9):
-        same = (ids_[hop:] == ids_[:-hop]) & (rows_[hop:] - rows_[:-hop] <= WINDOW)
-        later.append(rows_[hop:][same])
-        earlier.append(rows_[:-hop][same])
-        weights.append(weight[ids_[hop:][same]])
+        same = (ids[hop:] == ids[:-hop]) & (rows[hop:] - rows[:-hop] <= WINDOW)
+        later.append(rows[hop:][same])
+        earlier.append(rows[:-hop][same])
+        weights.append(weight[ids[hop:][same]])
     return np.concatenate(later), np.concatenate(earlier), np.concatenate(weights)
 
 
@@ -189,17 +191,48 @@ def _log(value: NDArray[np.generic], scale: float = 1.0) -> Floats:
     return result
 
 
-def _band(rows: Embeddings, others: Embeddings) -> Floats:
-    """Returns (N, 60) products of N rows with the 60 of the others from the same place on."""
-    found = np.empty((len(rows), WINDOW), np.float32)
-    for start in range(0, len(rows), _BLOCK):  # of a larger one, more is outside the band
-        some = rows[start : start + _BLOCK]
-        product = some @ others[start : start + len(some) + WINDOW - 1].T
-        step, one = product.strides
-        found[start : start + len(some)] = as_strided(
-            product, (len(some), WINDOW), (step + one, one)
-        )
-    return found
+def _preceding(values: NDArray[Any]) -> NDArray[Any]:
+    """Returns (..., 60, N) of (..., N): what the 60 messages before each have, 0 for none."""
+    padded = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(WINDOW, 0)])
+    return sliding_window_view(padded, values.shape[-1], axis=-1)[..., :WINDOW, :]
+
+
+def _overlapping(rows: Embeddings, blocks: int, size: int) -> Embeddings:
+    """Returns (blocks, size, D): `size` rows from the first of each block on."""
+    step, one = rows.strides
+    return as_strided(rows, (blocks, size, rows.shape[1]), (_BLOCK * step, step, one))
+
+
+def _band(rows: Embeddings, others: Embeddings, count: int) -> Floats:
+    """Returns (60, N) products of rows from 60 on with the 60 of the others before each."""
+    blocks = -(-count // _BLOCK)
+    before = _overlapping(others, blocks, _BLOCK + WINDOW - 1)  # of larger blocks, more is waste
+    those = rows[WINDOW : WINDOW + blocks * _BLOCK].reshape(blocks, _BLOCK, -1)
+    product = those @ before.swapaxes(1, 2)
+    block, step, one = product.strides
+    found = as_strided(product, (WINDOW, blocks, _BLOCK), (one, block, step + one))
+    return found.reshape(WINDOW, -1)[:, :count]
+
+
+def _turns(authors: Ints) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int8]]:
+    """Returns (60, N) each: turns of the candidate's author, his next one, and the other's turns.
+
+    Turns are those between candidate and message; the next one is so many messages after this one,
+    60 where it is more.
+    """
+    count = len(authors)
+    mine = (_preceding(authors) == authors).astype(np.int8)
+    between, again = np.zeros((2, WINDOW, count), np.int8)
+    said, gap = np.zeros(count, np.int8), np.full(count, WINDOW, np.int8)
+    for far in range(2 * WINDOW, 0, -1):
+        if far <= WINDOW:
+            again[-far, far:] = gap[:-far]
+        gap += gap < WINDOW
+        gap[:-far][authors[far:] == authors[:-far]] = 1
+    for far in range(1, WINDOW + 1):
+        between[-far, far:] = said[:-far]
+        said[:-far] += mine[-far, far:]
+    return between, again, mine[::-1].cumsum(axis=0, dtype=np.int8)[::-1] - mine
 
 
 class PieceFeatures:
@@ -209,17 +242,18 @@ class PieceFeatures:
         """Prepares a piece of N messages with (N, D) embeddings."""
         self._piece = piece
         authors, times = piece.authors, piece.times
-        count = self.count = len(authors)
+        count = len(authors)
         rows = np.arange(count)
         before, after = hops(authors)
-        self._before = before
         known = ~np.isnan(times)
-        gap = np.diff(times, prepend=times[:1] if count else [])
-        self._gap = np.nan_to_num(np.maximum(gap, 0)).astype(np.float32)
+        gap = np.maximum(np.diff(times, prepend=times[:1] if count else []), 0)
+        gap = np.nan_to_num(gap).astype(np.float32)
         time = np.nan_to_num(times)
 
-        near = self._context(embeddings, before, after, time)
-        self._rows = [np.pad(one, ((WINDOW, 0), (0, 0))) for one in (embeddings, near, responses)]
+        self._rows = np.zeros((3, WINDOW + count + _BLOCK, embeddings.shape[1]), np.float32)
+        self._rows[::2, WINDOW : WINDOW + count] = embeddings, responses
+        texts, around, _ = self._rows[:, WINDOW : WINDOW + count]
+        self._context(texts, around, time)
 
         has_before, has_after = (before >= rows - _FAR) & (before >= 0), after < count
         since = np.where(has_before, rows - before, _FAR)
@@ -230,7 +264,16 @@ class PieceFeatures:
         named, trust = piece.named, piece.trust
         to_before = self._addressee(before, -1)
         to_after = self._addressee(after, count)
-        self._to_before, self._to_after = to_before, to_after
+        self._codes = np.stack([authors, *named, to_before, to_after]).astype(np.int32)
+        self._their_codes, self._their_trust = _preceding(self._codes), _preceding(trust)
+        self._times, self._their_times = times, _preceding(times)
+        later, earlier, weights = piece.shared
+        self._shared = np.zeros((WINDOW, count), np.float32)
+        np.add.at(self._shared, (earlier - later + WINDOW, later), weights)
+        self.valid = np.add.outer(np.arange(-WINDOW, 0), rows) >= 0
+        """(60, N) which candidates there are."""
+        self._number = np.maximum(self.valid.sum(axis=0), 1).astype(np.float32)
+        self._turns = np.stack(_turns(self._codes[0]))
         self.names = np.stack([
             trust[0], trust[1], (named[0] >= 0), (named[1] >= 0), to_before >= 0, to_after >= 0,
         ]).astype(np.float32)  # fmt: skip
@@ -239,31 +282,31 @@ class PieceFeatures:
             np.stack([
                 known, has_before, _log(since) / 3, _log(np.clip(since_s, 0, 7200), 60) / 3,
                 since == 1, until == 1, _log(until) / 3,
-                _log(np.clip(until_s, 0, 7200), 60) / 3, _log(self._gap, 60) / 2,
-                _log(np.append(self._gap[1:], 0), 60) / 2, _log(rate, 60) / 3, authors < 0,
+                _log(np.clip(until_s, 0, 7200), 60) / 3, _log(gap, 60) / 2,
+                _log(np.append(gap[1:], 0), 60) / 2, _log(rate, 60) / 3, authors < 0,
             ]).astype(np.float32),
             self.names,
         ])  # fmt: skip
 
-    def _context(
-        self, rows: Embeddings, before: Ints, after: Ints, time: NDArray[np.float64]
-    ) -> Embeddings:
-        """Returns (N, D) unit rows: what an author says around each of his messages."""
-        total, count = rows.copy(), len(rows)
-        here = np.arange(count)
-        for chain, most in ((before, _PAST), (after, _FUTURE)):
-            at = here
-            for _ in range(most):
-                inside = (at >= 0) & (at < count)
-                at = np.where(inside, chain[np.where(inside, at, 0)], at)
-                inside = (at >= 0) & (at < count)
-                safe = np.where(inside, at, 0)
-                inside &= (abs(time[safe] - time) <= _NEAR) & (abs(safe - here) <= WINDOW)
-                there = np.flatnonzero(inside)
-                total[there] += rows[safe[there]]
-        norms = np.sqrt(np.einsum("nd,nd->n", total, total))[:, None]
-        total /= np.maximum(norms, np.float32(1e-9))
-        return total
+    def _context(self, rows: Embeddings, out: Embeddings, time: NDArray[np.float64]) -> None:
+        """Writes (N, D) unit rows: what an author says around each of his messages."""
+        count, size = len(rows), _PAST + 1 + _FUTURE
+        order = np.argsort(self._piece.authors, kind="stable")
+        here = np.arange(count)[:, None]
+        there = here + np.arange(-_PAST, _FUTURE + 1)
+        one, other = order[here], order[np.clip(there, 0, count - 1)]
+        authors = self._piece.authors
+        near = (there >= 0) & (there < count) & (authors[one] == authors[other])
+        near &= (abs(time[one] - time[other]) <= _NEAR) & (abs(one - other) <= WINDOW)
+        # products of a few messages with those around them
+        blocks = -(-count // _BLOCK)
+        chosen = np.zeros((blocks * _BLOCK, size - 1 + _BLOCK), np.float32)
+        np.put_along_axis(chosen[:count], here % _BLOCK + np.arange(size), near, axis=1)
+        said = np.zeros((blocks * _BLOCK + size - 1, rows.shape[1]), np.float32)
+        said[_PAST : _PAST + count] = rows[order]
+        around = _overlapping(said, blocks, size - 1 + _BLOCK)
+        total = chosen.reshape(blocks, _BLOCK, -1) @ around
+        out[order] = unit_rows(total.reshape(-1, rows.shape[1])[:count])
 
     def _addressee(self, chain: Ints, end: int) -> Ints:
         """Returns (N,) whom the author names in the nearest other message that names somebody."""
@@ -278,93 +321,52 @@ class PieceFeatures:
         return found
 
     def pairs(self, start: int, end: int) -> Floats:
-        """Returns (P, end - start, 60): each message from `start` to `end` with those before it.
+        """Returns (P, 60, end - start): those before each message from `start` to `end` with it.
 
         The first `PAIR_NAMES` are those of names.
-        Rows before the piece's first are zeros.
+        Candidates before the piece's first are zeros.
         """
-        piece, size = self._piece, end - start
-        rows = np.arange(start, end)[:, None]
-        low = start - WINDOW
-        earlier_rows = np.maximum(np.arange(low, end - 1), 0)
-        """The candidates' rows; those before the piece are the first, and left out by `valid`."""
-
-        def band(values: NDArray[Any]) -> NDArray[Any]:
-            return sliding_window_view(values[..., earlier_rows], WINDOW, axis=-1)
-
-        def own(values: NDArray[Any]) -> NDArray[Any]:
-            return values[start:end, None]
-
-        column = np.arange(low, end - 1)
-        place = sliding_window_view(column, WINDOW)
-        valid = place >= 0
-        authors, named, trust = piece.authors, piece.named, piece.trust
-        theirs, mine = band(authors), own(authors)
-        to_j, to_i = band(named), named[:, start:end, None]
-        trust_j, trust_i = band(trust), trust[:, start:end, None]
+        own = slice(start, end)
+        mine, to, _, before_i, after_i = codes = self._codes[:, own]
+        theirs, to_j, other_j, before_j, after_j = self._their_codes[..., own]
+        trust_i, trust_j = self._piece.trust[:, own], self._their_trust[..., own]
         same = theirs == mine
-        i_names_j = np.maximum(*((to_i == theirs) * trust_i))
-        j_names_i = np.maximum(*((to_j == mine) * trust_j))
+        i_names_j = np.maximum(*((codes[1:3, None] == theirs) * trust_i[:, None]))
+        j_names_i = np.maximum((to_j == mine) * trust_j[0], (other_j == mine) * trust_j[1])
+        between, again, mine_between = self._turns[..., own]
+        elapsed = (self._times[own] - self._their_times[:, own]).astype(np.float32)
+        elapsed = np.fmin(np.fmax(elapsed, 0), 7200)  # 0 for unknown times
+        shared = self._shared[:, own]
         out: list[NDArray[np.generic]] = [
             i_names_j,
             trust_i[0] * (i_names_j == 0),
             j_names_i,
             trust_j[0] * (j_names_i == 0),
-            (to_i[0] == to_j[0]) & (to_i[0] >= 0),
-            own(self._to_before) == theirs,
-            own(self._to_after) == theirs,
-            (band(self._to_before) == mine) & ~same,
-            (band(self._to_after) == mine) & ~same,
-            (own(self._to_before) == to_j[0]) & (to_j[0] >= 0),
-            (to_i[0] == band(self._to_before)) & (to_i[0] >= 0),
-        ]
-        # who spoke between, and who speaks afterwards
-        first, last = max(low, 0), min(end + WINDOW, self.count)
-        local, codes = np.unique(authors[first:last], return_inverse=True)
-        said = np.zeros((last - first + 1, len(local)), np.int16)
-        said[np.arange(1, last - first + 1), codes] = 1
-        said = said.cumsum(axis=0, dtype=np.int16)
-        upcoming = np.full((last - first + 1, len(local)), last + WINDOW, np.int32)
-        upcoming[np.arange(last - first), codes] = np.arange(first, last)
-        upcoming = np.minimum.accumulate(upcoming[::-1], axis=0)[::-1]
-        who = codes[sliding_window_view(np.maximum(column - first, 0), WINDOW)]
-        here = rows - first
-        up_to = said[np.maximum(place - first, 0) + 1, who]
-        between = np.where(valid, said[here, who] - up_to, 0)
-        me = codes[start - first : end - first, None]
-        mine_between = np.where(
-            valid, said[here, me] - said[np.maximum(place - first, 0) + 1, me], 0
-        )
-        again = np.minimum(upcoming[here + 1, who] - rows, WINDOW)
-        elapsed = np.zeros((size, WINDOW), np.float32)
-        with np.errstate(invalid="ignore"):
-            elapsed[:] = np.clip(own(piece.times) - band(piece.times), 0, 7200)
-        elapsed = np.nan_to_num(elapsed)
-        out += [
+            (to == to_j) & (to >= 0),
+            before_i == theirs,
+            after_i == theirs,
+            (before_j == mine) & ~same,
+            (after_j == mine) & ~same,
+            (before_i == to_j) & (to_j >= 0),
+            (to == before_j) & (to >= 0),
             _log(elapsed, 60) / 2, _LOGS[_DISTANCE] / 2, _DISTANCE == 1, 1 / _DISTANCE, same,
             _LOGS[between], between == 0, _LOGS[mine_between], mine_between == 0,
             same & (between == 0), _LOGS[again] / 3, again < 10,
+            shared / 8, (shared - shared.max(axis=0)) / 8,
         ]  # fmt: skip
-        shared = np.zeros((size, WINDOW), np.float32)
-        later, earlier, weights = piece.shared
-        inside = (later >= start) & (later < end)
-        later, earlier, weights = later[inside], earlier[inside], weights[inside]
-        np.add.at(shared, (later - start, earlier - later + WINDOW), weights)
-        out += [shared / 8, (shared - shared.max(axis=1, keepdims=True)) / 8]
-        texts, around, replies = self._rows
-        for mine_, theirs_ in (texts, texts), (around, around), (replies, texts), (texts, replies):
-            cosines = _band(mine_[start + WINDOW : end + WINDOW], theirs_[start : end + WINDOW - 1])
-            number = np.maximum(valid.sum(axis=1, keepdims=True), 1)
-            mean = cosines.sum(axis=1, keepdims=True) / number
-            spread = np.sqrt((cosines**2).sum(axis=1, keepdims=True) / number - mean**2 + 1e-4)
-            out += [
-                2 * cosines,
-                (cosines - mean) / spread / 2,
-                4 * (cosines - cosines.max(axis=1, keepdims=True)),
-            ]
-        pairs = np.empty((PAIRS, size, WINDOW), np.float32)
+        pairs = np.empty((PAIRS, WINDOW, end - start), np.float32)
         for at, values in enumerate(out):
             pairs[at] = values
-        if low < 0:
-            pairs[:, ~valid] = 0
+        texts, around, replies = self._rows[:, start : end + WINDOW + _BLOCK]
+        sides = (texts, texts), (around, around), (replies, texts), (texts, replies)
+        for first, (ours, those) in enumerate(sides):
+            cosines = _band(ours, those, end - start)
+            mean = cosines.sum(axis=0) / self._number[own]
+            spread = np.sqrt((cosines * cosines).sum(axis=0) / self._number[own] - mean**2 + 1e-4)
+            found = pairs[len(out) + 3 * first :]
+            np.multiply(cosines, 2, out=found[0])
+            np.multiply(cosines - mean, 0.5 / spread, out=found[1])
+            np.multiply(cosines - cosines.max(axis=0), 4, out=found[2])
+        if start < WINDOW:
+            pairs[:, ~self.valid[:, own]] = 0
         return pairs

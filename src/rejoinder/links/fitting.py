@@ -15,7 +15,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.links.beliefs import BELIEFS, Beliefs, best_candidates
 from rejoinder.links.features import NAMES, PAIR_NAMES, WINDOW, Ints, PieceFeatures, read_piece
-from rejoinder.links.linker import FORMAT, SETTINGS, before_first
+from rejoinder.links.linker import FORMAT, SETTINGS
 from rejoinder.links.threads import AROUND, LinkedChannel
 from rejoinder.models.config import read_tensors
 
@@ -153,7 +153,7 @@ def _read(channels: Iterable[LinkedChannel], encoder: SentenceEncoder) -> _Rows:
         size = high - low
         for start in range(0, size, _ROWS):
             made = features.pairs(start, min(start + _ROWS, size))
-            pairs.append(made.transpose(1, 2, 0).astype(np.float16))
+            pairs.append(made.transpose(2, 1, 0).astype(np.float16))
         answered = np.zeros((size, WINDOW + 1), np.bool_)
         for row, those in labels.items():
             for one in those:
@@ -162,7 +162,7 @@ def _read(channels: Iterable[LinkedChannel], encoder: SentenceEncoder) -> _Rows:
                     answered[row - low, column] = True
         messages.append(features.messages.T)
         answers.append(answered)
-        valid.append(~before_first(0, size))
+        valid.append(features.valid.T)
         known.append(np.array(sorted(labels), np.int64) - low + count)
         who[number] = piece.authors
         count += size
@@ -192,7 +192,7 @@ def _second_look(rows: _Rows, shares: "list[Tensor]") -> _Rows:
             end = start + len(authors)
             beliefs = Beliefs(authors, each[start:end].numpy())
             made = beliefs.pairs(0, columns[start:end].numpy())
-            pairs.append(torch.from_numpy(made.transpose(1, 2, 0).astype(np.float16)))
+            pairs.append(torch.from_numpy(made.transpose(2, 1, 0).astype(np.float16)))
             messages.append(torch.from_numpy(beliefs.messages.T))
             start = end
         chosen = look.pairs.gather(1, columns[..., None].expand(-1, -1, look.pairs.shape[2]))
