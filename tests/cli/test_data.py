@@ -26,7 +26,7 @@ def test_the_list(tmp_path):
     header, *rows = [line.split("\t") for line in piped.stdout.splitlines()]
     assert header == ["id", "rows", "here", "what", "licence", "citation"]
     assert {tuple(row[:3]) for row in rows} >= {("stsb", "8628", "absent")}
-    assert len(rows) == 39
+    assert len(rows) == 41
     assert "addresses" in piped.stderr
     whole = call("list", "stsb", "--data", tmp_path)
     assert "557a86abbd2b76ee6768d8b5103b659601a9d26b797898c7467812f303b21280" in whole

@@ -7,6 +7,7 @@ import pytest
 from rejoinder.datasets import semeval
 from rejoinder.datasets.semeval import (
     pair_keys,
+    read_scored,
     read_semrel,
     read_stsb,
     without_repeated,
@@ -124,3 +125,16 @@ def test_semrel_is_read_from_both_forms(tmp_path):
         table.write_text("PairID,Text,Score\n" + row)
         with pytest.raises(InputError, match=message):
             read_semrel(tmp_path, "en", "dev")
+
+
+def test_scored_pairs_are_read_in_the_range_of_their_set(tmp_path):
+    file = tmp_path / "sts22/test.jsonl"
+    file.parent.mkdir()
+    file.write_text('{"id": "7_8", "score": 3.5, "sentence1": "A dog.", "sentence2": "Dogs."}\n')
+    found = read_scored(tmp_path, "sts22")
+    assert (found.first, found.second, found.gold.tolist()) == (["A dog."], ["Dogs."], [3.5])
+    file.write_text(file.read_text() + '{"score": 0.5, "sentence1": "A", "sentence2": "B"}\n')
+    with pytest.raises(InputError, match=r"line 2.*from 1 to 4"):
+        read_scored(tmp_path, "sts22")
+    with pytest.raises(DataMissingError, match="biosses"):
+        read_scored(tmp_path, "biosses")

@@ -9,7 +9,7 @@ import io
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -299,10 +299,52 @@ def read_semrel(data: Path, language: str, split: str) -> GradedPairs:
         title = f"The {split} split of SemRel in {language!r}"
         hint = catalogue.hint_for(f"semrel-{language}")
         raise catalogue.missing(title, [official, lines], hint)
-    names = [f"semrel-{language}"] * len(pairs)
+    return _as_published(f"semrel-{language}", split, pairs, content)
+
+
+def _as_published(
+    name: str, split: str, pairs: Sequence[tuple[str, str, float]], content: bytes
+) -> GradedPairs:
+    names = [name] * len(pairs)
     ids = [f"{split}:{row}" for row in range(len(pairs))]
     found = graded_pairs(split, pairs, names, ids, sha256_of(content), names)
     return replace(found, form="official")
+
+
+SCORED = {"biosses": (0.0, 4.0), "sts22": (1.0, 4.0)}
+"""Sets that are read in MTEB's form, and their scores of the least and the most alike pairs. The
+file of SemEval 2022 itself counts the other way round."""
+
+
+def read_scored(data: Path, name: str) -> GradedPairs:
+    """Reads a set of `SCORED`, which is test alone: sentence1, sentence2 and score in each line.
+
+    Raises:
+        DataMissingError: the file is not there.
+        InputError: a line is invalid.
+    """
+    files, hint = ["test.jsonl", "test.jsonl.gz"], catalogue.hint_for(name)
+    path = catalogue.find_file(data, [name], files, f"The set {name}", hint)
+    content = catalogue.read_bytes(path)
+    return _as_published(name, "test", parse_scored(content, path, *SCORED[name]), content)
+
+
+def parse_scored(
+    content: bytes, path: Path, lowest: float = 0, highest: float = 5
+) -> list[tuple[str, str, float]]:
+    """Parses two sentences and their score in each line of JSON."""
+    rows = _json_columns(content, path, ("sentence1", "sentence2", "score"))
+    return [
+        (first, second, Row([score], line, path).score(0, lowest, highest))
+        for line, (first, second, score) in enumerate(rows, 1)
+    ]
+
+
+def _json_columns(content: bytes, path: Path, names: Sequence[str]) -> Iterable[tuple[str, ...]]:
+    from rejoinder.io.formats.json_lines import FieldType, json_rows  # needs Polars
+
+    types: dict[str, FieldType] = dict.fromkeys(names, "label")
+    return json_rows(content, path, types).rows()
 
 
 def parse_semrel(content: bytes, path: Path) -> list[tuple[str, str, float]]:
@@ -319,15 +361,10 @@ def parse_semrel(content: bytes, path: Path) -> list[tuple[str, str, float]]:
 def _semrel_lines(
     content: bytes, path: Path, languages: Sequence[str], split: str
 ) -> Iterator[tuple[str, str, float]]:
-    from rejoinder.io.formats.json_lines import FieldType, json_rows  # needs Polars
-
     names = ("sentence1", "sentence2", "score", "lang", "split")
-    types: dict[str, FieldType] = dict.fromkeys(names, "label")
-    for line, (first, second, score, language, of) in enumerate(
-        json_rows(content, path, types).rows(), 1
-    ):
+    for line, (*texts, score, language, of) in enumerate(_json_columns(content, path, names), 1):
         if language in languages and of == split:
-            yield first, second, Row([score], line, path).score(0, 0, 1)
+            yield texts[0], texts[1], Row([score], line, path).score(0, 0, 1)
 
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}

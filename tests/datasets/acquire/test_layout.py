@@ -340,7 +340,7 @@ def test_snli_as_its_authors_publish_it(tmp_path, form):
 
 def test_the_catalogue():
     sets = catalogue().sets
-    assert len(sets) == 39
+    assert len(sets) == 41
     assert len({file.path for one in sets.values() for file in one.files}) == sum(
         len(one.files) for one in sets.values()
     )

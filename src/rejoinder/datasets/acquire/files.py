@@ -232,7 +232,7 @@ class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
 
 _REFUSED = (
     pickle.UnpicklingError, EOFError, MemoryError, RecursionError, ImportError, AssertionError,
-    struct.error, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError,
+    struct.error, ValueError, TypeError, LookupError, AttributeError, OverflowError,
 )  # fmt: skip
 """The errors of reading a damaged, refused or foreign pickle."""
 
@@ -555,6 +555,7 @@ _FORMS = {
     "cqa_gold": _Form(plain, semeval.parse_relevancy),
     "probing": _Form(plain, labelled.parse_probing, _no_letters),
     "semrel": _Form(plain, semeval.parse_semrel),
+    "scored": _Form(plain, semeval.parse_scored),
     "pairs": _Form(plain, labelled.parse_pairs),
     "banking77": _Form(plain, labelled.parse_banking77),
     "clinc150": _Form(plain, _intents),

@@ -50,7 +50,7 @@ LOCK = "adding"
 """Commands that write a folder of data sets claim this name in it."""
 
 
-_COMMON_NAMES = ("coco", "sprint", "banking77", "askubuntu")
+_COMMON_NAMES = ("coco", "sprint", "banking77", "askubuntu", "biosses", "sts22")
 """Sets whose files have names that other files have too, such as train.json or test.csv."""
 
 

@@ -281,6 +281,10 @@ def _read_semrel(language: str, context: Context, ids: Sequence[str]) -> Data:
     return {(ids[0], split): _Part(pairs, texts) for split, pairs in parts.items()}
 
 
+def _read_scored(name: str, context: Context) -> list[semeval.GradedPairs]:
+    return [semeval.read_scored(context.folder(name), name)]
+
+
 def _graded(context: Context) -> list[semeval.GradedPairs]:
     if context.graded is None:
         raise DataMissingError("the task graded needs pairs; name their file with `data`.")
@@ -365,6 +369,13 @@ FAMILIES = (
     *(
         _family(partial(_read_semrel, name), {f"semrel/{name}": (_by_spearman, ("semrel",))})
         for name in semeval.SEMREL
+    ),
+    *(
+        _family(
+            _reader(partial(_read_scored, name)),
+            {f"{name}/cosine": (_by_spearman, (name,))},
+        )
+        for name in semeval.SCORED
     ),
     _family(
         _reader(_graded),
