@@ -33,7 +33,7 @@ def test_the_list(tmp_path):
     assert "http://ixa2.si.ehu.es/stswiki/images/4/48/Stsbenchmark.tar.gz" in whole
     assert "sts-train.csv: 5,749 rows, not here" in whole
     tree = json.loads(call("list", "--json", "--data", tmp_path))
-    assert len(tree["sets"]) == 39
+    assert len(tree["sets"]) == 41
     assert {one["here"]["state"] for one in tree["sets"]} == {"absent"}
 
 
