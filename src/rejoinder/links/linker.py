@@ -30,7 +30,7 @@ SETTINGS = "rejoinder.links"
 FORMAT = "1"
 _PIECE, _BEFORE, _AFTER = 2_048, 256, 64
 """Messages that are decided at a time, and those around them that are read with them."""
-_ROWS, _TEXTS = 128, 512
+_ROWS, _TEXTS = 256, 512
 """Messages whose pairs are in memory at a time, and those that are encoded together."""
 _LATE = 12 * 3_600.0
 """Seconds after which a message outside threads answers nothing. What others said before, word by
