@@ -34,15 +34,24 @@ from numpy.typing import NDArray
 from rejoinder import Index, SentenceEncoder, Suggestions
 from rejoinder.conversations.collection import open_collection
 from rejoinder.conversations.replies import CHECK, FIT, HISTORY, PastReplies, past_replies
-from rejoinder.conversations.suggestions import FLOOR, NEIGHBOURS, SIMILARITY, Voted
+from rejoinder.conversations.suggestions import (
+    EQUAL,
+    FLOOR,
+    NEIGHBOURS,
+    SIMILARITY,
+    Voted,
+    agreeing,
+    nearness,
+)
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.inference.neighbours import nearest_rows
 
 COVERAGES = (100, 50, 20, 10)
 WAYS: dict[str, dict[str, Any]] = {
     "votes": {},
-    "votes, similarity 5": {"similarity": 5.0},
-    "votes, similarity 20": {"similarity": 20.0},
+    "votes, similarity 10": {"similarity": 10.0},
+    "votes, similarity 30": {"similarity": 30.0},
+    "votes, without the middle": {"middle": False},
     "votes, without the floor": {"floor": 0.0},
     "votes, 50 neighbours": {"neighbours": 50},
     "votes, 100 neighbours": {"neighbours": 100},
@@ -123,12 +132,16 @@ def voted(
     floor: float = FLOOR,
     neighbours: int = NEIGHBOURS,
     power: float = 0.5,
+    middle: bool = True,
     response: float = 0.0,
     bm25: float = 0.0,
 ) -> tuple[int, float]:
     """Returns the best pair and its score, as `inference.suggestions.vote` does by default."""
     near = pairs[:neighbours]
-    logits = similarity * (past.collection.rows(past.asked[near]) @ query).astype(float)
+    replies, asked = past.replies.at(near), past.collection.rows(past.asked[near])
+    same = agreeing(replies)
+    near_it = nearness(query, asked, same) if middle else (asked @ query).astype(float)
+    logits = similarity * near_it
     if response:
         logits += response * (responses[near] @ query)
     if bm25:
@@ -137,12 +150,10 @@ def voted(
         logits += bm25 * np.array([found.get(pair, 0.0) / most for pair in near.tolist()])
     weights = np.exp(logits - similarity * floor)
     weights /= weights.sum() + (len(weights) if floor else 0)
-    replies = past.replies.at(near)
-    same = replies.same(replies)
-    np.fill_diagonal(same, val=True)
-    alike = same.sum(axis=1)
-    [group] = Voted(same @ weights * alike**power, weights, alike, same).folded(1)
-    return int(near[group[0]]), float((same @ weights * alike**power)[group[0]])
+    alike, equals = same.sum(axis=1), np.asarray(agreeing(replies, EQUAL) @ weights, float)
+    counted = Voted(same @ weights * alike**power, weights, alike, same, equals)
+    [group] = counted.folded(1)
+    return int(near[counted.shown(group)]), float(counted.scores[group[0]])
 
 
 def scores_of(past: PastReplies, queries: NDArray[np.float32], floor: float) -> NDArray[np.float64]:

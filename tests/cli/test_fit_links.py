@@ -1,4 +1,4 @@
-"""`rejoinder fit-links`, and `explore` and `extract` with what it writes."""
+"""`rejoinder fit-links`, and `explore`, `extract` and `suggest` with what it writes."""
 
 import json
 
@@ -43,6 +43,16 @@ def test_what_is_fitted_tells_answers_in_another_chat(tmp_path):
         apart = (made.answered == [row - 3 for row in range(200)]).mean()
         assert bool(apart > 0.7) is bool(links)
     call("extract", chat, "--links", fitted, "--rules", "none", "--out", tmp_path / "pairs")
+
+    asked = ("suggest", "words of 100", "--model", "rejoinder-small", "--json")
+    for links in ([], ["--links", fitted]):
+        done = call(*asked, "--from", chat, *links)
+        [found] = json.loads(done.stdout)["messages"]
+        numbers = [(one["reply"].split()[-1], one["answered"].split()[-1])
+                   for one in found["suggestions"]]  # fmt: skip
+        assert all(int(reply) - int(message) == 3 for reply, message in numbers) is bool(links)
+    index = tmp_path / "explored/index"
+    assert "explore" in refused(*asked, "--from", index, "--links", fitted)
 
 
 def test_another_file_is_not_a_linker(tmp_path):

@@ -235,6 +235,22 @@ def test_nobody_answers_themselves(encoder):
     assert one.reply == "Over there."
 
 
+def test_whoever_began_a_thread_answers_nothing_in_it(encoder):
+    said = [
+        ("cy", "Where is it?"),
+        ("ann", "Over there."),
+        ("cy", "Thanks!"),
+        ("bob", "Over there."),
+    ]
+    for thread in ("1", None):
+        past = [
+            Entry(str(at), text, {"author": author, "thread": thread, "answers": str(at - 1)})
+            for at, (author, text) in enumerate(said)
+        ]
+        found = Suggestions.open(past, encoder).suggest("Over there.", 9)
+        assert ("Thanks!" in {one.reply for one in found.suggestions}) is (thread is None)
+
+
 def test_only_canned_answers(pairs, encoder):
     canned = [
         "We open from nine to six and are closed on Sundays.",

@@ -7,9 +7,11 @@ from rejoinder.conversations.suggestions import (
     FLOOR,
     SIMILARITY,
     Replies,
+    agreeing,
     by_response,
     denies,
     fit_confidence,
+    nearness,
     outcome,
     vote,
     vote_for,
@@ -26,6 +28,11 @@ def unit(count, dim, seed):
 def replies(*groups):
     """Replies of which those with equal numbers are the same."""
     return Replies(np.eye(8, dtype=np.float32)[list(groups)], np.zeros(len(groups), np.bool_))
+
+
+def voted_for(near, made):
+    """What replies score by how near their messages are."""
+    return vote(weights_of(near), made, agreeing(made))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +67,7 @@ def test_yes_and_no_are_not_the_same():
 
 
 def test_many_alike_outweigh_one_that_is_nearer():
-    voted = vote(weights_of(np.array([0.9, 0.8, 0.8, 0.8], np.float32)), replies(0, 1, 1, 1))
+    voted = voted_for(np.array([0.9, 0.88, 0.88, 0.88]), replies(0, 1, 1, 1))
     best, second = voted.folded(5)
     assert best.tolist() == [1, 2, 3]
     assert second.tolist() == [0]
@@ -69,11 +76,11 @@ def test_many_alike_outweigh_one_that_is_nearer():
 
 def test_scores_are_what_the_module_says():
     rng = np.random.default_rng(0)
-    cosines = rng.uniform(0, 1, 30).astype(np.float32)
+    cosines = rng.uniform(0, 1, 30)
     made = Replies(unit(30, 3, 1), rng.random(30) < 0.2)
     weights = weights_of(cosines)
-    voted = vote(weights, made)
-    raw = np.exp(SIMILARITY * cosines.astype(float))
+    voted = voted_for(cosines, made)
+    raw = np.exp(SIMILARITY * cosines)
     whole = raw.sum() + 30 * np.exp(SIMILARITY * FLOOR)
     np.testing.assert_allclose(weights, raw / whole, rtol=1e-6)
     for one in range(30):
@@ -93,25 +100,45 @@ def test_scores_are_what_the_module_says():
         assert voted.same[group[0], group].all()
 
 
+def test_a_message_is_near_to_others_with_the_same_reply():
+    asked = np.eye(4, dtype=np.float32)[[0, 1, 2, 3]]
+    query = unit(1, 4, 0)[0]
+    alone, alike = (
+        nearness(query, asked, agreeing(made)) for made in (replies(*range(4)), replies(0, 0, 1, 2))
+    )
+    np.testing.assert_allclose(alone, query, rtol=1e-5)
+    np.testing.assert_allclose(alike[2:], query[2:], rtol=1e-5)
+    middle = (query[0] + query[1]) / np.sqrt(2)
+    np.testing.assert_allclose(alike[:2], (query[:2] + middle) / 2, rtol=1e-5)
+
+
+def test_of_templates_that_are_nearly_the_same_the_one_with_most_votes_is_shown():
+    rows = np.array([[1, 0], [0.85, 0.527], [0.84, 0.543]], np.float32)
+    voted = voted_for(np.array([0.8, 0.78, 0.78]), Replies(rows, np.zeros(3, np.bool_)))
+    [group] = voted.folded(3)
+    assert group[0] == 0
+    assert voted.shown(group) in {1, 2}
+
+
 def test_strange_messages_have_low_scores():
     same = replies(*[0] * 10)
-    near, far = (vote(weights_of(np.full(10, cosine, np.float32)), same) for cosine in (0.9, 0.2))
+    near, far = (voted_for(np.full(10, cosine), same) for cosine in (0.9, 0.2))
     assert near.scores[0] > 10 * far.scores[0]
 
 
 def test_nothing_known_gives_nothing():
-    voted = vote(weights_of(np.empty(0, np.float32)), replies())
+    voted = voted_for(np.empty(0), replies())
     assert voted.folded(3) == []
 
 
 def test_replies_without_a_known_word_are_not_the_same():
     made = Replies(np.zeros((2, 4), np.float32), np.zeros(2, np.bool_))
-    voted = vote(weights_of(np.ones(2, np.float32)), made)
+    voted = voted_for(np.ones(2), made)
     assert [group.tolist() for group in voted.folded(3)] == [[0], [1]]
 
 
 def test_canned_answers_are_voted_for_by_past_replies():
-    weights = weights_of(np.array([0.9, 0.8, 0.8], np.float32))
+    weights = weights_of(np.array([0.9, 0.88, 0.88]))
     voted = vote_for(replies(3, 1, 0), np.array([0.9, 0.1, 0.2]), weights, replies(0, 1, 1))
     assert [group.tolist() for group in voted.folded(3)] == [[1], [2], [0]]
     assert voted.alike.tolist() == [0, 2, 1]

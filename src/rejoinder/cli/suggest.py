@@ -29,6 +29,7 @@ def suggest(
     model: options.ModelOption = None,
     model_sha256: options.ModelSha256Option = None,
     columns: options.ColumnsOption = None,
+    links: options.LinksOption = None,
     threads: options.ThreadsOption = None,
 ) -> None:
     """Suggest replies to a message, by what was replied to similar ones.
@@ -61,7 +62,7 @@ def suggest(
     with as_files([source]) as [file], encoding_bar() as encoding, Bar("messages") as bar:
         opened = Suggestions.open(
             file, given_model(model, model_sha256), answers=answers,
-            columns=columns, where=where_conditions(where), confidence=confidence,
+            columns=columns, where=where_conditions(where), confidence=confidence, links=links,
             threads=threads, progress=encoding, stage=bar.show,
         )  # fmt: skip
     output.note_left_out(opened.left_out)

@@ -190,7 +190,8 @@ def replies_of(made: Messages, rows: Indices) -> Replies:
 def past_replies(made: Collection) -> PastReplies:
     """Returns the replies of a collection with the messages they answer, if any do.
 
-    Replies by the author of the message are left out.
+    Replies by the author of the message are left out, and those in a thread by whoever began it:
+    customers thank, or tell what an agent asks for.
 
     Raises:
         InputError: the collection is an index of responses.
@@ -200,13 +201,13 @@ def past_replies(made: Collection) -> PastReplies:
             f"{made.name} is an index of responses (`response`), in which no message is found; "
             "build it without, or name the pairs or the export."
         )
-    authors = made.column("author")
-    kept = [
-        row
-        for row in np.flatnonzero(made.answered >= 0).tolist()
-        if authors[row] is None or authors[row] != authors[made.answered[row]]
-    ]
-    replied = np.array(kept, np.int64)
+    authors, threads, first = made.column("author"), made.column("thread"), _first_of(made)
+
+    def is_answer(row: int) -> bool:
+        others = [made.answered[row], *([] if threads[row] is None else [first[row]])]
+        return authors[row] is None or all(authors[row] != authors[other] for other in others)
+
+    replied = np.array([*filter(is_answer, np.flatnonzero(made.answered >= 0).tolist())], np.int64)
     asked = made.answered[replied]
     return PastReplies(made, asked, replied, _parts(made, asked, replied))
 
@@ -237,11 +238,16 @@ def _threads(made: Collection, rows: Indices) -> list[str]:
 
     In some exports the replies to one message are of different threads.
     """
+    threads = made.column("thread")
+    return [str(threads[row] or made.ids[row]) for row in _first_of(made)[rows].tolist()]
+
+
+def _first_of(made: Collection) -> Indices:
+    """Returns the first message of what each one answers, directly or not; or itself."""
     first = np.where(made.answered >= 0, made.answered, np.arange(len(made)))
     for _ in range(len(made).bit_length()):  # each step goes twice as far
         first = first[first]
-    threads = made.column("thread")
-    return [str(threads[row] or made.ids[row]) for row in first[rows].tolist()]
+    return first
 
 
 def _splits(folder: Path) -> dict[str, int]:
@@ -258,7 +264,7 @@ def _splits(folder: Path) -> dict[str, int]:
 
 FILE = "suggest.safetensors"
 _TRIED = ("chances", "right", "same_words")
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 """Also counts changes of what suggestions are tried by."""
 
 

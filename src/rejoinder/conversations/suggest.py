@@ -29,8 +29,10 @@ from rejoinder.conversations.suggestions import (
     Suggestion,
     Tried,
     Voted,
+    agreeing,
     by_response,
     fit_confidence,
+    nearness,
     vote,
     vote_for,
     weights_of,
@@ -43,6 +45,7 @@ from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import one_core_each
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.claims import stamp_of
+from rejoinder.links.linker import Linker
 from rejoinder.measures import Floats, Indices
 from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
@@ -101,6 +104,7 @@ class Suggestions:
         columns: str | None = None,
         where: Where | None = None,
         confidence: float = LEAST,
+        links: str | Path | None = None,
         threads: int | None = None,
         progress: EncodingProgress = lambda _done, _read, _all: None,
         stage: ExtractProgress = lambda _stage, _done, _all: None,
@@ -117,6 +121,8 @@ class Suggestions:
             where: Suggest only replies that meet these conditions, such as `{"author": "anna"}`;
                 see `Index.search`.
             confidence: The least confidence of a good answer, from 0 to 1.
+            links: File of `own_links.fit_links`, which tells what messages likely answer; by
+                default that of the package.
             threads: Number of CPU cores; None means all that the process may use.
             progress: Called with how far encoding is.
             stage: Called as confidences are fitted on a long past: with the name of what is done,
@@ -134,7 +140,7 @@ class Suggestions:
             raise InputError(f"confidence must be from 0 to 1; got {confidence}.")
         conditions = fields_of(where)
         index = Path(source) if isinstance(source, str | Path) else None
-        if index is None or columns is not None or not (index / INDEX).is_file():
+        if index is None or (columns or links) is not None or not (index / INDEX).is_file():
             index = None
         kept = None if index is None else read_kept(index, encoder, threads)
         past, tried = kept or (None, None)
@@ -144,7 +150,10 @@ class Suggestions:
             )
             if not any(made.about):
                 return cls._of_answers(made, where=bool(where), answers=answers is not None)
-            past = past_replies(with_answers(made))
+            linker = None if links is None else Linker(links)
+            if linker and any(made.column("confidence")):
+                raise InputError(f"links: {made.name} was linked already, by `rejoinder explore`.")
+            past = past_replies(with_answers(made, linker))
         name, whole = past.collection.name, past
         if where:
             past, tried = past.only(past.collection.meeting(conditions)), None
@@ -195,9 +204,9 @@ class Suggestions:
         chances = None if self.fitted is None else self.fitted.confidence(voted.scores[best])
         suggestions = [
             self._suggestion(
-                place, places, similarities, voted, None if chances is None else float(chances[at])
+                group, places, similarities, voted, None if chances is None else float(chances[at])
             )
-            for at, place in enumerate(best)
+            for at, group in enumerate(found)
         ]
         if self.fitted is None:
             return Suggested(message, suggestions, None, None)
@@ -207,13 +216,14 @@ class Suggestions:
 
     def _suggestion(
         self,
-        place: int,
+        group: Indices,
         pairs: Indices,
         similarities: Embeddings,
         voted: Voted,
         confidence: float | None,
     ) -> Suggestion:
-        score, alike = float(voted.scores[place]), int(voted.alike[place])
+        score, alike = float(voted.scores[group[0]]), int(voted.alike[group[0]])
+        place = voted.shown(group)
         if self._answers is not None:
             canned = self._answers
             return Suggestion(
@@ -248,9 +258,11 @@ class Suggestions:
         past.replies.prepare(np.concatenate([none, *(near for near, _ in found)]))
         with one_core_each():  # two cores took 34 times the processor time for such small products
             for query, (near, cosines) in zip(queries, found, strict=True):
-                replies, weights = past.replies.at(near), weights_of(cosines)
+                replies = past.replies.at(near)
+                same, asked = agreeing(replies), past.collection.rows(past.asked[near])
+                weights = weights_of(nearness(query, asked, same))
                 if self._answers is None:
-                    voted = vote(weights, replies)
+                    voted = vote(weights, replies, same)
                 else:
                     voted = vote_for(self._canned, self._fits(query), weights, replies)
                 yield near, cosines, voted
@@ -288,8 +300,8 @@ class Suggestions:
         scores = np.zeros(len(messages))
         best = np.zeros(len(messages), np.int64)
         for at, (pairs, _, voted) in enumerate(found):
-            place = int(voted.folded(1)[0][0])
-            scores[at] = voted.scores[place]
+            [group] = voted.folded(1)
+            scores[at], place = voted.scores[group[0]], voted.shown(group)
             if not (at + 1) % _STEP:
                 stage(doing, at + 1, len(messages))
             best[at] = place if self._answers is not None else pairs[place]

@@ -1,14 +1,16 @@
 """Ranks the replies to similar past messages, by how many of them say the same.
 
 The reply to the nearest past message is often one of many that were given to such messages. So the
-replies to the `NEIGHBOURS` nearest messages vote. Each has a weight, exp(SIMILARITY * cosine of the
-messages). A reply's share is the weight of all replies that say nearly the same, itself included,
-divided by the weight of all and of as many at a cosine of `FLOOR`, so that unfamiliar messages have
-low shares. Its score is share * sqrt(number of those). Replies that say the same are folded into
-one suggestion.
+replies to the `NEIGHBOURS` nearest messages vote. Each has a weight, exp(SIMILARITY * nearness):
+the mean of the cosine of its message, and that of the middle of all messages with nearly the same
+reply. A reply's share is the weight of all replies that say nearly the same, itself included,
+divided by the weight of all and of as many with a nearness of `FLOOR`, so that unfamiliar messages
+have low shares. Its score is share * sqrt(number of those). Replies that say nearly the same are
+one suggestion; as templates may be nearly the same, it shows the reply with the greatest product of
+its score and the weight of its equals.
 
-Constants were chosen on dev threads of four corpora, where adding BM25 of the messages, or the
-response score of the reply, found no more (notebook/explore.md).
+Constants were chosen on dev threads of four corpora and on templates of help desks, where adding
+BM25 of the messages, or the response score of the reply, found no more (notebook/explore.md).
 
 Records of suggested replies, and of how far they can be trusted.
 """
@@ -25,9 +27,11 @@ from rejoinder.measures import Floats, Indices
 from rejoinder.protocols import Embeddings
 
 NEIGHBOURS = 200
-SIMILARITY, FLOOR = 10.0, 0.5
+SIMILARITY, FLOOR = 20.0, 0.5
 SAME = 0.8
 """Least cosine of two replies without names and numbers that say nearly the same."""
+EQUAL = 0.9
+"""The same of two that were made of one template."""
 _NAME = re.compile(
     r"(?<=[\w,;:] )(?!I\b)[A-ZÀ-ÖØ-ÞΆ-ΫЀ-Я][\w'’.-]*+(?:\S*?\d\S*)?|(?<!\S)\S*?\d\S*"
 )
@@ -80,9 +84,9 @@ class Replies:
         """Returns the replies at some places."""
         return Replies(self.rows[places], self.denies[places])
 
-    def same(self, others: "Replies") -> NDArray[np.bool_]:
+    def same(self, others: "Replies", least: float = SAME) -> NDArray[np.bool_]:
         """Returns (N, M) bool: which of `others` say nearly the same as each of these."""
-        alike = self.rows @ others.rows.T >= SAME
+        alike = self.rows @ others.rows.T >= least
         return np.asarray(alike & (self.denies[:, None] == others.denies))
 
 
@@ -98,6 +102,8 @@ class Voted:
     """(C,) int64: how many replies to similar messages say nearly the same."""
     same: NDArray[np.bool_]
     """(C, C) bool: which candidates say nearly the same."""
+    equals: Floats
+    """(C,) float64: the weight of the replies that are equal to each candidate."""
 
     def folded(self, top_k: int) -> list[Indices]:
         """Returns the `top_k` best suggestions: places of candidates that say the same, best first.
@@ -117,19 +123,45 @@ class Voted:
                 left[others] = False
         return found
 
+    def shown(self, group: Indices) -> int:
+        """Returns the candidate that stands for those that say the same."""
+        return int(group[(self.scores * self.equals)[group].argmax()])
 
-def weights_of(similarities: Embeddings) -> Floats:
-    """Returns the weights of K replies, by the (K,) cosines of messages; their sum is below 1."""
-    weights = np.exp(SIMILARITY * (similarities.astype(np.float64) - FLOOR))
+
+def agreeing(replies: Replies, least: float = SAME) -> NDArray[np.bool_]:
+    """Returns (K, K) bool: which of K replies say nearly the same, each as itself."""
+    same = replies.same(replies, least)
+    np.fill_diagonal(same, val=True)  # also where a reply has no known word
+    return same
+
+
+def nearness(query: Embeddings, asked: Embeddings, same: NDArray[np.bool_]) -> Floats:
+    """Returns how near a message is to those with K replies, and to others with such replies.
+
+    Args:
+        query: (D,) float32, the message.
+        asked: (K, D) float32, unit or zero rows of the past messages.
+        same: (K, K) bool, see `agreeing`.
+
+    Returns:
+        (K,) float64, means of two cosines.
+    """
+    middles = same.astype(np.float32) @ asked
+    lengths = np.linalg.norm(middles, axis=1)
+    both = asked @ query + middles @ query / np.maximum(lengths, _TINY)
+    return np.asarray(both / 2, np.float64)
+
+
+def weights_of(near: Floats) -> Floats:
+    """Returns the weights of K replies, by their (K,) `nearness`; their sum is below 1."""
+    weights = np.exp(SIMILARITY * (near - FLOOR))
     return np.asarray(weights / (weights.sum() + len(weights)))
 
 
-def vote(weights: Floats, replies: Replies) -> Voted:
+def vote(weights: Floats, replies: Replies, same: NDArray[np.bool_]) -> Voted:
     """Returns the scores of K replies to similar messages, by their (K,) `weights`."""
-    same = replies.same(replies)
-    np.fill_diagonal(same, val=True)  # also where a reply has no known word
-    alike = same.sum(axis=1)
-    return Voted(same @ weights * np.sqrt(alike), weights, alike, same)
+    alike, equals = same.sum(axis=1), agreeing(replies, EQUAL) @ weights
+    return Voted(same @ weights * np.sqrt(alike), weights, alike, same, equals)
 
 
 def vote_for(answers: Replies, fits: Floats, weights: Floats, replies: Replies) -> Voted:
@@ -143,13 +175,14 @@ def vote_for(answers: Replies, fits: Floats, weights: Floats, replies: Replies) 
     """
     votes = answers.same(replies)
     alike = votes.sum(axis=1)
-    return Voted(votes @ weights * np.sqrt(alike), fits, alike, answers.same(answers))
+    same, equals = answers.same(answers), answers.same(replies, EQUAL) @ weights
+    return Voted(votes @ weights * np.sqrt(alike), fits, alike, same, equals)
 
 
 def by_response(answers: Replies, fits: Floats) -> Voted:
     """Returns the scores of answers where no past reply is known: their (C,) response scores."""
     none = np.zeros(len(fits), np.int64)
-    return Voted(np.maximum(fits, 0.0), fits, none, answers.same(answers))
+    return Voted(np.maximum(fits, 0.0), fits, none, answers.same(answers), fits)
 
 
 @dataclass(frozen=True)
