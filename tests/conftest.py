@@ -230,3 +230,15 @@ def train(small_pairs: Path, labelled: Path) -> Callable[..., tuple[Any, Listene
         return result, listener
 
     return call
+
+
+@pytest.fixture
+def multilingual(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Installs `rejoinder-multi`, as pip would."""
+    facts = tmp_path / "site/any-0.1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: any\nVersion: 0.1.0\n")
+    names = "[rejoinder.models]\nrejoinder-multi = rejoinder_multi\n"
+    (facts / "entry_points.txt").write_text(names)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.syspath_prepend(ROOT / "models/rejoinder-multi/src")

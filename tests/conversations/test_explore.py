@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -129,18 +128,6 @@ def test_what_is_missing_is_said(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         explore(tmp_path / "nothing.zip")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture
-def multilingual(monkeypatch, tmp_path):
-    """Installs `rejoinder-multi`, as pip would."""
-    facts = tmp_path / "site/any-0.1.0.dist-info"
-    facts.mkdir(parents=True)
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: any\nVersion: 0.1.0\n")
-    names = "[rejoinder.models]\nrejoinder-multi = rejoinder_multi\n"
-    (facts / "entry_points.txt").write_text(names)
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "models/rejoinder-multi/src")
 
 
 def chat(folder, *texts):

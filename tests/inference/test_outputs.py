@@ -135,7 +135,7 @@ def test_the_language_is_named_if_the_detector_is_installed(encoder):
 def test_the_languages_are_those_of_the_model():
     [folder] = (Path(__file__).parents[2] / "models/rejoinder-multi").glob("src/*/rejoinder-multi")
     known = languages_of(read_config(folder)["training"])
-    assert known == ["en", *outputs._MULTILINGUAL]
+    assert known == ["en", *outputs.MULTILINGUAL]
 
 
 def test_without_the_detector_the_language_is_not_named(encoder, monkeypatch):

@@ -1,16 +1,22 @@
 """The loop that encodes: chunks in order, with how far it is."""
 
+import warnings
+from pathlib import Path
+
 import pytest
 
 from rejoinder.corpus.texts import Entry
-from rejoinder.errors import InputError
+from rejoinder.errors import ForeignTextWarning, InputError
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.sentence_stream import (
+    MOSTLY,
     Source,
     encoded_chunks,
     given_texts,
+    model_for,
 )
+from rejoinder.text.languages import FOUND
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +75,40 @@ def test_what_is_not_a_text_is_named_by_its_index():
 def test_columns_are_for_a_file():
     with pytest.raises(InputError, match="columns"):
         Source(["a"], "text=a")
+
+
+ENGLISH, GERMAN = "What is the price of it, and when?", "Wie ist das und was ist nicht ein Tag?"
+
+
+@pytest.mark.usefixtures("multilingual")
+@pytest.mark.parametrize(
+    ("german", "least", "model", "named"),
+    [
+        (0, MOSTLY, "rejoinder-base", ""),
+        (0, FOUND, "rejoinder-base", ""),
+        (10, MOSTLY, "rejoinder-base", "English and German"),
+        (10, FOUND, "rejoinder-multi", "English and German"),
+        (90, MOSTLY, "rejoinder-multi", "German and English"),
+        (100, MOSTLY, "rejoinder-multi", "German"),
+    ],
+)
+def test_the_model_is_chosen_by_the_languages_found(german, least, model, named):
+    texts = [GERMAN if n % 100 < german else ENGLISH for n in range(300)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert model_for(texts, least) == model
+    assert [f"like {named}, so that {model} " in str(one.message) for one in told] == (
+        [True] if named else []
+    )
+
+
+def test_a_model_that_is_not_installed_is_named_where_encoding_would_not(monkeypatch):
+    monkeypatch.setattr(
+        sentence_stream, "models_knowing", lambda code: ["rejoinder-base"] * (code == "en")
+    )
+    monkeypatch.setattr(sentence_stream, "shipped_models", lambda: {"rejoinder-base": Path()})
+    with pytest.warns(ForeignTextWarning, match="rejoinder-multi"):
+        assert model_for([ENGLISH, ENGLISH, GERMAN], FOUND) == "rejoinder-base"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model_for([GERMAN]) == "rejoinder-base"

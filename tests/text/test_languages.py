@@ -3,7 +3,7 @@
 import pytest
 
 from rejoinder.errors import ModelError
-from rejoinder.text.languages import language_to_stem, stemmer, with_digits_in_words
+from rejoinder.text.languages import language_to_stem, languages_in, stemmer, with_digits_in_words
 from rejoinder.text.normalize import words_of
 
 
@@ -42,6 +42,27 @@ def test_an_unknown_language_is_named():
 )
 def test_a_language_is_told_by_its_frequent_words(texts, language):
     assert language_to_stem(texts) == language
+
+
+def test_languages_of_texts_all_over_them_have_shares():
+    english = ["What is it that you have, and the cat?"] * 9_000
+    german = ["Ich weiß nicht, wo die Katze ist und was das ist."] * 1_000
+    shares = languages_in([*english, *german])
+    assert list(shares) == ["english", "german"]
+    assert 0.05 < shares["german"] < 0.15
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("El perro en la casa de Ana", "spanish"),
+        ("La maison de Paul est en bas.", "french"),
+        ("Es ist kalt.", "german"),
+        ("O bir kedi.", "turkish"),
+    ],
+)
+def test_words_of_several_languages_mislead_nobody(text, language):
+    assert [*languages_in([text])] == [language]
 
 
 def test_a_word_with_digits_is_one_word():

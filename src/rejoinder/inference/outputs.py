@@ -446,7 +446,7 @@ it, 2.2 % of those on computing, 81 % of French ones."""
 _FEWEST = 3
 """Least number of unknown words: fewer may be names."""
 
-_MULTILINGUAL = ("ar", "de", "es", "fr", "it", "tr")
+MULTILINGUAL = ("ar", "de", "es", "fr", "it", "tr")
 """Languages of `rejoinder-multi` besides English, for those who have not installed it."""
 
 _told = False
@@ -482,7 +482,7 @@ def _about(model: ModelContents, text: str) -> str:
         return said
     said += f"; they look like {_listed([code])}"
     able = models_knowing(code)
-    if not able and code in _MULTILINGUAL:
+    if not able and code in MULTILINGUAL:
         return f"{said}, which the model of the package rejoinder-multi knows"
     return f"{said}: try {' or '.join(able)}" if able else said
 

@@ -2,8 +2,8 @@
 
 import reprlib
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -14,18 +14,19 @@ from rejoinder.corpus.texts import Entry, entries_of
 from rejoinder.errors import ForeignTextWarning, InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import refuse_unordered
-from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, models_knowing
+from rejoinder.inference.outputs import BATCH_SIZE, MULTILINGUAL, OnTooLong, models_knowing
 from rejoinder.io.formats.text_lines import replace_surrogates
 from rejoinder.models.card import LANGUAGE_NAMES
-from rejoinder.models.find import DEFAULT
+from rejoinder.models.find import DEFAULT, shipped_models
 from rejoinder.protocols import Embeddings
-from rejoinder.text.languages import language_to_stem
+from rejoinder.text.languages import FOUND, languages_in
 from rejoinder.text.normalize import as_strings
 
 CHUNK = 8_192
 """Number of sentences that are encoded at a time. Memory holds as many, and a killed process loses
 at most as many, however slow the model is."""
 
+MOSTLY = 0.5
 T = TypeVar("T")
 EncodingProgress = Callable[[int, int, int | None], None]
 """Called before the first chunk and after each one, with the number of sentences that are done
@@ -83,6 +84,37 @@ def _line(name: str, first: int, index: int) -> str:
     return f"{name} line {first + index + 1:,}".lstrip()
 
 
+def model_for(texts: Sequence[str], least: float = MOSTLY) -> str:
+    """Returns the name of the installed model for the languages of texts, and warns of others.
+
+    It is `rejoinder-base`, unless at least this share of the texts is in languages that only
+    another model knows. Of half German and half English texts `rejoinder-base` finds more than
+    `rejoinder-multi`, as long as neither is fine-tuned (notebook/finetuning.md).
+    """
+    codes = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
+    known, found = defaultdict[str, float](float), list[str]()
+    for language, share in languages_in(texts).items():
+        code = codes[language]
+        able = models_knowing(code) or ["rejoinder-multi"] * (code in MULTILINGUAL)
+        if able and share >= FOUND:
+            found.append(language.title())
+            for name in able if DEFAULT not in able else ():
+                known[name] += share
+    best = max(known, key=lambda name: known[name], default=DEFAULT)
+    there = best in shipped_models()
+    chosen = best if there and known[best] >= least else DEFAULT
+    if best != DEFAULT and (there or known[best] < MOSTLY):  # else encoding warns
+        more = "name another model if it should not"
+        if chosen != best:
+            more = f"the model {best} knows all these languages"
+        warnings.warn(
+            f"these texts look like {' and '.join(found)}, so that {chosen} encodes them; {more}",
+            ForeignTextWarning,
+            stacklevel=3,
+        )
+    return chosen
+
+
 class Source:
     """The texts of a path, or given ones, and how much of it has been read."""
 
@@ -113,23 +145,11 @@ class Source:
     def model(self) -> str:
         """Returns the name of the installed model that encodes these texts where none is named.
 
-        It is `rejoinder-base`, unless the first texts are of a language that only another knows;
-        then it warns.
+        It is chosen by the first texts, see `model_for`.
         """
         some = list(islice(self._entries, CHUNK))
         self._entries = chain(some, self._entries)
-        language = language_to_stem(entry.text for entry in some).title()
-        codes = [code for code, name in LANGUAGE_NAMES.items() if name == language]
-        able = models_knowing(codes[0]) if codes else []
-        if not able or DEFAULT in able:
-            return DEFAULT
-        warnings.warn(
-            f"these texts look like {language}, so that {able[0]} encodes them; name another model "
-            "if it should not",
-            ForeignTextWarning,
-            stacklevel=2,
-        )
-        return able[0]
+        return model_for([entry.text for entry in some])
 
     def only(self, wanted: Callable[[Entry], bool]) -> "Source":
         """Leaves out the texts that are not `wanted`."""
