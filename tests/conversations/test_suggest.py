@@ -295,6 +295,29 @@ def test_answers_that_differ_in_names_are_one_suggestion(encoder):
     assert opened.fitted is None
 
 
+@pytest.mark.parametrize("reversed_", [False, True])
+def test_a_message_is_answered_in_its_language(encoder, reversed_):
+    said = [
+        ("Wo ist das Paket zu FX12?", "Es ist auf dem Weg und das dauert nicht lang."),
+        ("Where is it that FX12 is?", "It is on the way, and that is all of it."),
+    ]
+    past = [
+        one
+        for number, (question, answer) in enumerate(said[::-1] if reversed_ else said)
+        for one in (
+            Entry(f"q{number}", question, {"author": "ann"}),
+            Entry(f"a{number}", answer, {"author": "desk", "answers": f"q{number}"}),
+        )
+    ]
+    opened = Suggestions.open(past, encoder)
+    for question, answer in (
+        ("FX12, das ist es und nicht Y", said[0][1]),
+        ("Is it FX12 and that", said[1][1]),
+    ):
+        assert opened.suggest(question).suggestions[0].reply == answer
+    assert opened.suggest("FX12").suggestions[0].score > 0.1
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,13 @@ from rejoinder.io.files.hashed import blake2b_number, sha256_of_file, sha256_of_
 from rejoinder.io.formats.embedding_files import UNREADABLE
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
+from rejoinder.text.languages import FOUND, language_to_stem, languages_in
 from rejoinder.text.normalize import words_of
 
 HISTORY, FIT, CHECK = range(3)
 """Parts of the past: what is always known; held out to fit confidences; to tell what they do."""
+_TOLD_BY = 2_000
+"""Replies that tell the languages."""
 _LEAST_THREADS = 50
 _LEAST_PAIRS = 50
 """Held-out pairs of each split of a folder of pairs; with fewer, threads are drawn anew."""
@@ -101,6 +104,20 @@ class PastReplies:
             kept = slice(None) if known is None else known[pairs]
             yield pairs[kept][:most], alike[kept][:most]
 
+    @cached_property
+    def _has_languages(self) -> bool:
+        """Whether the replies are in more than one language."""
+        some = np.arange(len(self))[:: -(-len(self) // _TOLD_BY) or 1]
+        shares = languages_in(self.texts(some))
+        return sum(share >= FOUND for share in shares.values()) > 1
+
+    def foreign(self, message: str, pairs: Indices) -> NDArray[np.bool_]:
+        """Returns (K,) bool: which replies are surely in another language than a message."""
+        if not self._has_languages or not (own := language_to_stem([message])):
+            return np.zeros(len(pairs), np.bool_)
+        found = (_language_of(text) not in {own, ""} for text in self.texts(pairs))
+        return np.fromiter(found, np.bool_, len(pairs))
+
     def only(self, wanted: NDArray[np.bool_]) -> "PastReplies":
         """Returns the pairs whose replies are `wanted`, (N,) bool of the collection."""
         kept = wanted[self.replied]
@@ -135,6 +152,9 @@ class PastReplies:
             if right[0, at]:
                 right[1, at] = words_of(texts[at]) in map(words_of, self.texts(true))
         return right[0], right[1]
+
+
+_language_of = lru_cache(1 << 16)(lambda text: language_to_stem([text]))
 
 
 class KnownReplies:

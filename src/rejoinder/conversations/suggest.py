@@ -4,7 +4,7 @@
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -51,6 +51,9 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
 
 _MOST_HELD_OUT = 1_000
+_FOREIGN = 0.01
+"""What the weight of a reply in another language than the message is multiplied by: a model of
+several languages finds the right answer in the wrong one (notebook/finetuning.md)."""
 _LONG, _STEP = 20_000, 50
 """Replies from which a past takes a while; messages after which progress is shown."""
 _LEAST_HELD_OUT = 40
@@ -198,7 +201,7 @@ class Suggestions:
         top_k = whole_number("top_k", top_k)
         [message] = as_strings([message])
         query = self.encoder.encode([message])
-        [(places, similarities, voted)] = self._voted(query, None)
+        [(places, similarities, voted)] = self._voted([message], query, None)
         found = voted.folded(top_k)
         best = [int(group[0]) for group in found]
         chances = None if self.fitted is None else self.fitted.confidence(voted.scores[best])
@@ -241,9 +244,9 @@ class Suggestions:
         )  # fmt: skip
 
     def _voted(
-        self, queries: Embeddings, known: NDArray[np.bool_] | None
+        self, messages: Sequence[str], queries: Embeddings, known: NDArray[np.bool_] | None
     ) -> Iterator[tuple[Indices, Embeddings, Voted]]:
-        """Yields for each query the nearest pairs, their similarities, and scored candidates.
+        """Yields for each message the nearest pairs, their similarities, and scored candidates.
 
         Candidates are the replies of these pairs, or the canned answers. Only pairs that are
         `known`, (P,) bool, count; None means all.
@@ -257,10 +260,11 @@ class Suggestions:
         found = list(past.nearest(queries, NEIGHBOURS, known))
         past.replies.prepare(np.concatenate([none, *(near for near, _ in found)]))
         with one_core_each():  # two cores took 34 times the processor time for such small products
-            for query, (near, cosines) in zip(queries, found, strict=True):
+            for message, query, (near, cosines) in zip(messages, queries, found, strict=True):
                 replies = past.replies.at(near)
                 same, asked = agreeing(replies), past.collection.rows(past.asked[near])
                 weights = weights_of(nearness(query, asked, same))
+                weights[past.foreign(message, near)] *= _FOREIGN
                 if self._answers is None:
                     voted = vote(weights, replies, same)
                 else:
@@ -296,7 +300,9 @@ class Suggestions:
         doing = "fitting" if part == FIT else "trying"
         stage = self._stage if len(past) > _LONG else (lambda _stage, _done, _all: None)
         stage(doing, 0, len(messages))
-        found = self._voted(past.collection.rows(messages), past.parts == HISTORY)
+        rows = past.collection.rows(messages)
+        asked = [past.collection.texts[row] for row in messages.tolist()]
+        found = self._voted(asked, rows, past.parts == HISTORY)
         scores = np.zeros(len(messages))
         best = np.zeros(len(messages), np.int64)
         for at, (pairs, _, voted) in enumerate(found):
