@@ -10,7 +10,7 @@ from rejoinder.api.pairs import HeldOut
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs
-from rejoinder.errors import InputError
+from rejoinder.errors import ForeignTextWarning, InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
@@ -167,6 +167,31 @@ def test_a_chat_of_two_adds_no_words(tmp_path):
         train(config, pairs=tmp_path / "pairs", out=tmp_path / "run")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("multilingual")
+def test_text_of_two_languages_keeps_both(tmp_path):
+    named = ("rot", "grün", "blau", "gelb", "braun"), ("red", "green", "blue", "yellow", "brown")
+    things = ("Schrank", "Stuhl", "Lampe", "Tisch"), ("cupboard", "chair", "lamp", "table")
+    pairs = [
+        (f"{asks} {colour} {thing} {n}?", f"{says} {thing}: {colour}, {n}.")
+        for asks, says, colours, all_things in (
+            ("Wo ist das und wie ist es,", "Es ist der", named[0], things[0]),
+            ("Where is it that you have the", "It is the", named[1], things[1]),
+        )
+        for colour in colours
+        for thing in all_things
+        for n in range(15)
+    ]
+    with pytest.warns(ForeignTextWarning, match="rejoinder-multi"):
+        tuned = finetune(pairs, out=tmp_path / "mine", threads=1, minutes=0.2)
+    assert tuned.model == "rejoinder-multi"
+    encoder = SentenceEncoder(tuned.folder)
+    for language in (pairs[:300], pairs[300:]):
+        asked, replies = zip(*language[::15], strict=True)
+        found = encoder.encode([*asked]) @ encoder.encode_response([*replies]).T
+        assert (found.argmax(axis=1) == range(len(asked))).mean() > 0.8
+
+
 def test_pairs_need_held_out_threads(tmp_path):
     pairs = write_pairs(tmp_path, 100, (95, 2.5, 2.5))
     with pytest.raises(InputError, match=r"are dev.*split=\(60"):
@@ -176,8 +201,10 @@ def test_pairs_need_held_out_threads(tmp_path):
 
 def test_only_what_is_found_first_tells_whether_a_model_is_better():
     before = {"P@1": 0.5, "P@10": 0.6, "recall@10 of all": 0.2}
-    worse = FineTuned(None, before, {**before, "P@1": 0.49, "P@10": 0.9}, 1, 1, 1, 1.0, 1.0, FOUND)
+    worse = FineTuned(
+        None, before, {**before, "P@1": 0.49, "P@10": 0.9}, 1, 1, 1, 1.0, 1.0, FOUND, "any"
+    )
     assert not worse.is_better
     asked = {**before, "questions P@1": 0.5}
     after = {**asked, "P@1": 0.49, "questions P@1": 0.52, "P@10": 0.1}
-    assert FineTuned(None, asked, after, 1, 1, 1, 1.0, 1.0, FOUND).is_better
+    assert FineTuned(None, asked, after, 1, 1, 1, 1.0, 1.0, FOUND, "any").is_better

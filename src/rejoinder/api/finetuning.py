@@ -26,6 +26,7 @@ from rejoinder.index.indexing import Index
 from rejoinder.index.ranking import DEPTH
 from rejoinder.index.state import Mode
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.sentence_stream import model_for
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.storage import scratch_folder
 from rejoinder.measures import unit_rows
@@ -36,6 +37,7 @@ from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
+from rejoinder.text.languages import FOUND
 from rejoinder.text.readings import Spelling
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config.loading import VOCABULARY_KEYS, parse_config
@@ -121,6 +123,8 @@ class FineTuned:
     """How far the weights went from the old ones to the trained ones, from 0 to 1."""
     search: SearchWeight
     """The weight that hybrid searches take by default, of indexes made with the model."""
+    model: str
+    """Name or folder of the model that it began with."""
 
     @property
     def first_found(self) -> Mapping[str, tuple[float, float]]:
@@ -138,7 +142,7 @@ def finetune(
     pairs: GivenPairs,
     *,
     out: str | Path,
-    model: str | Path = "rejoinder-base",
+    model: str | Path | None = None,
     minutes: float = 5.0,
     questions: str | Path | None = None,
     sts: str | Path | None = None,
@@ -162,7 +166,8 @@ def finetune(
             a table of Polars, pandas or Arrow with these columns. Of rows in memory 80 % are
             trained on, 10 % are dev and 10 % test, by a hash of the message.
         out: the model folder to write.
-        model: name or folder of the model to begin with.
+        model: name or folder of the model to begin with. Default: `rejoinder-base`, or an installed
+            model that alone knows all languages of the pairs.
         minutes: about how long to train. Small data take less.
         questions: a file of groups of questions with the same answer, as `read_groups` reads them.
             They are a part of the training, and a tenth of them tells what it was good for.
@@ -183,14 +188,17 @@ def finetune(
     """
     target = Path(out)
     groups, graded, sets = (None if one is None else Path(one) for one in (questions, sts, data))
-    inputs = [pairs, model, *filter(None, (groups, graded))]
+    inputs = [pairs, *filter(None, (model, groups, graded))]
     with (
         claim_output(target, overwrite=overwrite, inputs=inputs),
         folder_of_pairs(pairs, _SPLIT) as folder,
     ):
         opened = open_pairs(folder)
-        start = read_model(find_model(str(model)))
         held_out = HeldOut(opened, sets, groups, graded)
+        if model is None:
+            some = next(_texts(opened), pl.Series(dtype=pl.String))
+            model = model_for(some.to_list(), FOUND)
+        start = read_model(find_model(str(model)))
         stage("scoring the model as it is")
         before = held_out.test(SentenceEncoder(start))
         stage("learning the words")
@@ -252,6 +260,7 @@ def finetune(
             seconds=run.seconds,
             share=share,
             search=search,
+            model=str(model),
         )
         if not (tuned.is_better or force):
             return replace(tuned, folder=None)

@@ -172,7 +172,7 @@ def _print_spread(runs: "Mapping[int, Run]") -> None:
 def finetune(
     pairs: Path,
     out: Path,
-    model: Annotated[str, typer.Option("--model", "-m")] = "rejoinder-base",
+    model: Annotated[str | None, typer.Option("--model", "-m")] = None,
     minutes: Annotated[float, typer.Option(min=0.01)] = 5.0,
     questions: Path | None = None,
     sts: Path | None = None,
@@ -187,7 +187,7 @@ def finetune(
     Args:
         pairs: Folder of `rejoinder extract`, with dev and test pairs.
         out: Model folder to write.
-        model: Model to begin with: a name or a folder.
+        model: Model to begin with: a name or a folder. Default: by the languages of the pairs.
         minutes: About how long to train; small data take less.
         questions: Groups of questions with the same answer, to train on too: JSON lines with
             `sentences`, or two questions on each line, separated by a tab.
@@ -230,7 +230,7 @@ def finetune(
             for name, score in tuned.before.items()
         ]
         output.print_rows(
-            ("held-out threads", "before", "after", "change"), rows, f"{model}, fine-tuned"
+            ("held-out threads", "before", "after", "change"), rows, f"{tuned.model}, fine-tuned"
         )
     if tuned.folder is None:
         scores = ", ".join(

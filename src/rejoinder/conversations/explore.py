@@ -41,6 +41,7 @@ from rejoinder.io.files.storage import is_database, is_there, scratch_folder
 from rejoinder.links.linker import Linker
 from rejoinder.models.find import DEFAULT, find_model, shipped_models
 from rejoinder.models.folder import read_model
+from rejoinder.text.languages import FOUND
 
 FILE, INDEX, ASKED = "explore.json", "index", "asked.json"
 TOPICS, POINTS, FACTS = "topics.json", "points.bin", "facts.json"
@@ -201,7 +202,7 @@ def explore(
             "(`out`)."
         )
     if finetune and model is None:
-        chosen = Source(work.source, columns).model()
+        chosen = Source(work.source, columns).model(FOUND)
         work = dataclasses.replace(work, model=chosen)
     inputs = [*work.sources, *([] if model is None else [model])]
     read, made = reading.Reading(work.sources, columns), _Indexed()

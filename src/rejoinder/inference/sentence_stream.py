@@ -27,6 +27,7 @@ CHUNK = 8_192
 at most as many, however slow the model is."""
 
 MOSTLY = 0.5
+"""Share of other languages from which their model encodes texts."""
 T = TypeVar("T")
 EncodingProgress = Callable[[int, int, int | None], None]
 """Called before the first chunk and after each one, with the number of sentences that are done
@@ -88,8 +89,8 @@ def model_for(texts: Sequence[str], least: float = MOSTLY) -> str:
     """Returns the name of the installed model for the languages of texts, and warns of others.
 
     It is `rejoinder-base`, unless at least this share of the texts is in languages that only
-    another model knows. Of half German and half English texts `rejoinder-base` finds more than
-    `rejoinder-multi`, as long as neither is fine-tuned (notebook/finetuning.md).
+    another model knows. Before fine-tuning, `rejoinder-base` finds more of half English texts than
+    `rejoinder-multi`, and afterwards less (notebook/finetuning.md).
     """
     codes = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
     known, found = defaultdict[str, float](float), list[str]()
@@ -142,14 +143,14 @@ class Source:
     def __iter__(self) -> Iterator[Entry]:
         return self._entries
 
-    def model(self) -> str:
+    def model(self, least: float = MOSTLY) -> str:
         """Returns the name of the installed model that encodes these texts where none is named.
 
         It is chosen by the first texts, see `model_for`.
         """
         some = list(islice(self._entries, CHUNK))
         self._entries = chain(some, self._entries)
-        return model_for([entry.text for entry in some])
+        return model_for([entry.text for entry in some], least)
 
     def only(self, wanted: Callable[[Entry], bool]) -> "Source":
         """Leaves out the texts that are not `wanted`."""
