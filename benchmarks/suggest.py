@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from rejoinder import Index, SentenceEncoder, Suggestions
 from rejoinder.conversations.collection import open_collection
-from rejoinder.conversations.replies import CHECK, FIT, HISTORY, PastReplies, past_replies
+from rejoinder.conversations.replies import CHECK, FIT, HISTORY, PastReplies, suggestable
 from rejoinder.conversations.suggestions import (
     EQUAL,
     FLOOR,
@@ -79,7 +79,7 @@ def main() -> None:
         if chosen.fit:
             print(json.dumps({"pairs": str(folder), **fitted(folder, encoder)}), flush=True)
             continue
-        past = past_replies(open_collection(folder, encoder))
+        past = suggestable(open_collection(folder, encoder))
         messages = past.held_out({"dev": FIT, "test": CHECK}[chosen.split], chosen.messages)
         for way, best in ranked(past, messages, ablate=chosen.ablate):
             row = {"pairs": str(folder), "split": chosen.split, "messages": len(messages)}

@@ -22,7 +22,7 @@ from rejoinder.conversations import reading
 from rejoinder.conversations.answers import with_answers
 from rejoinder.conversations.asked import asked_again
 from rejoinder.conversations.collection import Collection, open_collection
-from rejoinder.conversations.replies import keep, past_replies, read_kept
+from rejoinder.conversations.replies import keep, read_kept, suggestable
 from rejoinder.conversations.suggest import Suggestions
 from rejoinder.conversations.topics import FoundTopics, Topics, cluster
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
@@ -377,7 +377,7 @@ def _keeps_replies(
     """Keeps what suggestions need of an index, and returns whether there is anything to suggest."""
     if collection.of_responses:
         return False
-    past = past_replies(collection)
+    past = suggestable(collection)
     if len(past) and read_kept(index) is None:
         before = None if older is None else read_kept(older / INDEX)
         tried = None if before is None else before[1]

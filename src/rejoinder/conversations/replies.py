@@ -210,8 +210,7 @@ def replies_of(made: Messages, rows: Indices) -> Replies:
 def past_replies(made: Collection) -> PastReplies:
     """Returns the replies of a collection with the messages they answer, if any do.
 
-    Replies by the author of the message are left out, and those in a thread by whoever began it:
-    customers thank, or tell what an agent asks for.
+    Replies by the author of the message are left out.
 
     Raises:
         InputError: the collection is an index of responses.
@@ -221,15 +220,31 @@ def past_replies(made: Collection) -> PastReplies:
             f"{made.name} is an index of responses (`response`), in which no message is found; "
             "build it without, or name the pairs or the export."
         )
-    authors, threads, first = made.column("author"), made.column("thread"), _first_of(made)
-
-    def is_answer(row: int) -> bool:
-        others = [made.answered[row], *([] if threads[row] is None else [first[row]])]
-        return authors[row] is None or all(authors[row] != authors[other] for other in others)
-
-    replied = np.array([*filter(is_answer, np.flatnonzero(made.answered >= 0).tolist())], np.int64)
+    replied = np.flatnonzero(made.answered >= 0)
+    replied = replied[_by_others(made, replied, made.answered)]
     asked = made.answered[replied]
     return PastReplies(made, asked, replied, _parts(made, asked, replied))
+
+
+def suggestable(made: Collection) -> PastReplies:
+    """Returns `past_replies` without those in a thread by whoever began it.
+
+    Customers thank, or tell what an agent asks for.
+
+    Raises:
+        InputError: the collection is an index of responses.
+    """
+    past, threads, wanted = past_replies(made), made.column("thread"), np.ones(len(made), np.bool_)
+    rows = np.array([row for row in past.replied.tolist() if threads[row]], np.int64)
+    wanted[rows] = _by_others(made, rows, _first_of(made))
+    return past.only(wanted)
+
+
+def _by_others(made: Collection, rows: Indices, those: Indices) -> NDArray[np.bool_]:
+    """Returns which messages are by others than the message of `those`, (N,) int64, is."""
+    authors = made.column("author")
+    pairs = zip(rows.tolist(), those[rows].tolist(), strict=True)
+    return np.array([authors[a] is None or authors[a] != authors[b] for a, b in pairs], np.bool_)
 
 
 def _parts(made: Collection, asked: Indices, replied: Indices) -> NDArray[np.int8]:

@@ -19,9 +19,9 @@ from rejoinder.conversations.replies import (
     HISTORY,
     PastReplies,
     keep,
-    past_replies,
     read_kept,
     replies_of,
+    suggestable,
 )
 from rejoinder.conversations.suggestions import (
     NEIGHBOURS,
@@ -156,7 +156,7 @@ class Suggestions:
             linker = None if links is None else Linker(links)
             if linker and any(made.column("confidence")):
                 raise InputError(f"links: {made.name} was linked already, by `rejoinder explore`.")
-            past = past_replies(with_answers(made, linker))
+            past = suggestable(with_answers(made, linker))
         name, whole = past.collection.name, past
         if where:
             past, tried = past.only(past.collection.meeting(conditions)), None
