@@ -113,7 +113,7 @@ class PastReplies:
 
     def foreign(self, message: str, pairs: Indices) -> NDArray[np.bool_]:
         """Returns (K,) bool: which replies are surely in another language than a message."""
-        if not self._has_languages or not (own := language_to_stem([message])):
+        if not (own := language_to_stem([message])) or not self._has_languages:
             return np.zeros(len(pairs), np.bool_)
         found = (_language_of(text) not in {own, ""} for text in self.texts(pairs))
         return np.fromiter(found, np.bool_, len(pairs))

@@ -198,6 +198,8 @@ class DataSet:
     """Published number of rows of all files together, if those of each file are unknown."""
     exact: bool = True
     """Whether a file is refused if its number of rows differs from the published one."""
+    common_names: bool = False
+    """Whether its files have names that other files have too, such as train.json or test.csv."""
     also: tuple[str, ...] = ()
     """Other folders in which readers look for the files."""
     extras: tuple[str, ...] = ()

@@ -50,10 +50,6 @@ LOCK = "adding"
 """Commands that write a folder of data sets claim this name in it."""
 
 
-_COMMON_NAMES = ("coco", "sprint", "banking77", "askubuntu", "biosses", "sts22")
-"""Sets whose files have names that other files have too, such as train.json or test.csv."""
-
-
 @dataclass(frozen=True)
 class Added:
     """A data set that was laid out."""
@@ -259,7 +255,7 @@ def _refuse_faults(plan: _Plan) -> None:
     names = {name for file in plan.dataset.files if file not in plan.matches
              for name in file.all_names}  # fmt: skip
     for path, fault in plan.faults.items():
-        if path.name in names and plan.dataset.id not in _COMMON_NAMES:
+        if path.name in names and not plan.dataset.common_names:
             raise fault
 
 
