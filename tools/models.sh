@@ -18,8 +18,9 @@ export_as() { # recipe, name, options
     shift 2
     rejoinder export "$out/$run.run/model" --dtype int8 "$@" --name "$name" --out "$out/$name"
 }
-rejoinder export "$out/rejoinder-multi.run/model" --dtype int8 --max-words 133000 --letter-buckets 70000 --out "$out/multi"
-python tools/arabic_rows.py "$out/multi" "$data" "$out/rejoinder-multi"
+rejoinder export "$out/rejoinder-multi.run/model" --dtype float16 --max-words 133000 --letter-buckets 70000 --out "$out/multi"
+python tools/language_rows.py "$out/multi" "$data" "$out/multi-rows"
+rejoinder export "$out/multi-rows" --dtype int8 --name rejoinder-multi --out "$out/rejoinder-multi"
 export_as rejoinder-base rejoinder-base --max-words 40000 --letter-buckets 8192 --spelling --saturation 3
 export_as rejoinder-base rejoinder-small --dim 256 --max-words 22000 --letter-buckets 4096 --spelling
 export_as dan-best rejoinder-research --max-words 40000 --unknown-buckets 4096
