@@ -9,8 +9,8 @@ that training never met have rows that were trained. The sentences are those of 
 that `rejoinder-multi` trains on, below DATA. OUT has weights of 16 bits.
 
 Turkish and Arabic words begin from nothing, Spanish ones from their rows in MODEL: with six times
-as many translations these are better. Letters of Arabic words have rows of their own in OUT. Those
-of all other words are fitted again to the words of MODEL and to the Turkish ones that it lacks.
+as many translations these are better. Arabic words read letters that no other word reads. Letters
+of all others are fitted again to the words of MODEL and to the Turkish ones that it lacks.
 """
 
 import argparse
