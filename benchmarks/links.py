@@ -18,7 +18,7 @@ import numpy as np
 from rejoinder import SentenceEncoder
 from rejoinder.links.fitting import Recipe, fit
 from rejoinder.links.linker import Linker
-from rejoinder.links.scores import AnnotatedLog, link_scores, read_logs
+from rejoinder.links.task import AnnotatedLog, link_scores, read_logs
 from rejoinder.links.threads import Channel, found_again, quiet_chats
 
 LEARNED_FROM = (

@@ -13,7 +13,7 @@ from rejoinder.errors import InputError, ModelError
 from rejoinder.exports.base import Message
 from rejoinder.links import linker as module
 from rejoinder.links.linker import Linker, shipped_links
-from rejoinder.links.scores import link_scores, read_logs
+from rejoinder.links.task import link_scores, read_logs
 
 CHAT = [
     ("ann", 0, "hi, how do I mount a usb stick?"),

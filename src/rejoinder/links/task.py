@@ -1,27 +1,219 @@
 """`links/ubuntu-irc`: who answers whom in #ubuntu, with names in the texts and without.
 
-The network of the package reads the encoder's embeddings, next to times, turns and words. The score
-is F of links as the scripts of Kummerfeld et al. 2019 (P19-1374) count them.
+Kummerfeld et al. 2019 (P19-1374) annotated the logs. The network of the package reads the encoder's
+embeddings, next to times, turns and words. The score is F of links as their scripts count them,
+which also compare conversations, the connected messages.
 """
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
 from rejoinder.datasets.catalogue import missing
+from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import resampled_interval
 from rejoinder.evaluation.metrics import LINKS, Items
 from rejoinder.evaluation.results import Scored
 from rejoinder.evaluation.tasks import Context, Data, Family, Part
+from rejoinder.exports.files import Files, opened
 from rejoinder.io.files.hashed import sha256_of_file, sha256_of_folder
 from rejoinder.links.linker import Linker
-from rejoinder.links.scores import AnnotatedLogs, link_scores, read_logs
 from rejoinder.measures import unit_rows
 from rejoinder.protocols import Embeddings
 
 _WITH, _WITHOUT = "links/ubuntu-irc", "links/ubuntu-irc-nameless"
+_SAID = re.compile(r"\[(\d\d):(\d\d)\]  ?(?:<([^>]*)>|\* (\S+)) ?(.*)")
+_HALF_DAY = 720
+_BACK = 700
+"""Minutes of half a day that mean that a line stands a little before the one above."""
+Answers = Mapping[int, Sequence[int]]
+"""What some messages of a log answer, by line; themselves where they begin a conversation."""
+
+
+@dataclass(frozen=True)
+class AnnotatedLog:
+    """The messages of a log, and what some of them answer."""
+
+    name: str
+    lines: list[int]
+    """(N,) the line of each message, from 0; those of the program are left out."""
+    authors: list[str]
+    times: list[float]
+    """Seconds; clocks of 12 hours are unrolled."""
+    texts: list[str]
+    answers: Answers
+    """By line, with the lines of the program."""
+
+    @property
+    def labels(self) -> dict[int, list[int]]:
+        """The same by message, without those that the program wrote or whose message it did."""
+        place = {line: row for row, line in enumerate(self.lines)}
+        return {
+            place[line]: [place[one] for one in answered if one in place]
+            for line, answered in self.answers.items()
+            if line in place
+        }
+
+    def predicted(self, parents: Iterable[int]) -> dict[int, list[int]]:
+        """Returns answers by line from (N,) messages, -1 for none; others begin conversations."""
+        found = {line: [line] for line in self.answers}
+        for line, parent in zip(self.lines, parents, strict=True):
+            if line in found and parent >= 0:
+                found[line] = [self.lines[parent]]
+        return found
+
+
+@dataclass(frozen=True)
+class AnnotatedLogs:
+    """The logs of one part of the data."""
+
+    logs: Sequence[AnnotatedLog]
+    sha256: str
+
+
+def read_logs(path: Path) -> Iterator[AnnotatedLog]:
+    """Yields the logs of one part of the data, files `NAME.raw.txt` and `NAME.annotation.txt`.
+
+    `path` is a folder or an archive.
+
+    Raises:
+        DataMissingError: there are none.
+    """
+    with opened(path) as files:
+        names = [name for name in files.names if name.endswith(_ANNOTATION)]
+        if not names:
+            raise DataMissingError(
+                f"{path} has no annotated logs; unpack irc-disentanglement there."
+            )
+        for name in names:
+            raw = name.removesuffix(_ANNOTATION) + ".raw.txt"
+            said, annotated = (_text_of(files, one) for one in (raw, name))
+            yield _log(name.rpartition("/")[2].split(".")[0], said, annotated)
+
+
+_ANNOTATION = ".annotation.txt"
+
+
+def _text_of(files: Files, name: str) -> str:
+    with files.open(name) as file:
+        return file.read().decode("utf-8", "replace")
+
+
+def _log(name: str, raw: str, annotation: str) -> AnnotatedLog:
+    answers: dict[int, list[int]] = {}
+    for line in annotation.splitlines():
+        first, second = map(int, line.split()[:2])
+        answers.setdefault(max(first, second), []).append(min(first, second))
+    lines, authors, times, texts = list[int](), list[str](), list[float](), list[str]()
+    now, before = 0, None
+    for number, text in enumerate(raw.split("\n")):
+        if said := _SAID.match(text):
+            minute = int(said[1]) * 60 + int(said[2])
+            since = 0 if before is None else (minute - before) % _HALF_DAY
+            now += 0 if since > _BACK else since
+            before = minute
+            lines.append(number)
+            authors.append(said[3] or said[4])
+            times.append(60.0 * now)
+            texts.append(said[5])
+    return AnnotatedLog(name, lines, authors, times, texts, answers)
+
+
+@dataclass(frozen=True)
+class LinkScores:
+    """Scores of predicted links, from 0 to 1."""
+
+    precision: float
+    recall: float
+    f: float
+    vi: float
+    """1 - variation of information of conversations, divided by the logarithm of messages."""
+    one_to_one: float
+    """Share of messages in the best assignment of conversations to conversations."""
+    exact_f: float
+    """F of conversations of two messages or more that are the same."""
+
+
+def link_scores(logs: Iterable[tuple[Answers, Answers]]) -> LinkScores:
+    """Returns the scores of the predicted answers of each log, which follow the annotated ones.
+
+    >>> gold = {1: [1], 2: [1], 3: [3], 4: [2, 3]}
+    >>> scores = link_scores([(gold, {1: [1], 2: [1], 3: [3], 4: [3]})])
+    >>> scores.precision, scores.recall, round(scores.f, 3)
+    (1.0, 0.8, 0.889)
+    """
+    links = np.zeros(3)
+    whole = np.zeros(3)
+    pairs = Counter[tuple[int, int, int]]()
+    for number, (gold, found) in enumerate(logs):
+        said, meant = (
+            {(line, one) for line, answered in each.items() for one in answered}
+            for each in (found, gold)
+        )
+        links += len(said & meant), len(said), len(meant)
+        ours, theirs = _conversations(found), _conversations(gold)
+        pairs.update((number, ours[line], theirs[line]) for line in gold)
+        first, second = (_members(each) for each in (ours, theirs))
+        whole += len(first & second), len(first), len(second)
+    precision, recall, f = _scores(*links.tolist())
+    return LinkScores(precision, recall, f, *_agreement(pairs), _scores(*whole.tolist())[2])
+
+
+def _scores(both: float, found: float, wanted: float) -> tuple[float, float, float]:
+    return both / max(found, 1), both / max(wanted, 1), 2 * both / max(found + wanted, 1)
+
+
+def _conversations(answers: Answers) -> dict[int, int]:
+    """Returns the first line of the conversation of each line: of all that links connect."""
+    root: dict[int, int] = {}
+
+    def find(line: int) -> int:
+        while (above := root.setdefault(line, line)) != line:
+            root[line] = root[above]
+            line = root[line]
+        return line
+
+    for line, answered in answers.items():
+        for one in answered:
+            first, second = sorted((find(line), find(one)))
+            root[second] = first
+    return {line: find(line) for line in answers}
+
+
+def _members(conversations: dict[int, int]) -> set[frozenset[int]]:
+    members: dict[int, set[int]] = {}
+    for line, name in conversations.items():
+        members.setdefault(name, set()).add(line)
+    return {frozenset(one) for one in members.values() if len(one) > 1}
+
+
+def _agreement(pairs: Counter[tuple[int, int, int]]) -> tuple[float, float]:
+    from scipy.optimize import linear_sum_assignment
+
+    total = sum(pairs.values())
+    rows: dict[tuple[int, int], int] = {}
+    columns: dict[tuple[int, int], int] = {}
+    for log, ours, theirs in pairs:
+        rows.setdefault((log, ours), len(rows))
+        columns.setdefault((log, theirs), len(columns))
+    table = np.zeros((len(rows), len(columns)))
+    for (log, ours, theirs), count in pairs.items():
+        table[rows[log, ours], columns[log, theirs]] = count
+
+    def entropy(counts: np.typing.NDArray[np.float64]) -> float:
+        shares = counts[counts > 0] / total
+        return float(-(shares * np.log2(shares)).sum())
+
+    distance = 2 * entropy(table) - entropy(table.sum(axis=0)) - entropy(table.sum(axis=1))
+    matched = table[linear_sum_assignment(table, maximize=True)].sum()
+    return 1 - distance / max(log2(max(total, 2)), 1), float(matched / max(total, 1))
 
 
 class _Both:
