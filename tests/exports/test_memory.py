@@ -21,7 +21,7 @@ import large_exports
 
 name, comments, folder = sys.argv[2], *map(Path, sys.argv[3:])
 options = ExportOptions()
-for size in (10_000_000, 70_000_000):
+for size in (10_000_000, 110_000_000):
     export = folder / f"{size}{large_exports.ENDINGS.get(name, '')}"
     large_exports.FORMATS[name](large_exports.messages(comments), size, export)
     file = folder / f"{size}.jsonl"
@@ -36,7 +36,7 @@ for size in (10_000_000, 70_000_000):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["telegram", "slack", "whatsapp", "mbox"])
 def test_memory_hardly_grows_with_an_export(name, tmp_path):
-    """An export of 60 MB more: two thirds of that are allowed."""
+    """An export of 100 MB more: two thirds of that are allowed, and chance takes up to 40."""
     text = "What does it say there, and why? " * 30
     rows = [
         {"id": f"{thread}-{row}", "parent_id": f"t1_{thread}-{row - 1}", "link_id": f"t3_{thread}"}
@@ -52,4 +52,4 @@ def test_memory_hardly_grows_with_an_export(name, tmp_path):
     run = subprocess.run(command, env=one_pool, capture_output=True, text=True, check=True)
     (few, before), (many, after) = (map(float, line.split()) for line in run.stdout.splitlines())
     assert many > 5 * few
-    assert after - before < 40
+    assert after - before < 66
