@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rejoinder import SentenceEncoder
-from rejoinder.encoders.layers import BagSums, dequantized, scales_name
+from rejoinder.encoders.layers import BagSums, dequantized
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.smaller import fit_letters, letter_counts
 from rejoinder.text.features import WordFeatures
@@ -43,8 +43,8 @@ _RECIPE = "rejoinder-multi"
 _BATCH = 1_024
 _WARMUP = 50
 _SCALE = 10.0
-_RARER = 2
-"""A word is of a language that has it so many times as often as all other text."""
+_TIMES = 2
+"""A word is of a language that has it more than so many times as often as all other text."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Translations:
     weights: NDArray[np.float64]
     """(N,) how often each is drawn: small files more often, as in training."""
     words: frozenset[str]
-    """The words of the language: those that are more frequent in it than anywhere else."""
+    """The words of the language, which it has more often than all other text (`_TIMES`)."""
 
 
 class Corpus:
@@ -104,26 +104,29 @@ class Corpus:
         Of files of several languages, which have words, the Arabic ones are told by their script.
         """
         found: dict[tuple[str, str], float] = {}
+        wanted = f"en-{language}"
         for task, files in self._labelled:
-            if isinstance(task, ParaphraseTask) and task.interleave:
-                for source, file in zip(task.data, files, strict=True):
-                    assert isinstance(file.content, GroupText)  # noqa: S101 -- a task of groups
-                    members = [file.content.texts[at] for at in file.content.members.tolist()]
-                    starts = file.content.starts.tolist()
-                    weight = len(starts) ** (task.power - 1)
-                    known = source.where.get("lang")
-                    for low, high in pairwise(starts):
-                        group = members[low:high]
-                        its = known or ("en-ar" if [*map(_arabic, group)] == [False, True] else "")
-                        if its == f"en-{language}" and len(group) == 2:
-                            found.setdefault((group[0], group[1]), weight)
+            if not isinstance(task, ParaphraseTask) or not task.interleave:
+                continue
+            for source, file in zip(task.data, files, strict=True):
+                known = source.where.get("lang")
+                if known != wanted and (known or wanted != "en-ar"):
+                    continue
+                assert isinstance(file.content, GroupText)  # noqa: S101 -- a task of groups
+                members = [file.content.texts[at] for at in file.content.members.tolist()]
+                starts = file.content.starts.tolist()
+                weight = len(starts) ** (task.power - 1)
+                for low, high in pairwise(starts):
+                    group = members[low:high]
+                    if len(group) == 2 and (known or [*map(_arabic, group)] == [False, True]):
+                        found.setdefault((group[0], group[1]), weight)
         weights = np.array([*found.values()])
         english, others = zip(*found, strict=True)
         here = self._counted(dict.fromkeys(others))
         words = frozenset(
             word
             for word, count in here.items()
-            if word.isalpha() and count > _RARER * (self._counts[word] - count)
+            if word.isalpha() and count > _TIMES * (self._counts[word] - count)
         )
         return Translations(english, others, weights / weights.sum(), words)
 
@@ -288,7 +291,6 @@ def with_language(
         table = np.concatenate([table[:first], rows.rows[len(rows.known) :]])
         features = replace(features, arabic_letter_buckets=rows.buckets)
     tensors[TABLE] = table.astype(np.float16)
-    tensors.pop(scales_name(TABLE), None)
     return replace(model, features=features, tensors=tensors, sha256=""), losses
 
 
