@@ -33,14 +33,14 @@ from numpy.typing import NDArray
 
 from rejoinder import Index, SentenceEncoder, Suggestions
 from rejoinder.conversations.collection import open_collection
-from rejoinder.conversations.replies import CHECK, FIT, HISTORY, PastReplies, suggestable
+from rejoinder.conversations.replies import CHECK, FIT, HISTORY, PastReplies, past_replies
 from rejoinder.conversations.suggestions import (
     EQUAL,
     FLOOR,
     NEIGHBOURS,
+    SAME,
     SIMILARITY,
     Voted,
-    agreeing,
     nearness,
 )
 from rejoinder.corpus.writer import open_pairs
@@ -79,7 +79,7 @@ def main() -> None:
         if chosen.fit:
             print(json.dumps({"pairs": str(folder), **fitted(folder, encoder)}), flush=True)
             continue
-        past = suggestable(open_collection(folder, encoder))
+        past = past_replies(open_collection(folder, encoder))
         messages = past.held_out({"dev": FIT, "test": CHECK}[chosen.split], chosen.messages)
         for way, best in ranked(past, messages, ablate=chosen.ablate):
             row = {"pairs": str(folder), "split": chosen.split, "messages": len(messages)}
@@ -139,7 +139,8 @@ def voted(
     """Returns the best pair and its score, as `inference.suggestions.vote` does by default."""
     near = pairs[:neighbours]
     replies, asked = past.replies.at(near), past.collection.rows(past.asked[near])
-    same = agreeing(replies)
+    cosines = replies.alike(replies)
+    same = cosines >= SAME
     near_it = nearness(query, asked, same) if middle else (asked @ query).astype(float)
     logits = similarity * near_it
     if response:
@@ -150,7 +151,7 @@ def voted(
         logits += bm25 * np.array([found.get(pair, 0.0) / most for pair in near.tolist()])
     weights = np.exp(logits - similarity * floor)
     weights /= weights.sum() + (len(weights) if floor else 0)
-    alike, equals = same.sum(axis=1), np.asarray(agreeing(replies, EQUAL) @ weights, float)
+    alike, equals = same.sum(axis=1), np.asarray((cosines >= EQUAL) @ weights, float)
     counted = Voted(same @ weights * alike**power, weights, alike, same, equals)
     [group] = counted.folded(1)
     return int(near[counted.shown(group)]), float(counted.scores[group[0]])

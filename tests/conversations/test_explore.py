@@ -91,7 +91,7 @@ def test_too_few_replies_to_finetune_are_refused(export):
         reply = {**asked, "user": "U2", "ts": f"17092{day}0009.0001"}
         asked["text"], reply["text"] = "Where do we meet this evening?", f"At bakery number {day}"
         (export / f"help/2024-03-0{day}.json").write_text(json.dumps([asked, reply]))
-    with pytest.raises(InputError, match="too few messages that answer"):
+    with pytest.raises(InputError, match="20 are needed"):
         explore(export, model="rejoinder-small", finetune=True)
     assert not export.with_name("team.explore").exists()
 

@@ -7,14 +7,12 @@ from rejoinder.conversations.suggestions import (
     FLOOR,
     SIMILARITY,
     Replies,
-    agreeing,
     by_response,
     denies,
     fit_confidence,
     nearness,
     outcome,
     vote,
-    vote_for,
     weights_of,
     without_names,
 )
@@ -32,7 +30,8 @@ def replies(*groups):
 
 def voted_for(near, made):
     """What replies score by how near their messages are."""
-    return vote(weights_of(near), made, agreeing(made))
+    alike, weights = made.alike(made), weights_of(near)
+    return vote(alike, weights, weights, made.same(made))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +103,8 @@ def test_a_message_is_near_to_others_with_the_same_reply():
     asked = np.eye(4, dtype=np.float32)[[0, 1, 2, 3]]
     query = unit(1, 4, 0)[0]
     alone, alike = (
-        nearness(query, asked, agreeing(made)) for made in (replies(*range(4)), replies(0, 0, 1, 2))
+        nearness(query, asked, made.same(made))
+        for made in (replies(*range(4)), replies(0, 0, 1, 2))
     )
     np.testing.assert_allclose(alone, query, rtol=1e-5)
     np.testing.assert_allclose(alike[2:], query[2:], rtol=1e-5)
@@ -139,7 +139,9 @@ def test_replies_without_a_known_word_are_not_the_same():
 
 def test_canned_answers_are_voted_for_by_past_replies():
     weights = weights_of(np.array([0.9, 0.88, 0.88]))
-    voted = vote_for(replies(3, 1, 0), np.array([0.9, 0.1, 0.2]), weights, replies(0, 1, 1))
+    canned = replies(3, 1, 0)
+    fits, same = np.array([0.9, 0.1, 0.2]), canned.same(canned)
+    voted = vote(canned.alike(replies(0, 1, 1)), weights, fits, same)
     assert [group.tolist() for group in voted.folded(3)] == [[1], [2], [0]]
     assert voted.alike.tolist() == [0, 2, 1]
     alone = by_response(replies(3, 1, 0), np.array([0.2, -0.1, 0.5]))

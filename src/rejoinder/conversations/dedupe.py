@@ -20,10 +20,10 @@ from rejoinder.corpus.options import ExtractProgress
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError, ModelError
 from rejoinder.index.where import Where
+from rejoinder.inference.inputs import check_share
 from rejoinder.inference.near_pairs import LEAST, NearPairs, Survey, near_pairs, survey
 from rejoinder.io.files.system import default_workers
 from rejoinder.measures import Indices
-from rejoinder.protocols import Embeddings
 from rejoinder.scoring.scorer import HIGHEST, Scorer
 
 SecondStage = Callable[[NearPairs, list[str]], NDArray[np.bool_]]
@@ -41,8 +41,6 @@ _BELOW = 0.1
 _MOST_PAIRS = 50_000_000
 _NEIGHBOURS = 20_000
 """Messages that are compared with those before them."""
-_HASHED = 32
-"""Values of a row that make its hash. Rows that agree in them differ by rounding, if at all."""
 _LARGE, _SURVEYED = 500_000, 512
 """Embeddings of which fewer are compared with all others, and how many."""
 
@@ -144,7 +142,7 @@ def _check(
         raise InputError(f"{' and '.join(chosen)} each say what the threshold is; give one.")
     for name, value in (("threshold", threshold), ("floor", floor)):
         if value is not None:
-            duplicates.check_threshold(value, name)
+            check_share(name, value)
             if value < LEAST:
                 raise InputError(f"{name} must be at least {LEAST}; got {value}.")
     if threshold is not None and floor is not None and floor > threshold:
@@ -158,7 +156,7 @@ def _different(source: Collection) -> tuple[Indices, Indices]:
 
     Texts with equal embeddings are the same unless their numbers or unknown words differ.
     """
-    keys = _keys(source.embeddings)
+    keys = np.fromiter((hash(row.tobytes()) for row in source.embeddings), np.int64, len(source))
     zero = np.asarray(~source.embeddings.any(axis=1))
     _, same = np.unique(keys, return_inverse=True)
     repeated = (np.bincount(same) > 1)[same]
@@ -175,16 +173,6 @@ def _different(source: Collection) -> tuple[Indices, Indices]:
             firsts.append(row)
         rows[row] = number
     return rows, np.array(firsts, np.int64)
-
-
-def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:
-    """Returns a hash of each row, by the bits of some of its values."""
-    columns = np.unique(np.linspace(0, embeddings.shape[1] - 1, _HASHED).astype(np.int64))
-    factors = np.random.default_rng(0).integers(0, 2**64, len(columns), np.uint64) | np.uint64(1)
-    keys: NDArray[np.uint64] = np.zeros(len(embeddings), np.uint64)
-    for column, factor in zip(columns.tolist(), factors, strict=True):
-        keys += np.ascontiguousarray(embeddings[:, column]).view(np.uint32) * factor
-    return keys
 
 
 def _marks(texts: list[str], source: Collection) -> list[frozenset[str]]:
@@ -233,11 +221,10 @@ def _estimate(
     if threshold is not None:
         return duplicates.expected_at(float(threshold), "given", seen.best, neighbours)
     if examples is None:
-        if false_positives is not None:
-            return duplicates.threshold_of_rate(seen.best, neighbours, false_positives)
-        return duplicates.threshold_of_rate(
-            seen.best, neighbours, FALSE_POSITIVES, duplicates.DEFAULT_THRESHOLD
-        )
+        rate, most = false_positives, duplicates.MOST_THRESHOLD
+        if rate is None:
+            rate, most = FALSE_POSITIVES, duplicates.DEFAULT_THRESHOLD
+        return duplicates.threshold_of_rate(seen.best, neighbours, rate, most)
     first, second, alike = _labelled(examples)
     vectors = [
         source.encoder.encode([core_of(text) for text in texts]) for texts in (first, second)

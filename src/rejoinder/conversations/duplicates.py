@@ -25,6 +25,7 @@ from safetensors.numpy import save
 
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
+from rejoinder.inference.inputs import check_share
 from rejoinder.inference.near_pairs import Found, NearPairs
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import Digest, Record, decoded, sha256_of_tensors
@@ -321,7 +322,7 @@ class Duplicates(Shown):
         Raises:
             InputError: it is below `floor`, or above 1.
         """
-        check_threshold(threshold)
+        check_share("threshold", threshold)
         if threshold < self.floor:
             raise InputError(
                 f"threshold {threshold} is below {self.floor}, down to which pairs were kept. Run "
@@ -438,16 +439,6 @@ class _Facts(Record, frozen=True):
     floor: Annotated[float, Meta(ge=0, le=1)]
     estimate: Estimate
     least_score: float | None = None
-
-
-def check_threshold(value: object, name: str = "threshold") -> None:
-    """Checks that a threshold is a number from 0 to 1.
-
-    Raises:
-        InputError: it is something else.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InputError(f"{name} must be a cosine from 0 to 1; got {value!r}.")
 
 
 _OWN = 5

@@ -22,7 +22,7 @@ from rejoinder.conversations import reading
 from rejoinder.conversations.answers import with_answers
 from rejoinder.conversations.asked import asked_again
 from rejoinder.conversations.collection import Collection, open_collection
-from rejoinder.conversations.replies import keep, read_kept, suggestable
+from rejoinder.conversations.replies import keep, past_replies, read_kept
 from rejoinder.conversations.suggest import Suggestions
 from rejoinder.conversations.topics import FoundTopics, Topics, cluster
 from rejoinder.corpus.manifest import FILE as PAIRS_FILE
@@ -377,7 +377,7 @@ def _keeps_replies(
     """Keeps what suggestions need of an index, and returns whether there is anything to suggest."""
     if collection.of_responses:
         return False
-    past = suggestable(collection)
+    past = past_replies(collection)
     if len(past) and read_kept(index) is None:
         before = None if older is None else read_kept(older / INDEX)
         tried = None if before is None else before[1]
@@ -407,25 +407,15 @@ def _points(topics: Topics) -> bytes:
 def _finetune(work: _Work, scratch: Path) -> bool:
     """Writes a model to `scratch`, and returns whether it got better."""
     from rejoinder.api.finetuning import finetune  # needs torch
-    from rejoinder.api.pairs import LEAST_PAIRS
     from rejoinder.corpus.extract import extract
-    from rejoinder.corpus.writer import open_pairs
 
     pairs, stage = work.source, work.watch.stage
     if not (pairs / PAIRS_FILE).is_file():
         pairs = scratch / "pairs"
-        columns = work.columns
         extract(
-            work.sources, pairs, columns=columns, split=(80, 10, 10), threads=work.threads,
+            work.sources, pairs, columns=work.columns, split=(80, 10, 10), threads=work.threads,
             linker=work.linker.stream, progress=stage,
         )  # fmt: skip
-        made = open_pairs(pairs)
-        if min(made.count("dev"), made.count("test")) < LEAST_PAIRS:
-            raise InputError(
-                f"{work.source} has too few messages that answer others to fine-tune a model: "
-                f"{LEAST_PAIRS} held-out ones are needed, of a tenth of its threads. Leave out "
-                "`finetune`."
-            )
     tuned = finetune(
         pairs, out=scratch / "model", model=work.model or DEFAULT, minutes=work.minutes,
         threads=work.threads, stage=lambda doing: stage(doing, 0, None),

@@ -210,7 +210,8 @@ def replies_of(made: Messages, rows: Indices) -> Replies:
 def past_replies(made: Collection) -> PastReplies:
     """Returns the replies of a collection with the messages they answer, if any do.
 
-    Replies by the author of the message are left out.
+    Replies by the author of the message are left out, and those in a thread by whoever began it:
+    customers thank, or tell what an agent asks for.
 
     Raises:
         InputError: the collection is an index of responses.
@@ -222,22 +223,12 @@ def past_replies(made: Collection) -> PastReplies:
         )
     replied = np.flatnonzero(made.answered >= 0)
     replied = replied[_by_others(made, replied, made.answered)]
-    asked = made.answered[replied]
-    return PastReplies(made, asked, replied, _parts(made, asked, replied))
-
-
-def suggestable(made: Collection) -> PastReplies:
-    """Returns `past_replies` without those in a thread by whoever began it.
-
-    Customers thank, or tell what an agent asks for.
-
-    Raises:
-        InputError: the collection is an index of responses.
-    """
-    past, threads, wanted = past_replies(made), made.column("thread"), np.ones(len(made), np.bool_)
-    rows = np.array([row for row in past.replied.tolist() if threads[row]], np.int64)
-    wanted[rows] = _by_others(made, rows, _first_of(made))
-    return past.only(wanted)
+    firsts, names = _first_of(made), made.column("thread")
+    # in some exports the replies to one message are of different threads
+    threads = [str(names[row] or made.ids[row]) for row in firsts[replied].tolist()]
+    past = PastReplies(made, made.answered[replied], replied, _parts(made, threads))
+    outside = np.array([not name for name in names], np.bool_)
+    return past.only(outside | _by_others(made, np.arange(len(made)), firsts))
 
 
 def _by_others(made: Collection, rows: Indices, those: Indices) -> NDArray[np.bool_]:
@@ -247,34 +238,24 @@ def _by_others(made: Collection, rows: Indices, those: Indices) -> NDArray[np.bo
     return np.array([authors[a] is None or authors[a] != authors[b] for a, b in pairs], np.bool_)
 
 
-def _parts(made: Collection, asked: Indices, replied: Indices) -> NDArray[np.int8]:
-    """Returns the part of each pair.
+def _parts(made: Collection, threads: list[str]) -> NDArray[np.int8]:
+    """Returns the part of each pair, by the thread of the first message that led to it.
 
     Those of a folder of pairs are its splits, as a model may have been fine-tuned on the others.
     Elsewhere a tenth of the threads is FIT and a tenth CHECK. Few threads are too long to be held
     out as a whole, so the last tenths of the pairs are.
     """
-    threads = _threads(made, replied)
     if (Path(made.name or ".") / PAIRS).is_file() and made.name:
         known = _splits(Path(made.name))
         parts = np.array([known.get(thread, HISTORY) for thread in threads], np.int8)
         if min((parts == FIT).sum(), (parts == CHECK).sum()) >= _LEAST_PAIRS:
             return parts
     if len({*threads}) < _LEAST_THREADS:
-        tenths = np.arange(len(asked)) * 10 // max(len(asked), 1)
+        tenths = np.arange(len(threads)) * 10 // max(len(threads), 1)
         return np.select([tenths == 8, tenths == 9], [FIT, CHECK], HISTORY).astype(np.int8)
     drawn = {thread: blake2b_number(thread.encode()) % 10 for thread in {*threads}}
     places = {0: FIT, 1: CHECK}
     return np.array([places.get(drawn[thread], HISTORY) for thread in threads], np.int8)
-
-
-def _threads(made: Collection, rows: Indices) -> list[str]:
-    """Returns the threads of the first messages of what these answer, or the ids of those.
-
-    In some exports the replies to one message are of different threads.
-    """
-    threads = made.column("thread")
-    return [str(threads[row] or made.ids[row]) for row in _first_of(made)[rows].tolist()]
 
 
 def _first_of(made: Collection) -> Indices:

@@ -3,45 +3,25 @@
 `Suggester`: suggests replies from the past of an index that was prepared to be explored.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.conversations import replies as known_replies
+from rejoinder.conversations import suggestions as voting
 from rejoinder.conversations.answers import with_answers
 from rejoinder.conversations.collection import Collection, Given, Model, open_collection
-from rejoinder.conversations.replies import (
-    CHECK,
-    FIT,
-    HISTORY,
-    PastReplies,
-    keep,
-    read_kept,
-    replies_of,
-    suggestable,
-)
-from rejoinder.conversations.suggestions import (
-    NEIGHBOURS,
-    Suggested,
-    Suggestion,
-    Tried,
-    Voted,
-    agreeing,
-    by_response,
-    fit_confidence,
-    nearness,
-    vote,
-    vote_for,
-    weights_of,
-)
+from rejoinder.conversations.replies import PastReplies
+from rejoinder.conversations.suggestions import Suggested, Suggestion, Tried, Voted
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import FILE as INDEX
-from rejoinder.index.where import Conditions, Where, fields_of
-from rejoinder.inference.inputs import whole_number
+from rejoinder.index.where import Where, fields_of
+from rejoinder.inference.inputs import check_share, whole_number
 from rejoinder.inference.outputs import one_core_each
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.claims import stamp_of
@@ -88,7 +68,7 @@ class Suggestions:
         self.left_out = made.left_out if isinstance(made, Collection) else {}
         """Number of messages of an export that were left out, by the reason."""
         if answers is not None:
-            self._canned = replies_of(answers, np.arange(len(answers)))
+            self._canned = known_replies.replies_of(answers, np.arange(len(answers)))
             self._responses = self.encoder.encode_response(answers.texts)
         if past is not None and tried is None:
             tried = self._fit(past)
@@ -137,49 +117,41 @@ class Suggestions:
             ModelError: the model can't be loaded, or has no response side.
             MissingExtraError: a package is missing that reads the source.
         """
-        if isinstance(confidence, bool) or not isinstance(confidence, int | float):
-            raise InputError(f"confidence must be a number; got {confidence!r}.")
-        if not 0 <= confidence <= 1:
-            raise InputError(f"confidence must be from 0 to 1; got {confidence}.")
+        check_share("confidence", confidence)
         conditions = fields_of(where)
         index = Path(source) if isinstance(source, str | Path) else None
         if index is None or (columns or links) is not None or not (index / INDEX).is_file():
             index = None
-        kept = None if index is None else read_kept(index, encoder, threads)
+        kept = None if index is None else known_replies.read_kept(index, encoder, threads)
         past, tried = kept or (None, None)
         if past is None:
             made = open_collection(
                 source, encoder, columns=columns, threads=threads, progress=progress
             )
             if not any(made.about):
-                return cls._of_answers(made, where=bool(where), answers=answers is not None)
+                if where or answers is not None:
+                    name = "where" if where else "answers"
+                    raise InputError(
+                        f"{name}: {made.name or 'what was given'} has texts without replies, "
+                        "and no authors, channels or times."
+                    )
+                return cls(None, made)
             linker = None if links is None else Linker(links)
             if linker and any(made.column("confidence")):
                 raise InputError(f"links: {made.name} was linked already, by `rejoinder explore`.")
-            past = suggestable(with_answers(made, linker))
+            past = known_replies.past_replies(with_answers(made, linker))
         name, whole = past.collection.name, past
         if where:
             past, tried = past.only(past.collection.meeting(conditions)), None
         if not len(past):
-            raise _no_replies(name, conditions if len(whole) else None)
+            raise _no_replies(name, where if len(whole) else None)
         if answers is not None:
             canned = open_collection(answers, past.collection.encoder)
             return cls(past, canned, confidence, stage=stage)
         opened = cls(past, None, confidence, tried, stage=stage)
         if index is not None and kept is None and not where:
-            keep(index, past, opened.tried)
+            known_replies.keep(index, past, opened.tried)
         return opened
-
-    @classmethod
-    def _of_answers(cls, made: Collection, *, where: bool, answers: bool) -> "Suggestions":
-        if answers:
-            raise InputError(
-                f"{made.name or 'what was given'} has texts without replies; past messages with "
-                "replies are needed to choose among answers by them."
-            )
-        if where:
-            raise InputError("where: answers of a file have no authors, channels or times.")
-        return cls(None, made)
 
     @property
     def has_past(self) -> bool:
@@ -201,46 +173,30 @@ class Suggestions:
         top_k = whole_number("top_k", top_k)
         [message] = as_strings([message])
         query = self.encoder.encode([message])
-        [(places, similarities, voted)] = self._voted([message], query, None)
-        found = voted.folded(top_k)
-        best = [int(group[0]) for group in found]
-        chances = None if self.fitted is None else self.fitted.confidence(voted.scores[best])
-        suggestions = [
-            self._suggestion(
-                group, places, similarities, voted, None if chances is None else float(chances[at])
-            )
-            for at, group in enumerate(found)
-        ]
+        [(pairs, cosines, voted)] = self._voted([message], query, None)
+        found = [self._suggestion(voted, one, pairs, cosines) for one in voted.folded(top_k)]
         if self.fitted is None:
-            return Suggested(message, suggestions, None, None)
+            return Suggested(message, found, None, None)
         least = self.fitted.threshold
-        is_good = bool(suggestions) and (suggestions[0].confidence or 0.0) >= least
-        return Suggested(message, suggestions, least, is_good)
+        is_good = bool(found) and (found[0].confidence or 0.0) >= least
+        return Suggested(message, found, least, is_good)
 
     def _suggestion(
-        self,
-        group: Indices,
-        pairs: Indices,
-        similarities: Embeddings,
-        voted: Voted,
-        confidence: float | None,
+        self, voted: Voted, group: Indices, pairs: Indices, cosines: Embeddings
     ) -> Suggestion:
-        score, alike = float(voted.scores[group[0]]), int(voted.alike[group[0]])
-        place = voted.shown(group)
-        if self._answers is not None:
-            canned = self._answers
-            return Suggestion(
-                canned.texts[place], confidence, score, alike, None, None, canned.ids[place],
-                canned.about[place],
-            )  # fmt: skip
-        past = self._past
-        assert past is not None  # noqa: S101 -- without answers there is a past
-        pair = pairs[place]
-        asked, row = int(past.asked[pair]), int(past.replied[pair])
-        made = past.collection
+        row = place = voted.shown(group)
+        asked = similarity = None
+        if (made := self._answers) is None:
+            past = self._past
+            assert past is not None  # noqa: S101 -- without answers there is a past
+            made, row = past.collection, int(past.replied[pairs[place]])
+            asked = made.texts[int(past.asked[pairs[place]])]
+            similarity = float(cosines[place])
+        best = group[:1]
+        chance = self.fitted and float(self.fitted.confidence(voted.scores[best])[0])
         return Suggestion(
-            made.texts[row], confidence, score, alike, made.texts[asked],
-            float(similarities[place]), made.ids[row], made.about[row],
+            made.texts[row], chance, float(voted.scores[best[0]]), int(voted.alike[best[0]]),
+            asked, similarity, made.ids[row], made.about[row],
         )  # fmt: skip
 
     def _voted(
@@ -254,22 +210,23 @@ class Suggestions:
         none, zero = np.empty(0, np.int64), np.empty(0, np.float32)
         if self._past is None:
             for query in queries:
-                yield none, zero, by_response(self._canned, self._fits(query))
+                yield none, zero, voting.by_response(self._canned, self._fits(query))
             return
         past = self._past
-        found = list(past.nearest(queries, NEIGHBOURS, known))
+        found = list(past.nearest(queries, voting.NEIGHBOURS, known))
         past.replies.prepare(np.concatenate([none, *(near for near, _ in found)]))
         with one_core_each():  # two cores took 34 times the processor time for such small products
             for message, query, (near, cosines) in zip(messages, queries, found, strict=True):
                 replies = past.replies.at(near)
-                same, asked = agreeing(replies), past.collection.rows(past.asked[near])
-                weights = weights_of(nearness(query, asked, same))
+                alike, asked = replies.alike(replies), past.collection.rows(past.asked[near])
+                same = alike >= voting.SAME
+                weights = voting.weights_of(voting.nearness(query, asked, same))
                 weights[past.foreign(message, near)] *= _FOREIGN
-                if self._answers is None:
-                    voted = vote(weights, replies, same)
-                else:
-                    voted = vote_for(self._canned, self._fits(query), weights, replies)
-                yield near, cosines, voted
+                ties = weights
+                if self._answers is not None:
+                    alike, ties = self._canned.alike(replies), self._fits(query)
+                    same = self._canned.same(self._canned)
+                yield near, cosines, voting.vote(alike, weights, ties, same)
 
     def _fits(self, query: Embeddings) -> Floats:
         """Returns the (C,) response scores of canned answers."""
@@ -280,11 +237,12 @@ class Suggestions:
 
         Both are answered from the rest. Returns None if there is too little of it.
         """
-        scores, right, _ = self._tried(past, FIT)
-        if min(len(scores), int((past.parts == HISTORY).sum())) < _LEAST_HELD_OUT:
+        scores, right, _ = self._tried(past, known_replies.FIT)
+        history = int((past.parts == known_replies.HISTORY).sum())
+        if min(len(scores), history) < _LEAST_HELD_OUT:
             return None
-        confidence = fit_confidence(scores, right)
-        others, rightly, same_words = self._tried(past, CHECK)
+        confidence = voting.fit_confidence(scores, right)
+        others, rightly, same_words = self._tried(past, known_replies.CHECK)
         return Tried(confidence, len(scores), confidence(others), rightly, same_words)
 
     def _tried(
@@ -297,12 +255,12 @@ class Suggestions:
             as one of the true replies, and (N,) bool whether in the same words.
         """
         messages = past.held_out(part, _MOST_HELD_OUT)
-        doing = "fitting" if part == FIT else "trying"
+        doing = "fitting" if part == known_replies.FIT else "trying"
         stage = self._stage if len(past) > _LONG else (lambda _stage, _done, _all: None)
         stage(doing, 0, len(messages))
         rows = past.collection.rows(messages)
         asked = [past.collection.texts[row] for row in messages.tolist()]
-        found = self._voted(asked, rows, past.parts == HISTORY)
+        found = self._voted(asked, rows, past.parts == known_replies.HISTORY)
         scores = np.zeros(len(messages))
         best = np.zeros(len(messages), np.int64)
         for at, (pairs, _, voted) in enumerate(found):
@@ -317,19 +275,15 @@ class Suggestions:
         return scores, *past.judged(messages, self._canned.at(best), texts)
 
 
-def _no_replies(name: str, conditions: Conditions | None) -> InputError:
+def _no_replies(name: str, where: Where | None) -> InputError:
     """Returns the error of a past without replies, or without one that meets conditions."""
-    if conditions is None:
+    if not where:
         return InputError(
-            f"{name or 'what was given'}: no message is known to answer another. Extract pairs "
-            "first (`pair='adjacent'`, `within`), and name their folder."
+            f"{name or 'what was given'}: no message is known to answer another. Name a folder of "
+            "pairs, extracted with `pair='adjacent'`, `within`."
         )
-    values = [f"{key}={one}" for key, some in conditions.values.items() for one in some]
-    return InputError(
-        f"{name} has no reply with {', '.join(values)} to a message by somebody else."
-        if values
-        else f"{name}: no message answers one by another author in this time."
-    )
+    asked = ", ".join(f"{key}={value}" for key, value in where.items())
+    return InputError(f"{name} has no reply with {asked} to a message by somebody else.")
 
 
 _MOST = 4
@@ -349,8 +303,7 @@ class Suggester:
         self._index, self._threads = index, threads
         self._encoder: Model = None
         self._stamp: object = None
-        self._lock = Lock()
-        self._ready: OrderedDict[str | None, Suggestions] = OrderedDict()
+        self._lock, self._of = Lock(), lru_cache(_MOST)(self._open)
 
     def __call__(self, message: str, top_k: int, author: str | None) -> Suggested:
         """Returns the `top_k` best replies to a message, by an author if one is given.
@@ -360,15 +313,12 @@ class Suggester:
         """
         with self._lock:
             if (stamp := stamp_of(self._index / INDEX)) != self._stamp:
-                self._ready.clear()
+                self._of.cache_clear()
                 self._stamp, self._encoder = stamp, None
-            if author not in self._ready:
-                where = None if author is None else {"author": author}
-                opened = Suggestions.open(
-                    self._index, self._encoder, where=where, threads=self._threads
-                )
-                self._ready[author], self._encoder = opened, opened.encoder
-            self._ready.move_to_end(author)
-            if len(self._ready) > _MOST:
-                self._ready.popitem(last=False)
-            return self._ready[author].suggest(message, top_k)
+            return self._of(author).suggest(message, top_k)
+
+    def _open(self, author: str | None) -> Suggestions:
+        where = None if author is None else {"author": author}
+        opened = Suggestions.open(self._index, self._encoder, where=where, threads=self._threads)
+        self._encoder = opened.encoder
+        return opened

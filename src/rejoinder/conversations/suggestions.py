@@ -84,10 +84,19 @@ class Replies:
         """Returns the replies at some places."""
         return Replies(self.rows[places], self.denies[places])
 
-    def same(self, others: "Replies", least: float = SAME) -> NDArray[np.bool_]:
+    def alike(self, others: "Replies") -> Embeddings:
+        """Returns (N, M) float32: cosines with `others`; -1 where only one of the two denies.
+
+        A reply is like itself, also where it has no known word.
+        """
+        cosines = np.where(self.denies[:, None] == others.denies, self.rows @ others.rows.T, -1)
+        if others is self:
+            np.fill_diagonal(cosines, 1)
+        return np.asarray(cosines, np.float32)
+
+    def same(self, others: "Replies") -> NDArray[np.bool_]:
         """Returns (N, M) bool: which of `others` say nearly the same as each of these."""
-        alike = self.rows @ others.rows.T >= least
-        return np.asarray(alike & (self.denies[:, None] == others.denies))
+        return self.alike(others) >= SAME
 
 
 @dataclass(frozen=True)
@@ -128,20 +137,13 @@ class Voted:
         return int(group[(self.scores * self.equals)[group].argmax()])
 
 
-def agreeing(replies: Replies, least: float = SAME) -> NDArray[np.bool_]:
-    """Returns (K, K) bool: which of K replies say nearly the same, each as itself."""
-    same = replies.same(replies, least)
-    np.fill_diagonal(same, val=True)  # also where a reply has no known word
-    return same
-
-
 def nearness(query: Embeddings, asked: Embeddings, same: NDArray[np.bool_]) -> Floats:
     """Returns how near a message is to those with K replies, and to others with such replies.
 
     Args:
         query: (D,) float32, the message.
         asked: (K, D) float32, unit or zero rows of the past messages.
-        same: (K, K) bool, see `agreeing`.
+        same: (K, K) bool, see `Replies.same`.
 
     Returns:
         (K,) float64, means of two cosines.
@@ -158,25 +160,18 @@ def weights_of(near: Floats) -> Floats:
     return np.asarray(weights / (weights.sum() + len(weights)))
 
 
-def vote(weights: Floats, replies: Replies, same: NDArray[np.bool_]) -> Voted:
-    """Returns the scores of K replies to similar messages, by their (K,) `weights`."""
-    alike, equals = same.sum(axis=1), agreeing(replies, EQUAL) @ weights
-    return Voted(same @ weights * np.sqrt(alike), weights, alike, same, equals)
-
-
-def vote_for(answers: Replies, fits: Floats, weights: Floats, replies: Replies) -> Voted:
-    """Returns the scores of other answers, by how many replies to similar messages say the same.
+def vote(alike: Embeddings, weights: Floats, ties: Floats, same: NDArray[np.bool_]) -> Voted:
+    """Returns the scores of C candidates, by how many replies to similar messages say the same.
 
     Args:
-        answers: C answers.
-        fits: (C,) float64, their response scores, which decide between equal scores.
+        alike: (C, K) float32, see `Replies.alike`.
         weights: (K,) float64, see `weights_of`.
-        replies: The K replies.
+        ties: (C,) float64, see `Voted`.
+        same: (C, C) bool, see `Voted`.
     """
-    votes = answers.same(replies)
-    alike = votes.sum(axis=1)
-    same, equals = answers.same(answers), answers.same(replies, EQUAL) @ weights
-    return Voted(votes @ weights * np.sqrt(alike), fits, alike, same, equals)
+    votes = alike >= SAME
+    count, equals = votes.sum(axis=1), (alike >= EQUAL) @ weights
+    return Voted(votes @ weights * np.sqrt(count), ties, count, same, equals)
 
 
 def by_response(answers: Replies, fits: Floats) -> Voted:

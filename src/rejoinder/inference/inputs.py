@@ -43,6 +43,16 @@ def whole_number(name: str, value: object, most: int | None = None) -> int:
     return int(value)
 
 
+def check_share(name: str, value: object) -> None:
+    """Refuses what is not a number from 0 to 1.
+
+    Raises:
+        InputError: `value` is such a thing.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError(f"{name} must be a number from 0 to 1; got {short(value)}.")
+
+
 def flag(name: str, value: object) -> bool:
     """Returns `value`, which must be True or False.
 
