@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rejoinder.conversations.collection import Collection
 from rejoinder.corpus.texts import Entry
-from rejoinder.links.linker import KEPT, NONE, SURE, Linker, Links
+from rejoinder.links.linker import KEPT, SURE, Linker
 from rejoinder.measures import Indices
 
 _FEW = 0.25
@@ -49,9 +49,17 @@ def linked(
             them (see `Linker.link`). None stands for those that need not be linked again.
     """
     found: list[Entry | None] = list(entries)
+    times = [one.about.get("time") for one in entries]
     rows = [row for row, one in enumerate(entries) if not one.about.get("thread")]
+    rows.sort(key=lambda row: (times[row] is None, times[row] or 0.0))
     about = [dict(entries[row].about) for row in rows]
-    links = _likely([entries[row].text for row in rows], about, linker, same)
+    links = linker.link(
+        [entries[row].text for row in rows],
+        [one.get("author") for one in about],
+        [times[row] for row in rows],
+        sources=[one.get("source") for one in about],
+        same=same,
+    )
     parents, confidence = links.parents.tolist(), links.confidence.tolist()
     for row, one, parent, sure in zip(rows, about, parents, confidence, strict=True):
         if parent >= 0 and sure >= SURE and not one.get("answers"):
@@ -78,25 +86,6 @@ def untrusted(entries: Sequence[Entry]) -> list[Entry]:
 
 def _are_few(named: NDArray[np.bool_]) -> bool:
     return len(named) > 1 and float(named.mean()) < _FEW
-
-
-def _likely(
-    texts: Sequence[str], about: Sequence[dict[str, Any]], linker: Linker,
-    same: Mapping[str | None, int] = {},
-) -> Links:  # fmt: skip
-    """Returns what messages likely answer, which need not be in the order of time."""
-    times = [one.get("time") for one in about]
-    order = sorted(range(len(texts)), key=lambda at: (times[at] is None, times[at] or 0.0, at))
-    links = linker.link(
-        [texts[row] for row in order],
-        [about[row].get("author") for row in order],
-        [times[row] for row in order],
-        sources=[about[row].get("source") for row in order],
-        same=same,
-    )
-    back, parents = np.argsort(order), links.parents
-    rows = np.where(parents < 0, parents, np.array([*order, NONE], np.int64)[parents])
-    return Links(rows[back], links.confidence[back])
 
 
 def _in_threads(about: list[dict[str, Any]], ids: Sequence[str], answered: Indices) -> None:

@@ -126,7 +126,7 @@ class Collection:
 
 
 def open_collection(
-    source: Given,
+    source: Given | Collection,
     encoder: Model = None,
     *,
     columns: str | None = None,
@@ -140,7 +140,7 @@ def open_collection(
 
     Args:
         source: An index; a folder of pairs, of which both sides are read, each message once; a file
-            of texts, or an export (`corpus.texts`); or texts.
+            of texts, or an export (`corpus.texts`); or texts. A collection is returned as it is.
         encoder: The model. An index takes only the model that it was made with.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Keep only messages that meet all conditions, see `Index.search`.
@@ -155,6 +155,12 @@ def open_collection(
         ModelError: the model can't be loaded.
         MissingExtraError: a package is missing that reads the source.
     """
+    if isinstance(source, Collection):
+        if encoder is not None or (columns, where) != (None, None) or questions or min_words:
+            raise InputError(
+                "encoder, columns, where, questions, min_words: this source is opened already."
+            )
+        return source
     conditions = fields_of(where)
 
     def wanted(text: str, about: About) -> bool:
@@ -271,11 +277,10 @@ def _of_index(path: Path, encoder: Model, wanted: Wanted, threads: int | None) -
     opened = TextIndex(path)
     ids, texts, about, parts = list[str](), list[str](), list[About](), list[Embeddings]()
     for part in opened.encoded():
-        known = part.about or [{}] * len(part.texts)
-        rows = [row for row, one in enumerate(known) if wanted(part.texts[row], one)]
+        rows = [row for row, one in enumerate(part.known) if wanted(part.texts[row], one)]
         ids += [str(part.ids[row]) for row in rows]
         texts += [part.texts[row] for row in rows]
-        about += [known[row] for row in rows]
+        about += [part.known[row] for row in rows]
         parts.append(np.asarray(part.embeddings[rows], np.float32))
 
     embeddings = joined(parts, opened.manifest.dim)

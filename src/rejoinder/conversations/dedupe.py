@@ -101,17 +101,10 @@ def dedupe(
     """
     _check(threshold, examples, false_positives, floor)
     confirms = second_stage(scorer, least_score, progress)
-    if not isinstance(source, Collection):
-        source = open_collection(
-            source, encoder, columns=columns, where=where, questions=questions,
-            min_words=min_words, threads=threads,
-            progress=lambda done, _read, _size: progress("encoding", done, None),
-        )  # fmt: skip
-    elif columns is not None or where is not None or questions or min_words or encoder:
-        raise InputError(
-            "encoder, columns, where, questions and min_words are for a source that is yet to be "
-            "opened."
-        )
+    source = open_collection(
+        source, encoder, columns=columns, where=where, questions=questions, min_words=min_words,
+        threads=threads, progress=lambda done, _read, _size: progress("encoding", done, None),
+    )  # fmt: skip
     workers = threads or default_workers()
     rows, firsts = _different(source)
     embeddings = source.embeddings if len(firsts) == len(rows) else source.embeddings[firsts]

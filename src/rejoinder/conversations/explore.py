@@ -334,16 +334,10 @@ def _linked_or_copied(source: str, target: str) -> None:
 def _index_all(work: _Work, out: Path, entries: Iterator[Entry]) -> bool:
     """Writes an index. Returns whether training helped, True without training."""
     with scratch_folder() as scratch:
-        better = not work.finetune or _finetune(work, scratch)
-        tuned = work.finetune and better
-        Index.create(
-            out,
-            entries,
-            scratch / "model" if tuned else work.model,
-            copy_model=tuned,
-            progress=work.watch.indexing,
-        )
-        return better
+        tuned = work.finetune and _finetune(work, scratch)
+        model = scratch / "model" if tuned else work.model
+        Index.create(out, entries, model, copy_model=tuned, progress=work.watch.indexing)
+        return tuned or not work.finetune
 
 
 def _find(index: Path, out: Path, work: _Work, read: reading.Reading, made: _Indexed) -> None:

@@ -16,16 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.conversations import replies
-from rejoinder.conversations.explore import (
-    ASKED,
-    TOPICS,
-    Prepared,
-    Watch,
-    change_prepared,
-    explore,
-    prepared_in,
-)
+from rejoinder.conversations import explore, replies
+from rejoinder.conversations.explore import Prepared, Watch
 from rejoinder.corpus.export_options import find_pii
 from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.corpus.manifest import SPLITS
@@ -95,9 +87,9 @@ class _Wanted:
     def among(self, part: EncodedTexts) -> NDArray[np.bool_]:
         """Returns (N,) bool: which texts go."""
         if self.author is not None:
-            return np.array([_author(about) == self.author for about in _about(part)], np.bool_)
+            return np.array([_author(about) == self.author for about in part.known], np.bool_)
         return self.matching(
-            _strings(*one) for one in zip(part.ids, part.texts, _about(part), strict=True)
+            _strings(*one) for one in zip(part.ids, part.texts, part.known, strict=True)
         )
 
     def matching(self, rows: Iterable[Sequence[str]]) -> NDArray[np.bool_]:
@@ -108,7 +100,7 @@ class _Wanted:
         """Returns the number of texts in which the author is named."""
         if self.author is None:
             return 0
-        rows = (_strings(*one) for one in zip(part.ids, part.texts, _about(part), strict=True))
+        rows = (_strings(*one) for one in zip(part.ids, part.texts, part.known, strict=True))
         lowered = ([text.casefold() for text in row] for row in rows)
         name = self.author
         return int(_with(lowered, lambda some: some.str.contains(name, literal=True)).sum())
@@ -121,10 +113,6 @@ def _with(rows: Iterable[Sequence[str]], test: Any) -> NDArray[np.bool_]:
     found = np.zeros(len(given), np.bool_)
     found[numbers[tested.to_numpy()]] = True
     return found
-
-
-def _about(part: EncodedTexts) -> Sequence[Mapping[str, Any]]:
-    return part.about or [{}] * len(part.texts)
 
 
 def _author(about: Mapping[str, Any]) -> str:
@@ -156,11 +144,11 @@ class _Removal:
         for part in encoded_texts(segments):
             gone = self._wanted.among(part)
             if self._wanted.match is not None:
-                answered = [about.get("answers", "") for about in _about(part)]
+                answered = [about.get("answers", "") for about in part.known]
                 hits = self._wanted.matching([name] for name in answered)
                 self._unlinked.update(compress(answered, hits.tolist()))
             for name, text, about, goes in zip(
-                part.ids, part.texts, _about(part), gone.tolist(), strict=True
+                part.ids, part.texts, part.known, gone.tolist(), strict=True
             ):
                 began.setdefault((about.get("thread"), about.get("title")), goes)
                 self.authors.add(_author(about))
@@ -241,18 +229,16 @@ def forget(
             "pairs do not say who wrote them; name an index of the same messages, too, or `match`."
         )
     found = [_looked(wanted, index, made) for index, made in indexes]
-    ids, said = set[str](), set[str]()
+    ids, said, authors, counts = set[str](), set[str](), set[str](), Counter[str]()
     for one in found:
-        ids, said = ids | one.ids, said | one.texts
+        ids |= one.ids
+        said |= one.texts
+        authors |= one.authors
+        counts += one.counts
     if indexes and wanted.author is not None and not ids:
-        close = get_close_matches(
-            wanted.author, set[str]().union(*(one.authors for one in found)), 1
-        )
+        close = get_close_matches(wanted.author, authors, 1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise InputError(f"no message is by {author!r}{hint}. Nothing was removed.")
-    counts = Counter[str]()
-    for one in found:
-        counts.update(one.counts)
     if not dry_run:
         for (index, made), one in zip(indexes, found, strict=True):
             if one.counts["messages"] or one.counts["links"]:
@@ -264,7 +250,9 @@ def forget(
     return Forgotten(removed, sum(one.mentions for one in found), trained)
 
 
-def _sorted(folders: Sequence[Path]) -> tuple[list[tuple[Path, Prepared | None]], list[Pairs]]:
+def _sorted(
+    folders: Sequence[Path],
+) -> tuple[list[tuple[Path, Prepared | None]], list[Pairs]]:
     """Returns the indexes, each with what was found in it, and the pairs.
 
     Raises:
@@ -272,7 +260,7 @@ def _sorted(folders: Sequence[Path]) -> tuple[list[tuple[Path, Prepared | None]]
     """
     indexes, pairs = list[tuple[Path, Prepared | None]](), list[Pairs]()
     for folder in folders:
-        made = prepared_in(folder)
+        made = explore.prepared_in(folder)
         if made is not None:
             indexes.append((made.index, made))
         elif (folder / PAIRS).is_file():
@@ -301,7 +289,8 @@ def _looked(wanted: _Wanted, index: Path, made: Prepared | None) -> _Removal:
     if made is None:
         return removal
     asked, topics = (
-        msgspec.json.decode((made.folder / name).read_bytes()) for name in (ASKED, TOPICS)
+        msgspec.json.decode((made.folder / name).read_bytes())
+        for name in (explore.ASKED, explore.TOPICS)
     )
     removal.counts["questions"] = sum(_names(one, removal.ids) for one in asked)
     every = [*topics["topics"], *topics["wider"]]
@@ -322,18 +311,22 @@ def _names(tree: Any, ids: set[str]) -> bool:
 
 
 def _remove(
-    wanted: _Wanted, index: Path, made: Prepared | None, threads: int | None, watch: Watch
+    wanted: _Wanted,
+    index: Path,
+    made: Prepared | None,
+    threads: int | None,
+    watch: Watch,
 ) -> None:
     def change(opened: TextIndex) -> None:
         opened.compact(_Removal(wanted))
         (opened.folder / replies.FILE).unlink(missing_ok=True)
 
     if made is not None and made.index.parent == made.folder:
-        change_prepared(made.folder, change, threads, watch)
+        explore.change_prepared(made.folder, change, threads, watch)
         return
     change(TextIndex(index))
     if made is not None:  # its stamp says that the index has changed
-        explore(index, out=made.folder, threads=threads, watch=watch)
+        explore.explore(index, out=made.folder, threads=threads, watch=watch)
 
 
 def _forget_pairs(pairs: Pairs, removal: "_PairRemoval", *, dry_run: bool) -> Counter[str]:
@@ -419,13 +412,13 @@ def find_personal(path: Path, columns: str | None = None) -> Iterator[Personal]:
 
 
 def _texts_of(path: Path, columns: str | None) -> Iterator[tuple[str | None, list[str]]]:
-    made = prepared_in(path)
+    made = explore.prepared_in(path)
     index = path if made is None else made.index
     if (index / INDEX).is_file():
         for part in TextIndex(index).encoded():
             yield from (
                 (name, _said(text, about))
-                for name, text, about in zip(part.ids, part.texts, _about(part), strict=True)
+                for name, text, about in zip(part.ids, part.texts, part.known, strict=True)
             )
     elif (path / PAIRS).is_file():
         seen, pairs = set[str](), open_pairs(path)

@@ -20,17 +20,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.conversations import explore
 from rejoinder.conversations.collection import open_collection
-from rejoinder.conversations.explore import (
-    ASKED,
-    INDEX,
-    POINTS,
-    TOPICS,
-    Prepared,
-    Watch,
-    explore,
-    read_facts,
-)
+from rejoinder.conversations.explore import Prepared, Watch
 from rejoinder.conversations.pseudonyms import Pseudonyms
 from rejoinder.corpus.core_text import Repeated, core_of
 from rejoinder.corpus.texts import Entry
@@ -134,8 +126,8 @@ def write_one_file(
         hide = Pseudonyms(people, common=frozenset(features.vocabulary.words[:_COMMON]))
         entries, name = hide.entries(entries), hide(name)
     with scratch_folder() as scratch:
-        Index.create(scratch / INDEX, entries, model, progress=watch.indexing)
-        again = explore(scratch / INDEX, out=scratch / "explored", watch=watch)
+        Index.create(scratch / explore.INDEX, entries, model, progress=watch.indexing)
+        again = explore.explore(scratch / explore.INDEX, out=scratch / "explored", watch=watch)
         write_text(out, _page(again, name))
     return written
 
@@ -195,7 +187,7 @@ def _features(model: ModelContents, index: TextIndex) -> WordFeatures:
 def _messages(parts: Sequence[EncodedTexts]) -> dict[str, Column]:
     """Returns what the messages say, and what is known of them."""
     ids = [str(name) for part in parts for name in part.ids]
-    about = [one for part in parts for one in part.about or [{}] * len(part.texts)]
+    about = [one for part in parts for one in part.known]
     rows = {name: row for row, name in enumerate(ids, 1)}
     columns = {
         "ids": _json(ids),
@@ -301,9 +293,8 @@ def _encoded(parts: Sequence[EncodedTexts], encoder: SentenceEncoder) -> list[st
     """
     repeated, taken = Repeated(), list[str]()
     for part in parts:
-        about = part.about or [{}] * len(part.texts)
         ways: list[list[str]] = [[], [], []]
-        for text, one in zip(part.texts, about, strict=True):
+        for text, one in zip(part.texts, part.known, strict=True):
             author, title = one.get("author", ""), one.get("title")
             cut = core_of(repeated.seen(text).cut(text), author)
             for way, said in zip(ways, (cut, core_of(text, author), text), strict=True):
@@ -316,16 +307,16 @@ def _encoded(parts: Sequence[EncodedTexts], encoder: SentenceEncoder) -> list[st
 
 def _explored(folder: Path) -> dict[str, Column]:
     return {
-        "asked": ("json", (folder / ASKED).read_bytes()),
-        "topics": ("json", (folder / TOPICS).read_bytes()),
-        "points": ("bytes", (folder / POINTS).read_bytes()),
-        "point_ids": _json(read_facts(folder).ids),
+        "asked": ("json", (folder / explore.ASKED).read_bytes()),
+        "topics": ("json", (folder / explore.TOPICS).read_bytes()),
+        "points": ("bytes", (folder / explore.POINTS).read_bytes()),
+        "point_ids": _json(explore.read_facts(folder).ids),
     }
 
 
 def _facts(prepared: Prepared, index: TextIndex, model: ModelContents, name: str) -> dict[str, Any]:
     """Returns the answers of `/info` and `/corpus`, as far as the page reads them."""
-    read = read_facts(prepared.folder).read
+    read = explore.read_facts(prepared.folder).read
     corpus = {**vars(index.summary()), "name": name, "read": read, "found": ["asked", "topics"]}
     about = {"corpus": True, "dim": model.dim, "explains": True, "ranks": False, "offline": True}
     return {"info": {"model_id": model.name, "rejoinder": about}, "corpus": corpus}

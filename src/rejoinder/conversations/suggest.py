@@ -184,16 +184,18 @@ class Suggestions:
     def _suggestion(
         self, voted: Voted, group: Indices, pairs: Indices, cosines: Embeddings
     ) -> Suggestion:
+        made: known_replies.Messages | None = self._answers
         row = place = voted.shown(group)
         asked = similarity = None
-        if (made := self._answers) is None:
+        if made is None:
             past = self._past
             assert past is not None  # noqa: S101 -- without answers there is a past
             made, row = past.collection, int(past.replied[pairs[place]])
             asked = made.texts[int(past.asked[pairs[place]])]
             similarity = float(cosines[place])
         best = group[:1]
-        chance = self.fitted and float(self.fitted.confidence(voted.scores[best])[0])
+        fitted = self.fitted
+        chance = None if fitted is None else float(fitted.confidence(voted.scores[best])[0])
         return Suggestion(
             made.texts[row], chance, float(voted.scores[best[0]]), int(voted.alike[best[0]]),
             asked, similarity, made.ids[row], made.about[row],

@@ -192,8 +192,7 @@ class Topics(Shown):
         from safetensors.numpy import save_file
 
         with new_folder(Path(folder), overwrite=overwrite, inputs=inputs) as new:
-            lines = map(msgspec.json.encode, self._messages())
-            (new / _MESSAGES).write_bytes(b"".join(line + b"\n" for line in lines))
+            (new / _MESSAGES).write_bytes(msgspec.json.Encoder().encode_lines(self._messages()))
             save_file({**vars(self.centres), **vars(self.map)}, new / _CENTRES)
             facts = hashed.file_facts(new, [_MESSAGES, _CENTRES])
             manifest = _Manifest(self.model, self.seed, self.topics, self.wider, facts)
@@ -216,28 +215,22 @@ class Topics(Shown):
         for name in (_MESSAGES, _CENTRES):
             hashed.check_file(path / name, manifest.files.get(name), InputError, _REMEDY)
         try:
-            lines = (path / _MESSAGES).read_bytes().split(b"\n")[:-1]
-            messages = list(map(msgspec.json.Decoder(_Message).decode, lines))
+            messages = msgspec.json.Decoder(_Message).decode_lines((path / _MESSAGES).read_bytes())
             tensors = load_file(path / _CENTRES)
-            centres = TopicCentres(**{one.name: tensors[one.name] for one in fields(TopicCentres)})
-            discs = topic_words.TopicMap(
-                **{one.name: tensors[one.name] for one in fields(topic_words.TopicMap)}
+            centres = TopicCentres(
+                **{one.name: tensors.pop(one.name) for one in fields(TopicCentres)}
             )
+            discs = topic_words.TopicMap(**tensors)
         except UNREADABLE as error:
             raise InputError(f"{path} is damaged: {error}. {_REMEDY}") from None
-        return cls(
-            manifest.topics,
-            manifest.wider,
-            np.array([one.topic for one in messages], np.int64),
-            np.array([(one.x, one.y) for one in messages], np.float32).reshape(-1, 2),
-            [one.id for one in messages],
-            [one.text for one in messages],
-            np.array([np.nan if one.time is None else one.time for one in messages], np.float64),
-            centres,
-            discs,
-            manifest.model,
-            manifest.seed,
+        names, labels, x, y, times, texts = (
+            [getattr(one, name) for one in messages] for name in _Message.__struct_fields__
         )
+        return cls(
+            manifest.topics, manifest.wider, np.array(labels, np.int64),
+            np.array([x, y], np.float32).T, names, texts, np.array(times, np.float64), centres,
+            discs, manifest.model, manifest.seed,
+        )  # fmt: skip
 
     def _messages(self) -> list[_Message]:
         places = np.round(self.coordinates.astype(np.float64), 4).tolist()
@@ -310,30 +303,17 @@ def cluster(
         MissingExtraError: a package of the extra `explore`, or one that reads the source, is
             missing.
     """
-    if not isinstance(source, Collection):
-        source = open_collection(
-            source, encoder, columns=columns, where=where, threads=threads,
-            progress=lambda done, _read, _size: progress("encoding", done, None),
-        )  # fmt: skip
-    elif columns is not None or where is not None or encoder is not None:
-        raise InputError("encoder, columns and where are for a source that is yet to be opened.")
-    if keep is None:
-        return _found(source, topics, least, seed or 0, threads or default_workers(), progress)
-    if (topics, least, seed) != (None, None, None):
-        raise InputError("topics, least and seed are for topics to find, and keep has topics.")
-    return _added(keep, source)
-
-
-def _found(
-    collection: Collection,
-    topics: int | None,
-    least: int | None,
-    seed: int,
-    workers: int,
-    progress: ExtractProgress,
-) -> Topics:
+    collection = open_collection(
+        source, encoder, columns=columns, where=where, threads=threads,
+        progress=lambda done, _read, _size: progress("encoding", done, None),
+    )  # fmt: skip
+    if keep is not None:
+        if (topics, least, seed) != (None, None, None):
+            raise InputError("topics, least and seed are for topics to find, and keep has topics.")
+        return _added(keep, collection)
     wanted = None if topics is None else whole_number("topics", topics)
     smallest = None if least is None else whole_number("least", least)
+    seed = seed or 0
     progress("words", 0, len(collection))
     words = _words(collection, range(len(collection)))
     rows = collection.embeddings
@@ -343,10 +323,12 @@ def _found(
     if smallest is None:
         smallest = min(_MOST_LEAST, max(len(distinct) // 50, 3))
     centres, found = find_topics(
-        rows[distinct], wanted, least=smallest, seed=seed, workers=workers,
+        rows[distinct], wanted, least=smallest, seed=seed, workers=threads or default_workers(),
         progress=lambda *done: progress("comparing", *done),
     )  # fmt: skip
-    labels = _of_all(words, distinct, found)
+    labels = np.full(len(rows), -1, np.int64)
+    labels[distinct] = found
+    labels = labels[words.firsts]
     named = topic_words.distinctive_words(words, labels, len(centres))
     telling = [sum([*scores.values()][:_NAME]) >= _NAMED for scores in named]
     centres, labels = centres.only(np.array(telling, np.bool_), labels)
@@ -418,22 +400,19 @@ def _records(
     parents = wider_topics(centres)
     by_wider = np.append(parents, -1)[labels]
     lengths = words.numbers.lengths
-    leaves: list[Topic] = []
+    leaves, wider, typical = list[Topic](), list[Topic](), list[list[int]]()
     for topic, scores in enumerate(topic_words.distinctive_words(words, labels, first)):
         members = np.flatnonzero((labels == topic) & (words.firsts == np.arange(len(labels))))
         rows = collection.embeddings[members]
-        best = members[typical_rows(rows, centres.centres[topic], lengths[members])].tolist()
-        parent = int(parents[topic])
-        leaves.append(
-            _topic(collection, topic, list(scores), best, None if parent < 0 else first + parent)
-        )
-    wider = []
+        best = typical_rows(rows, centres.centres[topic], lengths[members])
+        typical.append(members[best].tolist())
+        parent = None if parents[topic] < 0 else first + int(parents[topic])
+        leaves.append(_topic(collection, topic, list(scores), typical[topic], parent))
     for number, scores in enumerate(
         topic_words.distinctive_words(words, by_wider, int(parents.max(initial=-1)) + 1)
     ):
-        children = [one for one in leaves if one.parent == first + number][:_TYPICAL]
-        places = {name: row for row, name in enumerate(collection.ids)}
-        best = [places[one.typical_ids[0]] for one in children]
+        children = np.flatnonzero(parents == number)[:_TYPICAL].tolist()
+        best = [typical[one][0] for one in children]
         wider.append(_topic(collection, first + number, list(scores), best, None))
     return (
         tuple(_counted(leaves, leaves, labels, times)),
@@ -461,13 +440,6 @@ def _counted(
         yield replace(topic, size=int(members.sum()), months=months_of(times[members]))
 
 
-def _of_all(words: topic_words.TextWords, distinct: Indices, found: Indices) -> Indices:
-    """Returns (N,) the topics of all texts, from those of `distinct` ones."""
-    labels = np.full(len(words.firsts), -1, np.int64)
-    labels[distinct] = found
-    return labels[words.firsts]
-
-
 def _words(collection: Collection, rows: Sequence[int]) -> topic_words.TextWords:
     authors = [collection.about[row].get("author") or "" for row in rows]
     texts = [collection.gists[row] for row in rows]
@@ -475,8 +447,7 @@ def _words(collection: Collection, rows: Sequence[int]) -> topic_words.TextWords
 
 
 def _times(collection: Collection) -> Floats:
-    times = collection.column("time")
-    return np.array([np.nan if time is None else time for time in times], np.float64)
+    return np.array(collection.column("time"), np.float64)  # None becomes NaN
 
 
 def _facts(collection: Collection) -> ModelFacts:

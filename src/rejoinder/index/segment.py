@@ -61,13 +61,16 @@ class EncodedTexts:
     """What is known about each text; empty: nothing about any of them."""
 
     @property
+    def known(self) -> Sequence[About]:
+        """What is known about each text, `{}` for nothing."""
+        return self.about or [{}] * len(self.texts)
+
+    @property
     def searched(self) -> list[str]:
         """What each text is found by in a search by words: its title, too."""
-        if not self.about:
-            return list(self.texts)
         return [
             f"{title}\n{text}" if (title := about.get("title")) else text
-            for text, about in zip(self.texts, self.about, strict=True)
+            for text, about in zip(self.texts, self.known, strict=True)
         ]
 
 

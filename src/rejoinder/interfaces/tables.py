@@ -155,7 +155,7 @@ def known_columns(
 
     `as_time` gets times in UTC, to the microsecond. Times that calendars do not have are None.
     """
-    about = part.about or [{}] * len(part.texts)
+    about = part.known
     columns: dict[str, list[object]] = {name: [each.get(name) for each in about] for name in names}
     if "time" in columns:
         columns["time"] = [
