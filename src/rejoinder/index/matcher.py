@@ -11,8 +11,6 @@ even added (MaxScore, Turtle and Flood 1995).
 Without the kernel NumPy adds all words to the scores of all texts.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.index.words import Words
+from rejoinder.inference.outputs import in_threads
 from rejoinder.io.files.system import default_workers
 from rejoinder.kernels import kernel
 
@@ -169,7 +168,8 @@ class Matcher:
                 rows[begin:end], scores[begin:end], sizes[begin:end],
             )  # fmt: skip
 
-        _in_threads(search, range(0, count, step or 1))
+        for _ in in_threads(search, range(0, count, step or 1), default_workers()):
+            pass
         found = zip(rows, scores, sizes.tolist(), strict=True)
         return [(of_query[:size], some[:size]) for of_query, some, size in found]
 
@@ -234,15 +234,3 @@ def _rests(shares: _Shares, queries: WordQueries) -> NDArray[np.float64]:
     sums = np.concatenate([[0.0], np.cumsum(most)])
     ends = np.repeat(sums[queries.begins[1:]], np.diff(queries.begins))
     return np.asarray(ends - sums[:-1])
-
-
-def _in_threads(work: Callable[[int], None], begins: Sequence[int]) -> None:
-    """Calls `work` for each number, in as many threads as cores, and raises their errors."""
-    workers = min(default_workers(), len(begins))
-    if workers < 2:
-        for begin in begins:
-            work(begin)
-        return
-    with ThreadPoolExecutor(workers, "rejoinder") as pool:
-        for _ in pool.map(work, begins):
-            pass

@@ -369,12 +369,10 @@ class IndexReader:
         ranks = features.vocabulary.index if isinstance(features, WordFeatures) else {}
 
         def read(state: State) -> list[list[IndexHit]]:
-            if mode == "words" or embeddings is None:
-                found = state.matching(texts, top_k, where, ranks)
-            elif mode == "semantic":
-                found = state.nearest(embeddings, top_k, where, exact=exact)
-            else:
-                found = state.best(texts, embeddings, top_k, where, ranks, weight, exact=exact)
+            found = state.search(
+                texts, embeddings, top_k, mode=mode, weight=weight, exact=exact, where=where,
+                ranks=ranks,
+            )  # fmt: skip
             return state.hits(found, context)
 
         return self._at_latest(read)

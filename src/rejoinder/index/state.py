@@ -58,50 +58,32 @@ class State:
         rows = [self.segments[part].embeddings[[row]] for part, row in places]
         return np.concatenate([np.empty((0, self.manifest.dim)), *rows]).astype(np.float32)
 
-    def nearest(
-        self, queries: Embeddings, top_k: int, where: Where | None, *, exact: bool
-    ) -> list[Found]:
-        """Returns for each query the nearest texts by cosine; see `IndexReader.nearest`."""
-        absent = self._absent(where)
-        exact = exact or bool(where)
-        return search_segments(self.segments, queries, top_k, absent=absent, exact=exact)
-
-    def matching(
-        self, queries: Sequence[str], top_k: int, where: Where | None, ranks: Ranks
-    ) -> list[Found]:
-        """Returns for each query the texts with the highest BM25; see `IndexReader.matching`."""
-        words = [weights_of(query, self._stem, ranks) for query in queries]
-        return WordSearch(self.segments, words).best(top_k, self._absent(where))
-
-    def best(
-        self,
-        queries: Sequence[str],
-        embeddings: Embeddings,
-        top_k: int,
-        where: Where | None,
-        ranks: Ranks,
-        weight: float | None,
-        *,
-        exact: bool,
-    ) -> list[Found]:
-        """Returns for each query the best texts by words and meaning (`index.ranking`)."""
+    def search(
+        self, queries: Sequence[str], embeddings: Embeddings | None, top_k: int, *,
+        mode: "Mode", weight: float | None, exact: bool, where: Where | None, ranks: Ranks,
+    ) -> list[Found]:  # fmt: skip
+        """Returns for each query the best texts; see `IndexReader.best`."""
+        absent, depth = self._absent(where), max(top_k, DEPTH)
+        if mode == "words" or embeddings is None:
+            words = [weights_of(query, self._stem, ranks) for query in queries]
+            return WordSearch(self.segments, words).best(top_k, absent)
+        nearest = partial(
+            search_segments, self.segments, embeddings, absent=absent, exact=exact or bool(where)
+        )
+        if mode == "semantic":
+            return nearest(top_k)
         if weight is None:
             weight = WEIGHT if self.manifest.language is None else self.manifest.weight
-        depth = max(top_k, DEPTH)
         named = list(zip(queries, self._together.names(queries), strict=True))
-        weights = [weights_of(query, self._stem, ranks, names) for query, names in named]
-        words, absent = WordSearch(self.segments, weights), self._absent(where)
-        exact = exact or bool(where)
+        by_words = WordSearch(
+            self.segments,
+            [weights_of(query, self._stem, ranks, names) for query, names in named],
+        )
         asked = [self._together.asked_by(query, ranks, names) for query, names in named]
-        lists = []
-        if weight > 0:
-            lists.append(
-                search_segments(self.segments, embeddings, depth, absent=absent, exact=exact)
-            )
-        if weight < 1:
-            lists.append(words.best(depth, absent))
+        lists = [nearest(depth)] if weight > 0 else []
+        lists += [by_words.best(depth, absent)] if weight < 1 else []
         found = list(zip(*lists, strict=True))
-        best = self._together.best(words, asked, embeddings, found, absent, weight, top_k)
+        best = self._together.best(by_words, asked, embeddings, found, absent, weight, top_k)
         both = zip(best, asked, found, strict=True)
         # who narrows a search down wants to see what is there
         return [one if where or is_close(what, lists) else NOTHING for one, what, lists in both]

@@ -7,14 +7,14 @@ are compared with all others. `nearest_pairs` and `communities` compare all rows
 """
 
 from dataclasses import dataclass
-from threading import Lock
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
 from rejoinder.inference.neighbours import Numbers, Progress, by_cell, probed_cells
-from rejoinder.inference.outputs import each_batch, with_bar
+from rejoinder.inference.outputs import in_threads, with_bar
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
@@ -27,6 +27,8 @@ _BLOCK = 1_024
 _BLOCK_SCORES = 1 << 22
 _SAMPLE = 4_096
 """Rows that tell how near the nearest ones must at least be."""
+_NONE = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+"""No pairs."""
 LEAST = 0.5
 """The least floor: cosines below are those of texts with little in common."""
 
@@ -129,23 +131,13 @@ def near_pairs(
     The same rows give the same pairs, in the same order, whatever the number of `workers`.
     """
     cells = _Cells(probed_cells(rows, workers, _PROBED, _COMPARED))
-    found: list[tuple[Numbers, Numbers, Array] | None] = [None] * len(cells.tasks)
-    lock, done = Lock(), 0
-
-    def work(part: slice) -> None:
-        nonlocal done
-        for number in range(part.start, part.stop):
-            found[number] = cells.compare(rows, number, floor)
-            with lock:
-                done += cells.tasks[number][3]
-                progress(min(done, len(rows)), len(rows))
-
-    each_batch(len(cells.tasks), 1, workers, work, show=False)
-    kept = [one for one in found if one is not None and len(one[0])]
-    if not kept:
-        empty = np.empty(0, np.int32)
-        return NearPairs(len(rows), empty, empty, np.empty(0, np.float32))
-    return NearPairs(len(rows), *(np.concatenate(column) for column in zip(*kept, strict=True)))
+    parts, done = [_NONE], 0
+    compare = partial(cells.compare, rows, np.float32(floor))
+    for task, part in zip(cells.tasks, in_threads(compare, cells.tasks, workers), strict=True):
+        parts.append(part)
+        done += len(task[1])
+        progress(min(done, len(rows)), len(rows))
+    return NearPairs(len(rows), *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 class _Cells:
@@ -154,39 +146,30 @@ class _Cells:
     def __init__(self, probes: Numbers) -> None:
         """`probes` are (N, P) int32: the nearest cells of each row, the first of which it is in."""
         self._probes, cells = probes, int(probes.max(initial=0)) + 1
-        self._own, self._begins = by_cell(probes[:, :1], cells)
-        self._guests, self._guest_begins = by_cell(probes[:, 1:], cells)
-        self.tasks: list[tuple[int, bool, int, int]] = []
-        """Cells, whether guests are compared with them, the first one, and how many."""
-        for guests, begins in ((False, self._begins), (True, self._guest_begins)):
-            sizes = np.diff(begins).tolist()
+        members = by_cell(probes[:, :1], cells)
+        self.tasks: list[tuple[bool, Numbers, Numbers]] = []
+        """Whether rows are guests of a cell, these rows, and those that they are compared with."""
+        for guests, lines in ((False, members), (True, by_cell(probes[:, 1:], cells))):
             self.tasks += [
-                (cell, guests, low, min(_BLOCK, size - low))
-                for cell, size in enumerate(sizes)
-                for low in range(0, size, _BLOCK)
+                (guests, some[low : low + _BLOCK], own if guests else own[low:])
+                for some, own in zip(lines, members, strict=True)
+                for low in range(0, len(some), _BLOCK)
             ]
 
     def compare(
-        self, rows: Embeddings, number: int, floor: float
+        self, rows: Embeddings, floor: np.float32, task: tuple[bool, Numbers, Numbers]
     ) -> tuple[Numbers, Numbers, Array]:
         """Returns the pairs that a task finds: rows, other rows and cosines."""
-        cell, guests, low, count = self.tasks[number]
-        own = self._own[self._begins[cell] : self._begins[cell + 1]]
-        if guests:
-            begin = self._guest_begins[cell] + low
-            lines = self._guests[begin : begin + count]
-        else:
-            lines, own = own[low : low + count], own[low:]
-        first, second, scores = [], [], []
+        guests, lines, own = task
+        parts = [_NONE]
         block, step = rows[lines], max(_BLOCK_SCORES // len(lines), 1)
         for begin in range(0, len(own), step):
             others = own[begin : begin + step]
-            line, other, score = places_from(block @ rows[others].T, np.float32(floor))
+            line, other, score = places_from(block @ rows[others].T, floor)
             kept = self._once(lines[line], others[other]) if guests else other + begin > line
-            first.append(lines[line[kept]])
-            second.append(others[other[kept]])
-            scores.append(np.minimum(score[kept], 1))
-        return np.concatenate(first), np.concatenate(second), np.concatenate(scores)
+            parts.append((lines[line[kept]], others[other[kept]], np.minimum(score[kept], 1)))
+        first, second, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return first, second, scores
 
     def _once(self, guests: Numbers, others: Numbers) -> NDArray[np.bool_]:
         """Returns which pairs of a guest and another are not found the other way round, too."""
@@ -208,27 +191,24 @@ def nearest_pairs(
 
     `rows` are (N, D) float32, unit or zero rows. `workers` is the number of threads.
     """
-    best, count, lock = _BestPairs(len(rows), max_pairs), min(top_k, len(rows) - 1), Lock()
+    best, count = _BestPairs(len(rows), max_pairs), min(top_k, len(rows) - 1)
     if count < 1:
         return []
-
-    def work(part: slice) -> None:
-        found = _nearest_others(rows, part, count, best.least)
-        with lock:
-            best.add(*found)
-
-    each_batch(len(rows), _BLOCK, workers, work, show=show, what="comparing")
+    lows = range(0, len(rows), _BLOCK)
+    found = in_threads(lambda low: _nearest_others(rows, low, count, best.least), lows, workers)
+    for pairs in with_bar(found, "comparing", len(lows), show=show):
+        best.add(*pairs)
     return best.scored(rows)
 
 
 def _nearest_others(
-    rows: Embeddings, part: slice, count: int, least: np.float32
+    rows: Embeddings, low: int, count: int, least: np.float32
 ) -> tuple[Indices, Indices, Array]:
-    """Returns the `count` nearest other rows of each row of a part.
+    """Returns the `count` nearest other rows of each row of the block from `low` on.
 
     They are pairs in three flat arrays: rows, their neighbours, and scores, all at least `least`.
     """
-    block, low = rows[part], part.start
+    block = rows[low : low + _BLOCK]
     border = np.full(len(block), least, np.float32)
     lines, others, scores = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
     step = _BLOCK_SCORES // _BLOCK

@@ -8,7 +8,6 @@ are those of spherical k-means in the 128 directions in which the rows differ mo
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from rejoinder.encoders.layers import Array
 from rejoinder.errors import InputError
 from rejoinder.inference.inputs import whole_number
-from rejoinder.inference.outputs import each_batch
+from rejoinder.inference.outputs import each_batch, in_threads
 from rejoinder.measures import Indices, unit_rows
 from rejoinder.protocols import Embeddings
 
@@ -177,32 +176,27 @@ def nearest_others(
     count = min(count, len(rows) - 1)
     probes = probed_cells(rows, workers, _PROBED, _COMPARED)
     cells, probed = int(probes.max(initial=0)) + 1, probes.shape[1]
-    own, begins = by_cell(probes[:, :1], cells)
-    visitors, visits = by_cell(probes, cells)
-    places = np.argsort(probes.ravel(), kind="stable") % probed
+    members, visitors = by_cell(probes[:, :1], cells), by_cell(probes, cells)
     found = np.full((len(rows), probed, count), -1, np.int32)
     cosines = np.full(found.shape, -np.inf, np.float32)
-    lock, done = Lock(), 0
 
-    def work(part: slice) -> None:
-        nonlocal done
-        for cell in range(part.start, part.stop):
-            others = own[begins[cell] : begins[cell + 1]]
-            step = max(_CELL_SCORES // max(len(others), 1), 1)
-            for low in range(visits[cell], visits[cell + 1] if len(others) else 0, step):
-                span = slice(low, min(low + step, visits[cell + 1]))
-                best, scores = _best_in_cell(rows, visitors[span], others, count)
-                at = visitors[span], places[span], slice(best.shape[1])
-                found[at], cosines[at] = best, scores
-            with lock:
-                done += len(others)
-                progress(done, len(rows))
+    def work(cell: int) -> int:
+        others = members[cell]
+        step = max(_CELL_SCORES // max(len(others), 1), 1)
+        for low in range(0, len(visitors[cell]) if len(others) else 0, step):
+            lines = visitors[cell][low : low + step]
+            best, scores = _best_in_cell(rows, lines, others, count)
+            places = (probes[lines] == cell).argmax(axis=1)
+            at = lines, places, slice(best.shape[1])
+            found[at], cosines[at] = best, scores
+        return len(others)
 
-    each_batch(cells, 1, workers, work, show=False)
-    nearest, scores = (
-        np.empty((len(rows), count), np.int64),
-        np.empty((len(rows), count), np.float32),
-    )
+    done = 0
+    for compared in in_threads(work, range(cells), workers):
+        done += compared
+        progress(done, len(rows))
+    nearest = np.empty((len(rows), count), np.int64)
+    scores = np.empty((len(rows), count), np.float32)
     for low in range(0, len(rows), _LINES):
         span = slice(low, low + _LINES)
         near, cosine = (array[span].reshape(-1, probed * count) for array in (found, cosines))
@@ -226,12 +220,12 @@ def _best_in_cell(
     return np.where(np.isfinite(scores), others[best], -1), scores
 
 
-def by_cell(probes: Numbers, cells: int) -> tuple[Numbers, Indices]:
-    """Returns the rows by their cells, and where those of each cell begin."""
+def by_cell(probes: Numbers, cells: int) -> list[Numbers]:
+    """Returns the rows of each cell, ascending."""
     flat = probes.ravel()
     order = np.argsort(flat, kind="stable")
-    begins = np.searchsorted(flat[order], np.arange(cells + 1))
-    return (order // max(probes.shape[1], 1)).astype(np.int32), begins
+    begins = np.searchsorted(flat[order], np.arange(1, cells))
+    return np.split((order // max(probes.shape[1], 1)).astype(np.int32), begins)
 
 
 def probed_cells(rows: Embeddings, workers: int, probed: int, compared: int) -> Numbers:

@@ -184,6 +184,7 @@ _MIN_SLICE = 512
 """Least number of sentences for which another thread pays."""
 
 _Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 def checked_way(value: Any) -> OnTooLong:
@@ -389,13 +390,19 @@ def each_batch(
     if workers > 1:
         batch_size = min(batch_size, max(-(-count // workers), _MIN_SLICE))
     slices = [slice(low, min(low + batch_size, count)) for low in range(0, count, batch_size)]
-    if workers == 1 or len(slices) < 2:
-        for batch in with_bar(slices, what, len(slices), show=show):
-            work(batch)
+    for _ in with_bar(in_threads(work, slices, workers), what, len(slices), show=show):
+        pass
+
+
+def in_threads(
+    work: Callable[[_Item], _Result], items: Sequence[_Item], workers: int
+) -> Iterator[_Result]:
+    """Yields the results of `work` in the order of the items, as `each_batch` calls it."""
+    if workers == 1 or len(items) < 2:
+        yield from map(work, items)
         return
     with one_core_each(), ThreadPoolExecutor(workers, "rejoinder") as pool:
-        for _ in with_bar(pool.map(work, slices), what, len(slices), show=show):
-            pass
+        yield from pool.map(work, items)
 
 
 _lock = Lock()
