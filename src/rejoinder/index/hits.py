@@ -32,12 +32,10 @@ class Conversations:
             InputError: the index is damaged.
         """
         about = self._segments[place[0]].about(place[1])
-        if "thread" in about:
-            places = self._places("thread", about["thread"])
-        elif "source" in about:
-            places = self._places("source", about["source"])
-        else:
+        name: Literal["thread", "source"] = "thread" if "thread" in about else "source"
+        if name not in about:
             return [], []
+        places = self._places(name, about[name])
         at = int(np.flatnonzero((places == place).all(axis=1))[0])
         before, after = places[max(at - count, 0) : at], places[at + 1 : at + 1 + count]
         return [(n, row) for n, row in before.tolist()], [(n, row) for n, row in after.tolist()]

@@ -152,7 +152,10 @@ class Matcher:
     ) -> list[tuple[Rows, Scores]]:
         count, words = len(queries), self._words
         slots = self._slots(shares, queries.words)
-        rests = _rests(shares, queries)
+        most = queries.weights * shares.bounds[queries.words]
+        sums = np.concatenate([[0.0], np.cumsum(most)])
+        # the most that a word and those after it add to a score
+        rests = np.repeat(sums[queries.begins[1:]], np.diff(queries.begins)) - sums[:-1]
         step = min(_SLICE, -(-count // default_workers()))
         rows, scores = np.empty((count, top_k), np.uint32), np.empty((count, top_k), np.float32)
         sizes = np.zeros(count, np.int64)
@@ -226,11 +229,3 @@ class Matcher:
         except IndexError:  # the files were changed after they were checked
             raise self._words.damaged("words.rows") from None
         return rows, np.asarray(np.float32(weight) * (times / (times + slack)), np.float32)
-
-
-def _rests(shares: _Shares, queries: WordQueries) -> NDArray[np.float64]:
-    """Returns (total,) float64: the most that a word and those after it add to a score."""
-    most = queries.weights * shares.bounds[queries.words]
-    sums = np.concatenate([[0.0], np.cumsum(most)])
-    ends = np.repeat(sums[queries.begins[1:]], np.diff(queries.begins))
-    return np.asarray(ends - sums[:-1])

@@ -93,7 +93,14 @@ class WordSearch:
         found = [matcher.find(keys) for matcher in self._matchers]
         having = sum((having for _, having in found), np.zeros(len(keys), np.int64))
         idf = np.log1p((texts - having + 0.5) / (having + 0.5))
-        wanted, weights, begins = _wanted(queries, distinct, keys, idf)
+        # the rarest word of a query first: so all segments add them, and equal texts score the same
+        begins = offsets_of(np.fromiter(map(len, queries), np.int64, len(queries)))
+        numbers = {word: number for number, word in enumerate(distinct)}
+        wanted = np.array([numbers[word] for query in queries for word in query], np.int64)
+        times = np.array([times for query in queries for times in query.values()], np.float64)
+        of_query = np.repeat(np.arange(len(queries)), np.diff(begins))
+        order = np.lexsort((keys[wanted], -idf[wanted], of_query))
+        wanted, weights = wanted[order], (idf[wanted] * times)[order]
         sums = np.concatenate([[0.0], np.cumsum(weights)])
         self.most: NDArray[np.float64] = np.maximum(sums[begins[1:]] - sums[begins[:-1]], 1e-9)
         """(Q,) float64: more than any text's score."""
@@ -129,29 +136,6 @@ class WordSearch:
             return np.zeros(len(rows))
         scores = matcher.scores(words, weights, self._mean, rows)
         return np.asarray(scores / self.most[query])
-
-
-def _wanted(
-    queries: Sequence[Weights],
-    distinct: Sequence[str],
-    keys: NDArray[np.uint64],
-    idf: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """Returns the words of all queries, places in `distinct`, their weights, and where each begins.
-
-    The rarest word of a query is first. All segments add them in this order, so that equal texts
-    have equal scores.
-    """
-    numbers = {word: number for number, word in enumerate(distinct)}
-    begins = offsets_of(np.fromiter(map(len, queries), np.int64, len(queries)))
-    total = int(begins[-1])
-    flat = chain.from_iterable(queries)
-    words = np.fromiter(map(numbers.__getitem__, flat), np.int64, total)
-    times = chain.from_iterable(query.values() for query in queries)
-    weights = idf[words] * np.fromiter(times, np.float64, total)
-    of_query = np.repeat(np.arange(len(queries)), np.diff(begins))
-    order = np.lexsort((keys[words], -idf[words], of_query))
-    return words[order], weights[order], begins
 
 
 _QUERIES = 1_024

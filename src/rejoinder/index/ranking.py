@@ -74,26 +74,25 @@ class Messages:
         Raises:
             InputError: the index is damaged.
         """
-        rows = [segment.entry.rows for segment in segments]
-        self.begins = offsets_of(np.array(rows, np.int64))
+        parts = [(segment.fields, segment.entry.rows) for segment in segments]
+        self.begins = offsets_of(np.array([rows for _, rows in parts], np.int64))
         """(S + 1,) int64: the number of the first text of each segment, and of all."""
-        fields = [segment.fields for segment in segments]
-        self.are_known = any(one is not None for one in fields)
+        self.are_known = any(fields is not None for fields, _ in parts)
         """Whether anything is known about any text."""
-        self.authors, names = _numbered(fields, rows, "author")
+        self.authors, names = _numbered(parts, "author")
         self.written = np.bincount(self.authors, minlength=len(names))
         """(authors,) int64: how many messages each wrote, by numbers in `authors`."""
         self._named: dict[str, list[int]] = {}
         for number, name in enumerate(names):
             for word in {*words_of(name)}:
                 self._named.setdefault(word, []).append(number)
-        thread, source = (_numbered(fields, rows, name)[0] for name in ("thread", "source"))
-        self.times: Numbers = _column(fields, rows, lambda one: one.times, np.nan)
+        thread, source = (_numbered(parts, name)[0] for name in ("thread", "source"))
+        self.times: Numbers = _column(parts, lambda one: one.times, np.nan)
         self.newest = float(np.nanmax(self.times, initial=-np.inf))
         """Time of the newest message; -inf where none is known."""
-        self.titles = _column(fields, rows, lambda one: one.numbers("title"), 0)
+        self.titles = _column(parts, lambda one: one.numbers("title"), 0)
         """(texts,) numbers in their segments, above 0 for mails, which say what they are about."""
-        self.asks = _column(fields, rows, lambda one: one.asks, 0)
+        self.asks = _column(parts, lambda one: one.asks, 0)
         self.lengths = np.concatenate([[0], *(one.matcher.lengths for one in segments)])[1:]
         group = np.where(thread > 0, thread, -source)
         deleted = np.concatenate([np.empty(0, np.bool_), *(one.deleted for one in segments)])
@@ -121,20 +120,16 @@ class Messages:
         return np.where(self._runs[others] == self._runs[at], self._ordered[others], -1)
 
 
-def _column(
-    fields: Sequence[Fields | None],
-    rows: Sequence[int],
-    read: Callable[[Fields], NDArray[Any]],
-    unknown: float,
-) -> NDArray[Any]:
-    parts = zip(fields, rows, strict=True)
+_Parts = Sequence[tuple[Fields | None, int]]
+"""What is known of the texts of each segment, and how many there are."""
+
+
+def _column(parts: _Parts, read: Callable[[Fields], NDArray[Any]], unknown: float) -> NDArray[Any]:
     columns = [np.full(n, unknown) if one is None else read(one) for one, n in parts]
     return np.concatenate(columns) if columns else np.empty(0)
 
 
-def _numbered(
-    fields: Sequence[Fields | None], rows: Sequence[int], name: str
-) -> tuple[Rows, list[str]]:
+def _numbered(parts: _Parts, name: str) -> tuple[Rows, list[str]]:
     """Returns (texts,) int64: numbers of what a field is, the same in all segments; and what.
 
     Number 0 is unknown.
@@ -147,7 +142,7 @@ def _numbered(
         values = [known.setdefault(one.value(number), len(known)) for number in used.tolist()]
         return np.array(values, np.int64)[np.searchsorted(used, numbers)]
 
-    return _column(fields, rows, read, 0).astype(np.int64), list(known)
+    return _column(parts, read, 0).astype(np.int64), list(known)
 
 
 @dataclass(frozen=True)
@@ -311,20 +306,16 @@ class Candidates:
         self._messages, self._count = messages, int(messages.begins[-1])
         self._begins = np.arange(len(found) + 1) * self._count
         keys = _distinct([texts + begin for texts, begin in zip(found, self._begins, strict=False)])
-        if messages.are_known:
-            keys = _distinct([keys, *self._at_distance(keys, (-1, 1))])
+        keys = _distinct([keys, *self._at_distance(keys, (-1, 1))])
         if absent is not None:
             keys = keys[~absent[keys % self._count]]
         self.texts: Rows = keys % self._count
         """(C,) int64: the candidates, those of each query ascending."""
         self.ends: list[int] = np.searchsorted(keys, self._begins).tolist()
         """Where the candidates of each query begin, and the end."""
-        self.read: Rows = keys
-        """(R,) int64: keys of texts whose words and meaning are compared, ascending."""
-        if not messages.are_known:
-            return
         around = self._at_distance(keys, (-_FURTHEST, -1, 1, _FURTHEST))
         self.read = _distinct([keys, *around])
+        """(R,) int64: keys of texts whose words and meaning are compared, ascending."""
         self._own = np.searchsorted(self.read, keys)
         self._around = np.where(around < 0, len(self.read), np.searchsorted(self.read, around))
         before, author = around[1] % self._count, messages.authors[self.texts]
@@ -349,8 +340,6 @@ class Candidates:
 
     def by_words(self, shares: Numbers) -> Numbers:
         """Returns what the (R,) shares of texts and of those around them give, (C,)."""
-        if not self._messages.are_known:
-            return shares
         own, far_before, before, after, far_after = self._parts(shares)
         from_before = before * (_ASKED * self._after_question + _AROUND * self._is_same)
         around = from_before + _AROUND * (after + far_before + far_after)
@@ -358,8 +347,6 @@ class Candidates:
 
     def by_meaning(self, cosines: Numbers) -> Numbers:
         """Returns likewise what (R,) cosines give, (C,)."""
-        if not self._messages.are_known:
-            return cosines
         own, far_before, before, after, far_after = self._parts(cosines)
         around = _ADJACENT * (before + after) + _FAR * (far_before + far_after)
         return np.asarray(own + self._depends * around)

@@ -94,12 +94,8 @@ class Segment:
         self.entry, self._folder = entry, index / entry.name
         known = fields.files_among(entry.files)
         spellings = words.SPELLINGS if about.language is not None else ()
-        for name in (
-            *FILES,
-            *known,
-            *spellings,
-            *((lists.FILE,) if entry.probing is not None else ()),
-        ):
+        listed = (lists.FILE,) if entry.probing is not None else ()
+        for name in (*FILES, *known, *spellings, *listed):
             facts = entry.files.get(name)
             check_file(self._folder / name, facts, InputError, REMEDY, content=False)
         self._keys_are_checked = False
@@ -116,10 +112,8 @@ class Segment:
         self._rows = mapped(self._folder / "rows", ROW_NUMBER, (entry.rows,))
         self._sizes = {
             name: (str(path), path.stat().st_ino, entry.files[name]["bytes"])
-            for name, path in (
-                (name, self._folder / name)
-                for name in dict.fromkeys((*BY_MEANING, *BY_WORDS, *known, *spellings))
-            )
+            for name in {*BY_MEANING, *BY_WORDS, *known, *spellings}
+            for path in [self._folder / name]
         }
         self.lists: Lists | None = None
         """None: all rows are scanned."""
@@ -195,14 +189,10 @@ class Segment:
             having[self._rows_with(word)] = False
         for phrase in conditions.phrases:
             wanted = " ".join(words_of(phrase))
-            rows = [
-                row
-                for row in self._rows_with(phrase).tolist()
-                if f" {wanted} " in f" {' '.join(words_of(self.texts[row]))} "
-            ]
-            stands = np.zeros(self.entry.rows, np.bool_)
-            stands[rows] = True
-            having &= stands
+            before, having = having, np.zeros(self.entry.rows, np.bool_)
+            for row in self._rows_with(phrase).tolist():
+                said = f" {' '.join(words_of(self.texts[row]))} "
+                having[row] = before[row] and f" {wanted} " in said
         return having
 
     def _rows_with(self, words: str) -> NDArray[np.int64]:
@@ -274,18 +264,11 @@ class Segment:
             for name in ("keys", "rows"):
                 check_file(self._folder / name, self.entry.files[name], InputError, REMEDY)
             self._keys_are_checked = True
-        keys = keys_of(ids)
-        begins = np.searchsorted(self._keys, keys)
-        found = np.full(len(ids), -1, np.int64)
-        if not len(self._keys):
-            return found
-        there = self._keys[np.minimum(begins, len(self._keys) - 1)] == keys
-        for number in np.flatnonzero(there).tolist():
-            # different ids may have the same key
-            for place in range(begins[number], len(self._keys)):
-                if self._keys[place] != keys[number]:
-                    break
-                row = int(self._rows[place])
+        keys, found = keys_of(ids), np.full(len(ids), -1, np.int64)
+        # different ids may have the same key
+        begins, ends = (np.searchsorted(self._keys, keys, side) for side in ("left", "right"))
+        for number in np.flatnonzero(begins < ends).tolist():
+            for row in self._rows[begins[number] : ends[number]].tolist():
                 if row < self.entry.rows and self.ids[row] == ids[number]:
                     found[number] = row
         return found

@@ -55,10 +55,9 @@ class Conditions:
 
     def meets(self, about: Mapping[str, Any]) -> bool:
         """Returns whether a text is what it must be, by what is known `about` it."""
-        if self.is_timed:
-            time = about.get("time")
-            if time is None or not self.since <= time < self.until:
-                return False
+        time = about.get("time")
+        if self.is_timed and (time is None or not self.since <= time < self.until):
+            return False
         return all(
             str(about.get(name, "")).casefold() in wanted for name, wanted in self.values.items()
         )
@@ -89,8 +88,8 @@ def conditions_of(where: Where) -> Conditions:
             )
         listed = _listed(given)
         if not listed or "" in listed:
-            example = _EXAMPLES.get(key, "this")
-            raise ConditionError(f"where: {key} needs a value, such as {key}={example}.")
+            example = ", such as 2024-01-31" if key in _TIMES else ""
+            raise ConditionError(f"where: {key} needs a value{example}.")
         if key in _TIMES:
             if len(listed) > 1:
                 raise ConditionError(f"where: {key} is given {len(listed)} times; give one date.")
@@ -128,16 +127,6 @@ def fields_of(where: Where | None) -> Conditions:
     return conditions
 
 
-_EXAMPLES = {
-    "author": "anna",
-    "source": "general",
-    "thread": "1024",
-    "since": "2024-01-01",
-    "until": "2024-02-01",
-    "phrase": "'night train'",
-    "without": "car",
-    "has": "link",
-}
 _NAMES = {"from": "author", "in": "source", "after": "since", "before": "until", "has": "has"}
 _TYPED = re.compile(
     r"""(?<!\S)(?:(?P<name>from|in|before|after|has):(?P<value>"[^"]+"|[^\s"]+)"""
