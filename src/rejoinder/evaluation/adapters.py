@@ -21,6 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PanicException, PolarsError
 
 from rejoinder.errors import InputError, require
 from rejoinder.evaluation import encoding
@@ -83,8 +84,8 @@ def open_function(reference: str) -> Encodes:
         return target
     if not callable(target):
         raise InputError(
-            f"py:{reference} is an object of type {type(target).__name__}; a function, or an "
-            "object with a method encode, is needed."
+            f"py:{reference} is a {type(target).__name__}; a function, or an object with a method "
+            "encode, is needed."
         )
     return Called(target, f"py:{reference}")
 
@@ -96,9 +97,7 @@ class SentenceTransformers:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError:
-            raise InputError(
-                "st: needs sentence-transformers: pip install sentence-transformers."
-            ) from None
+            raise InputError("st: needs `pip install sentence-transformers`.") from None
         try:
             self._model: Any = SentenceTransformer(name)
         except (OSError, ValueError) as error:
@@ -132,12 +131,7 @@ class StoredVectors:
             self._vectors = np.array(frame.get_column("embedding").to_list(), np.float32)
             if self._vectors.ndim != 2 or not self._vectors.size:
                 raise ValueError(f"embeddings of shape {self._vectors.shape}")
-        except (
-            OSError,
-            pl.exceptions.PolarsError,
-            pl.exceptions.PanicException,
-            ValueError,
-        ) as error:
+        except (OSError, ValueError, PolarsError, PanicException) as error:
             raise InputError(
                 f"{path} can't be read as vectors by text: {str(error).splitlines()[0]}; Parquet "
                 "or JSON lines with the columns text and embedding are needed."
@@ -146,10 +140,7 @@ class StoredVectors:
         for row, text in enumerate(texts):
             first = self._index.setdefault(text, row)
             if first != row and not np.array_equal(self._vectors[first], self._vectors[row]):
-                raise InputError(
-                    f"{path}: rows {first} and {row} have two vectors of {text[:60]!r}; one for "
-                    "each text is needed."
-                )
+                raise InputError(f"{path}: rows {first} and {row} differ for {text[:60]!r}.")
         self._sha256 = sha256_of(content)
 
     def describe(self) -> dict[str, object]:
@@ -165,10 +156,8 @@ class StoredVectors:
         """
         missing = [text for text in sentences if text not in self._index]
         if missing:
-            raise InputError(
-                f"{self._path} has no vector for {len(missing)} of {len(sentences)} sentences, "
-                f"the first {missing[0][:60]!r}."
-            )
+            count = f"{len(missing)} of {len(sentences)} sentences"
+            raise InputError(f"{self._path} has no vector for {count}, as {missing[0][:60]!r}.")
         return self._vectors[[self._index[text] for text in sentences]]
 
 
@@ -202,10 +191,7 @@ def _openai_rows(answer: Any, count: int) -> list[Any]:
     items = answer["data"]
     indices = [item["index"] for item in items]
     if sorted(indices) != list(range(count)):
-        raise InputError(
-            f"the server sent {len(indices):,} embeddings for {count:,} texts, or not one for each "
-            "index."
-        )
+        raise InputError(f"the server sent {len(indices):,} embeddings for {count:,} texts.")
     by_index = {item["index"]: item["embedding"] for item in items}
     return [by_index[index] for index in range(count)]
 
@@ -254,10 +240,6 @@ class RemoteEncoder:
         key = next((os.environ[name] for name in wire.keys if os.environ.get(name)), None)
         safe = parts.scheme == "https" or parts.hostname in _LOOPBACK
         self._key = key if safe else None
-        self._advice = (
-            f"A key is read from {' or '.join(wire.keys)} in the environment, and sent over https "
-            "or to this machine only."
-        )
 
     def describe(self) -> dict[str, object]:
         """Returns the name, all that is known of the server's model."""
@@ -317,23 +299,21 @@ class RemoteEncoder:
                 parts = [texts[:half], texts[half:]]
                 return np.concatenate([self._embed(client, part) for part in parts])
             said = error.said.replace(self._key or "\0", "…")
-            hint = f" {self._advice}" if error.status in (401, 403) else ""
-            hint = (
-                f" The text was {encoding.quoted(texts, 0)}." if error.status in _TOO_MUCH else hint
-            )
             reason = f"{error.status}: {said}." if said else f"{error.status}."
-            raise InputError(f"{self._route} answers {reason}{hint}") from None
+            if error.status in _TOO_MUCH:
+                reason += f" The text was {texts[0][:60]!r}."
+            elif error.status in (401, 403):
+                keys = " or ".join(self._wire.keys)
+                reason += f" A key is read from {keys}, and sent over https or to this machine."
+            raise InputError(f"{self._route} answers {reason}") from None
         except (KeyError, TypeError):
-            raise InputError(
-                f"{self._route} sent JSON in another form than {self._wire.prefix} uses."
-            ) from None
+            kind = self._wire.prefix
+            raise InputError(f"{self._route} sent JSON in another form than {kind}.") from None
         embeddings, _ = encoding.embeddings_of(rows, texts, self._route)
         dim = embeddings.shape[1]
         if self._dim not in (None, dim):
-            raise InputError(
-                f"{self._route} sent vectors of {dim} numbers, and earlier of {self._dim}; one "
-                "width for all texts is needed."
-            )
+            widths = f"of {dim} numbers, and earlier of {self._dim}"
+            raise InputError(f"{self._route} sent vectors {widths}; one width is needed.")
         self._dim = dim
         return embeddings
 
@@ -349,10 +329,8 @@ def open_openai(name: str) -> RemoteEncoder:
     """
     match = re.fullmatch(r"(?>(.+?)@(?=https?://))(.+)", name)
     if match is None:
-        raise InputError(
-            "an encoder of OpenAI's interface is named openai:MODEL@URL, such as "
-            "openai:rejoinder-base@http://localhost:8080/v1."
-        )
+        form = "openai:MODEL@URL, such as openai:rejoinder-base@http://localhost:8080/v1"
+        raise InputError(f"an encoder of OpenAI's interface is named {form}.")
     return RemoteEncoder(OPENAI, match[1], match[2])
 
 
@@ -375,13 +353,13 @@ def _checked_address(address: str) -> SplitResult:
         raise InputError(f"the address of the server is not valid: {error}.") from None
     if parts.username is not None or parts.password is not None:  # not repeated in the message
         raise InputError(
-            "the address of the server holds a user name or a password; a key is given by "
-            "REJOINDER_API_KEY in the environment."
+            "the address of the server holds a user name or a password; REJOINDER_API_KEY gives a "
+            "key in the environment."
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise InputError(
-            f"{address!r} is not the address of a server; http://HOST:PORT or https://HOST is "
-            "needed, with a path where the server has one."
+            f"{address!r} is not the address of a server; http://HOST:PORT or https://HOST/PATH "
+            "is needed."
         )
     return parts
 
@@ -429,21 +407,13 @@ def post(client: "httpx.Client", address: str, body: bytes) -> Any:
             return error.status in _TRANSIENT and (error.pause or 0) <= _LONGEST_PAUSE
         return isinstance(error, broken)
 
-    attempts = Retrying(
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=_pause,
-        retry=retry_if_exception(passes),
-        reraise=True,
-    )
+    stop, retry = stop_after_attempt(_ATTEMPTS), retry_if_exception(passes)
+    attempts = Retrying(stop=stop, wait=_pause, retry=retry, reraise=True)
     try:
         content = attempts(_attempt, client, address, body)
-    except broken as error:
-        raise InputError(
-            f"{address} broke off {_ATTEMPTS} times: {str(error) or type(error).__name__}."
-        ) from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = str(error) or type(error).__name__
-        raise InputError(f"{address} can't be reached: {reason}.") from None
+        what = f"broke off {_ATTEMPTS} times" if isinstance(error, broken) else "can't be reached"
+        raise InputError(f"{address} {what}: {str(error) or type(error).__name__}.") from None
     try:
         return json.loads(content, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:

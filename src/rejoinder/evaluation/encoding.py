@@ -10,7 +10,7 @@ import sqlite3
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -86,9 +86,7 @@ def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
     """
     array = numbers_of(value, (count, None), who, "(N, D) numbers, one row per sentence, are")
     if not array.shape[1]:
-        raise InputError(
-            f"{who} returned vectors of 0 numbers; (N, D) with D of 1 or more is needed."
-        )
+        raise InputError(f"{who} returned vectors of 0 numbers; D of 1 or more is needed.")
     return array
 
 
@@ -103,13 +101,14 @@ def embeddings_of(value: Any, texts: Sequence[str], who: str) -> tuple[Embedding
     returned = matrix_of(value, len(texts), who)
     with np.errstate(over="ignore"):  # values that overflow float32 are reported below
         embeddings = np.asarray(returned, np.float32)
-    wrong = first_unusable(embeddings)
-    if wrong is not None:
-        raise InputError(
-            f"{who} returned an embedding of sentence {wrong} ({quoted(texts, wrong)}) with a "
-            f"number that is not finite or beyond {LARGEST_NUMBER:.0e}; smaller float32 numbers "
-            "are needed."
-        )
+    for start in range(0, len(texts), _BLOCK):
+        usable = (np.abs(embeddings[start : start + _BLOCK]) <= LARGEST_NUMBER).all(axis=1)
+        if not usable.all():
+            wrong = start + int(np.argmin(usable))
+            raise InputError(
+                f"{who} returned an embedding of sentence {wrong} ({texts[wrong][:60]!r}) with a "
+                f"number that is not finite or beyond {LARGEST_NUMBER:.0e}."
+            )
     return embeddings, str(returned.dtype)
 
 
@@ -122,10 +121,8 @@ def similarities_of(value: Any, count: int, who: str) -> Floats:
     numbers = numbers_of(value, (count,), who, "(N,) numbers, one per pair, are")
     values = np.asarray(numbers, np.float64)
     if not np.isfinite(values).all():
-        raise InputError(
-            f"{who} returned a similarity of pair {int(np.argmin(np.isfinite(values)))} that is "
-            "not finite; finite numbers are needed."
-        )
+        wrong = int(np.argmin(np.isfinite(values)))
+        raise InputError(f"{who} returned a similarity of pair {wrong} that is not finite.")
     return values
 
 
@@ -148,10 +145,8 @@ def numbers_of(value: Any, shape: tuple[int | None, ...], who: str, needed: str)
         raise InputError(f"{who} returned {_type_text(array)}; {needed} needed.")
     sizes = zip(array.shape, shape, strict=False)
     if array.ndim != len(shape) or any(given not in (size, None) for size, given in sizes):
-        raise InputError(
-            f"{who} returned an array of shape {array.shape} for {shape[0]} inputs; {needed} "
-            "needed."
-        )
+        found = f"an array of shape {array.shape} for {shape[0]} inputs"
+        raise InputError(f"{who} returned {found}; {needed} needed.")
     return array
 
 
@@ -167,25 +162,11 @@ def _ragged_rows(value: Any) -> str:
 
 
 def _type_text(array: NDArray[Any]) -> str:
-    names = {"c": "complex numbers", "U": "strings", "S": "strings"}
     if array.dtype != object:
+        names = {"c": "complex numbers", "U": "strings", "S": "strings"}
         return names.get(array.dtype.kind, f"values of dtype {array.dtype}")
     inside = next((entry for entry in array.flat if not isinstance(entry, int | float)), None)
     return "None" if inside is None else f"objects of type {type(inside).__name__}"
-
-
-def first_unusable(rows: NDArray[np.floating[Any]]) -> int | None:
-    """Returns the first of (N, D) rows with a value that is NaN or beyond 1e15, or None."""
-    for start in range(0, len(rows), _BLOCK):
-        usable = (np.abs(rows[start : start + _BLOCK]) <= LARGEST_NUMBER).all(axis=1)
-        if not usable.all():
-            return start + int(np.argmin(usable))
-    return None
-
-
-def quoted(texts: Sequence[str], row: int) -> str:
-    """Returns a text of a list, shortened and quoted for a message."""
-    return repr(texts[row][:60])
 
 
 _CACHED_VALUES = 250_000_000
@@ -223,8 +204,8 @@ class Embedder:
         self._index: dict[str, int] = {}  # row of each text, counted through the arrays of `_kept`
         self._kept: list[Embeddings] = []
         self._prepared: tuple[str, Sequence[str]] = "", ()
-        self.meter: Meter | None = None
-        """Adds up what the calls of the encoder cost, if it is set."""
+        self.meter = Meter()
+        """Adds up what the calls of the encoder cost."""
         self.dtype: str | None = None
         """dtype that the encoder returned; tasks compute on float32. None before the first call."""
 
@@ -273,7 +254,8 @@ class Embedder:
         distinct = list(dict.fromkeys(sentences))
         who = self.who(task, "encode_response")
         embeddings, _ = encode_checked(encoder.encode_response, distinct, who)
-        return embeddings, _rows_of(sentences, distinct)
+        index = {text: row for row, text in enumerate(distinct)}
+        return embeddings, np.array([index[text] for text in sentences], np.int64)
 
     def _arrays(
         self, sentences: Sequence[str], task: str, *, keep: bool
@@ -297,10 +279,9 @@ class Embedder:
         who = self.who(task, "encode")
 
         def encode(texts: Sequence[str]) -> list[Embeddings]:
-            with self._metered(len(texts)):
+            with self.meter.running(len(texts)):
                 embeddings, self.dtype = encode_checked(self.encoder.encode, texts, who)
-            if self.meter is not None:
-                self.meter.dimensions = embeddings.shape[1]
+            self.meter.dimensions = embeddings.shape[1]
             return [embeddings]
 
         if self._cache is None:
@@ -308,14 +289,9 @@ class Embedder:
         else:
             embeddings = self._cache.completed(sentences, encode)
         if self._kept and embeddings.shape[1] != self._kept[0].shape[1]:
-            raise InputError(
-                f"{who} returned vectors of {embeddings.shape[1]} numbers, and earlier of "
-                f"{self._kept[0].shape[1]}; one width for all texts is needed."
-            )
+            widths = f"of {embeddings.shape[1]} numbers, and earlier of {self._kept[0].shape[1]}"
+            raise InputError(f"{who} returned vectors {widths}; one width is needed.")
         return embeddings
-
-    def _metered(self, sentences: int) -> AbstractContextManager[None]:
-        return nullcontext() if self.meter is None else self.meter.running(sentences)
 
     def similarity(
         self, first: Sequence[str], second: Sequence[str], task: str
@@ -329,7 +305,7 @@ class Embedder:
         """
         if isinstance(self.encoder, ScoresPairs):
             who = self.who(task, "similarity_pairs")
-            with self._metered(2 * len(first)):
+            with self.meter.running(2 * len(first)):
                 returned = call(self.encoder.similarity_pairs, first, second, who=who)
             note = "the similarity is the encoder's own, similarity_pairs"
             return similarities_of(returned, len(first), who), [note]
@@ -348,11 +324,6 @@ def _gathered(arrays: Sequence[Embeddings], rows: Indices) -> Embeddings:
         found[here] = array[rows[here] - start]
         start += len(array)
     return found
-
-
-def _rows_of(texts: Sequence[str], distinct: Sequence[str]) -> Indices:
-    index = {text: row for row, text in enumerate(distinct)}
-    return np.array([index[text] for text in texts], np.int64)
 
 
 _PROBE = (
@@ -391,9 +362,7 @@ def identity(encoder: Encodes) -> dict[str, Any]:
     who = f"describe() of the encoder {class_name}"
     about = call(encoder.describe, who=who) if isinstance(encoder, Describes) else {}
     if not isinstance(about, Mapping):
-        raise InputError(
-            f"{who} returned an object of type {type(about).__name__}; a dictionary is needed."
-        )
+        raise InputError(f"{who} returned a {type(about).__name__}; a dictionary is needed.")
     whole = {"name": class_name, "max_tokens": "not told", **about}
     for key, value in whole.items():
         try:
@@ -401,8 +370,7 @@ def identity(encoder: Encodes) -> dict[str, Any]:
         except (TypeError, ValueError, RecursionError):
             raise InputError(
                 f"{who}: {short(key)} is {short(value)} ({type(value).__name__}), which JSON can't "
-                "hold; strings, finite numbers, true, false, None, lists and dictionaries of these "
-                "are needed."
+                "hold; strings, finite numbers, booleans, None, lists and dictionaries are needed."
             ) from None
     if not isinstance(whole["name"], str):
         raise InputError(f"{who}: 'name' is {short(whole['name'])}; a string is needed.")
@@ -414,19 +382,14 @@ def identity(encoder: Encodes) -> dict[str, Any]:
 
 def _probe(encoder: Encodes, name: str) -> str:
     """Returns the SHA-256 of what the encoder makes of the probe."""
-    probe = list(_PROBE)
-    if isinstance(encoder, Prepares):
-        call(encoder.prepare, "probe", probe, who=f"prepare of the encoder {name}")
-    found, _ = encode_checked(encoder.encode, probe, f"encode of the encoder {name}")
-    parts = [found.tobytes()]
+    embedder, probe = Embedder(encoder, name), list(_PROBE)
+    embedder.prepare("probe", probe)
+    found: list[NDArray[Any]] = [embedder.embed(probe, "probe")]
     if isinstance(encoder, EncodesResponses):
-        who = f"encode_response of the encoder {name}"
-        parts.append(encode_checked(encoder.encode_response, probe, who)[0].tobytes())
+        found.append(embedder.embed_responses(probe, "probe")[0])
     if isinstance(encoder, ScoresPairs):
-        who = f"similarity_pairs of the encoder {name}"
-        scores = call(encoder.similarity_pairs, probe[::2], probe[1::2], who=who)
-        parts.append(similarities_of(scores, len(probe) // 2, who).tobytes())
-    return sha256_of(*parts)
+        found.append(embedder.similarity(probe[::2], probe[1::2], "probe")[0])
+    return sha256_of(*(part.tobytes() for part in found))
 
 
 _PATIENCE = 60.0
@@ -481,8 +444,8 @@ class VectorCache:
                 embeddings = np.empty((len(texts), part.shape[1]), np.float32)
             if part.shape[1] != embeddings.shape[1]:
                 raise InputError(
-                    f"the cache {self._path} holds vectors of {embeddings.shape[1]} numbers of "
-                    f"this encoder, and it returned {part.shape[1]}; remove the cache."
+                    f"the cache {self._path} holds vectors of {embeddings.shape[1]} numbers, and "
+                    f"the encoder returned {part.shape[1]}; remove the cache."
                 )
             rows, missing = np.split(missing, [len(part)])
             self._write(keys[rows], np.ascontiguousarray(part, "<f4"))
