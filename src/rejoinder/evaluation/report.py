@@ -49,10 +49,9 @@ class Table:
 
     def markdown(self) -> str:
         """Returns the table as Markdown, with its title as a heading."""
-        lines = ["| " + " | ".join(self.columns) + " |"]
-        lines.append("|---|" + "--:|" * (len(self.columns) - 1))
-        lines += ["| " + " | ".join(cell.replace("|", "/") for cell in row) + " |"
-                  for row in self.rows]  # fmt: skip
+        cells = [[cell.replace("|", "/") for cell in row] for row in self.rows]
+        lines = ["| " + " | ".join(row) + " |" for row in (self.columns, *cells)]
+        lines.insert(1, "|---|" + "--:|" * (len(self.columns) - 1))
         note = f"\n{self.note}\n" if self.note else ""
         return f"### {self.title}\n\n" + "\n".join(lines) + f"\n{note}"
 
@@ -62,12 +61,10 @@ def overview(runs: Sequence[Sequence[Result]]) -> Table:
     results = [result for run in runs for result in run]
     labels = variants(results)
     rows = []
+    shown = [{(one.key, one.main): _with_interval(one) for one in run} for run in runs]
     for key, main in dict.fromkeys((result.key, result.main) for result in results):
-        cells = [f"{with_label(*key[:2], labels[key])}, {main}"]
-        for run in runs:
-            matches = [result for result in run if (result.key, result.main) == (key, main)]
-            cells.append(_with_interval(matches[0]) if matches else _NO_SCORE)
-        rows.append(tuple(cells))
+        cells = [by_key.get((key, main), _NO_SCORE) for by_key in shown]
+        rows.append((f"{with_label(*key[:2], labels[key])}, {main}", *cells))
     return Table("All tasks, main scores with 95 % intervals", ("task", *names(runs)), tuple(rows))
 
 
@@ -82,14 +79,13 @@ def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
                 scores = {result.task: result.scores.get(published["score"]) for result in results}
                 values = [scores.get(task) for task in tasks]
                 if any(value is not None for value in values):
-                    encoder = f"{name} ({label})" if label else name
-                    ours.append((encoder, *(_cell(value, digits) for value in values)))
+                    ours.append((f"{name} ({label})" if label else name, values))
         if ours:
-            rows = [
+            rows = tuple(
                 (name, *(_cell(value, digits) for value in values))
-                for name, values in published["rows"].items()
-            ]
-            tables.append(Table(published["title"], ("encoder", *tasks), (*rows, *ours)))
+                for name, values in (*published["rows"].items(), *ours)
+            )
+            tables.append(Table(published["title"], ("encoder", *tasks), rows))
     return tables
 
 
@@ -162,9 +158,8 @@ def _contents(paths: Sequence[Path]) -> dict[str, str]:
     if not any(runs):
         raise InputError(f"{', '.join(map(str, paths))}: no results to report.")
     tables = [overview(runs), *beside_published(runs)]
-    plots = {"bars.svg": bars(runs)}
-    for number, plot in enumerate(_scatter_plots(runs), 1):
-        plots[f"gold-{number}.svg"] = plot
+    plots = {f"gold-{number}.svg": plot for number, plot in enumerate(_scatter_plots(runs), 1)}
+    plots = {"bars.svg": bars(runs), **plots}
     about = [
         {
             "name": name,
@@ -441,19 +436,15 @@ def compare_task(first: Result, second: Result, settings: str, seed: int, draws:
     """
     what = f"{first.task} on {first.split}"
     if first.main != second.main:
-        raise InputError(
-            f"{what}: the main score is {first.main} in one file and {second.main} in the other; "
-            "only the same can be compared."
-        )
+        mains = f"{first.main} in one file and {second.main} in the other"
+        raise InputError(f"{what}: the main score is {mains}; only the same can be compared.")
     left, right = first.items, second.items
     if left is None or right is None:
         raise InputError(f"{what} has no predictions; evaluate again.")
     rows = {name: row for row, name in enumerate(right.ids)}
     if set(left.ids) != set(rows):
-        raise InputError(
-            f"{what} was scored on other items in the two files ({len(left.ids)} and "
-            f"{len(right.ids)}); only the same items can be compared."
-        )
+        counts = f"{len(left.ids)} and {len(right.ids)} items"
+        raise InputError(f"{what} was scored on other items in the two files ({counts}).")
     order = np.array([rows[name] for name in left.ids], np.int64)
     right = Items(left.ids, right.predictions[order], right.gold[order])
     if not np.array_equal(left.gold, right.gold):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
@@ -110,11 +111,10 @@ class Result(Shown):
 
     def view(self) -> View:
         """Returns all scores."""
-        rows = [
-            (name, f"{value:.4f}", *(f"{end:.4f}" for end in self.intervals.get(name, ())))
-            for name, value in self.scores.items()
-        ]
-        cells = [(*row, "", "")[:4] for row in rows]
+        cells = []
+        for name, value in self.scores.items():
+            numbers = (f"{number:.4f}" for number in (value, *self.intervals.get(name, ())))
+            cells.append((name, *numbers, "", "")[:4])
         title = f"{self.task} on {self.split}, {self.n:,} items"
         return View(title, ("score", "value", "95 % from", "to"), cells)
 
@@ -126,10 +126,7 @@ class Result(Shown):
                 raise InputError(f"{where}: {name} is {value}.")
         for name, count in Counter(() if self.items is None else self.items.ids).most_common(1):
             if count > 1:
-                raise InputError(
-                    f"{where}: the id {name!r} is in the data more than once; items are compared "
-                    "by their ids: each needs its own."
-                )
+                raise InputError(f"{where}: the id {name!r} is in the data more than once.")
         if self.main not in self.scores:
             raise InputError(f"{where}: the main score {self.main} is not among the scores.")
 
@@ -158,10 +155,8 @@ def cost_text(result: Result) -> str:
     cost, rate = result.cost, speed([result.cost])
     if rate is None:
         return ""
-    parts = [
-        f"{rate:,.0f} sentences a second",
-        f"{1e3 * cost['processor_seconds'] / cost['sentences']:.3g} ms of processor time each",
-    ]
+    spent = 1e3 * cost["processor_seconds"] / cost["sentences"]
+    parts = [f"{rate:,.0f} sentences a second", f"{spent:.3g} ms of processor time each"]
     if "joules" in cost:
         parts.append(f"{cost['joules'] / cost['sentences']:.3g} joules each")
     if "dimensions" in cost:
@@ -267,14 +262,13 @@ class ResultsFile:
         Raises:
             InputError: the file holds results of another encoder, and `overwrite` is False.
         """
-        others = [result for result in self.results if dict(result.encoder) != dict(encoder)]
-        if others and not overwrite:
+        own = [result for result in self.results if dict(result.encoder) == dict(encoder)]
+        if len(own) < len(self.results) and not overwrite:
             raise InputError(
-                f"{self.path} holds results of {others[0].encoder.get('name')}, another encoder "
-                f"than {encoder.get('name')} or another version of it; name another file, or "
-                "replace them with `overwrite=True`."
+                f"{self.path} holds results of another encoder than {encoder.get('name')}, or of "
+                "another version of it; name another file, or replace them with `overwrite=True`."
             )
-        self.results = [result for result in self.results if dict(result.encoder) == dict(encoder)]
+        self.results = own
 
     def add(self, result: Result) -> Result:
         """Adds a result, or replaces that with the same key, and writes the file.
@@ -317,13 +311,13 @@ def open_results(
     folder = items_folder(path)
     refuse_inputs(folder, [given for given in inputs if _is_inside(given, folder)])
     with claim(path), claim(folder / "items"):
-        results = []
         try:
             results = read_results(path) if path.exists() else []
         except InputError as error:
             if not overwrite:
                 raise InputError(f"{error} Or replace it with `overwrite=True`.") from None
             refuse_inputs(path, inputs)
+            results = []
         yield ResultsFile(path, results)
 
 
@@ -410,23 +404,18 @@ def _rows_of(path: Path) -> list[dict[str, Any]]:
     if not isinstance(tree, Mapping) or "format_version" not in tree:
         raise InputError(f"{path} is not a results file of `rejoinder evaluate`.")
     if tree["format_version"] not in _READ:
+        found, read = short(tree["format_version"]), " and ".join(map(str, _READ))
         raise InputError(
-            f"{path} is a results file of format version {short(tree['format_version'])}; this "
-            f"version of rejoinder reads {' and '.join(map(str, _READ))}. Evaluate again."
+            f"{path} is of format version {found}; this rejoinder reads {read}. Evaluate again."
         )
     try:
         file = decoded(_File, tree)
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}. Evaluate again.") from None
-    return [row | _whole(row, file.shared) for row in file.results]
-
-
-def _whole(row: Mapping[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    own = {part: row.get(part, {}) for part in shared}
-    return {
-        part: shared[part] | value if isinstance(value, dict) else value
-        for part, value in own.items()
-    }
+    for row, (part, same) in product(file.results, file.shared.items()):
+        own = row.get(part, {})
+        row[part] = same | own if isinstance(own, dict) else own
+    return file.results
 
 
 def _check_scores(result: Result, items: Items, where: str) -> None:
@@ -434,16 +423,14 @@ def _check_scores(result: Result, items: Items, where: str) -> None:
     try:
         recomputed = result.metric.recompute(items)
     except ScoringError as error:
-        raise InputError(
-            f"{where}: {result.main} can't be computed from the saved predictions: {error}"
-        ) from None
+        raise InputError(f"{where}: {result.main} can't be computed again: {error}") from None
     for name, value in recomputed.items():
         allowed = _EXACT * max(1.0, abs(value)) + result.metric.rounding.get(name, 0.0)
         score = result.scores.get(name, value)
         if abs(score - value) > allowed:
             raise InputError(
-                f"{where}: {name} is {score}, and the saved predictions give {value:.6g}; "
-                "the file was changed after it was written. Evaluate again."
+                f"{where}: {name} is {score}, and the saved predictions give {value:.6g}. Evaluate "
+                "again."
             )
 
 
@@ -459,19 +446,15 @@ def _read_items(path: Path, result: Result) -> Items:
     try:
         content = file.read_bytes()
     except (OSError, ValueError) as error:  # a name can hold a NUL or half a surrogate pair
-        raise InputError(
-            f"{path}: the predictions of {result.task} on {result.split} can't be read: {error}; "
-            "evaluate again."
-        ) from None
+        what = f"the predictions of {result.task} on {result.split}"
+        raise InputError(f"{path}: {what} can't be read: {error}; evaluate again.") from None
     if sha256_of(content) != result.predictions.get("sha256"):
         raise InputError(f"{file} is not the file that {path} was written with; evaluate again.")
     try:
         frame = pl.read_parquet(io.BytesIO(content))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        _check_items(frame, result.n)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         raise InputError(f"{file} is damaged: {error}; evaluate again.") from None
-    wrong = _wrong_items(frame, result.n)
-    if wrong:
-        raise InputError(f"{file} is damaged: {wrong}; evaluate again.")
     return Items(
         frame["id"].to_list(),
         frame["prediction"].to_numpy(),
@@ -481,23 +464,22 @@ def _read_items(path: Path, result: Result) -> Items:
     )
 
 
-def _wrong_items(frame: "pl.DataFrame", count: int) -> str:
-    """Returns what is wrong with the items of a result that was scored on `count` of them."""
+def _check_items(frame: "pl.DataFrame", count: int) -> None:
+    """Raises a ValueError if these are not items of a result that was scored on `count` of them."""
     import polars as pl
 
     needed = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
     types = {name: frame.schema.get(name) for name in needed}
     if types != needed or frame.schema.get("fold", pl.Int64) != pl.Int64:
-        return f"its columns are {dict(frame.schema)}, and {needed} with perhaps fold are needed"
+        raise ValueError(f"its columns are {dict(frame.schema)}, and {needed} are needed")
     if frame.null_count().sum_horizontal().sum():
-        return "a value is missing"
+        raise ValueError("a value is missing")
     if len(frame) != count or not count:
-        return f"it has {len(frame)} items, and the result was scored on {count}"
+        raise ValueError(f"it has {len(frame)} items, and the result was scored on {count}")
     for name in ("prediction", "gold"):
         # Polars orders NaN above every number, so this refuses it too
         if not (frame[name].abs() <= LARGEST).all():
-            return f"a {name} is not finite, or beyond {LARGEST:.0e}"
-    return ""
+            raise ValueError(f"a {name} is not finite, or beyond {LARGEST:.0e}")
 
 
 def _with_items(path: Path, result: Result) -> Result:

@@ -203,10 +203,7 @@ def _open_cache(
         encoder.cache_in(folder)
         return None
     if "sha256" not in about:
-        raise InputError(
-            f"{about['name']} can't be cached: its describe() has no sha256, which tells versions "
-            "apart."
-        )
+        raise InputError(f"{about['name']} can't be cached: its describe() has no sha256.")
     return VectorCache(folder / "embeddings.sqlite", json.dumps(about, sort_keys=True))
 
 
@@ -231,10 +228,13 @@ def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | Non
     training = encoder.get("training")
     if not isinstance(training, Mapping) or "leak_sets" not in training:
         return None
-    if set_of(task) in _UNCHECKED:
+    if (family := set_of(task)) in _UNCHECKED:
         return None
+    if family in _BY_NAME:
+        name = f"{_BY_NAME[family]}{task.partition('/')[2]}-{split}"
+    else:
+        name = f"{family}-{split}" if family in _BY_SPLIT else _SET_NAMES.get(family, family)
     sets = training["leak_sets"]
-    name = _set_name(task, split)
     if not isinstance(sets, list | tuple) or name not in sets:
         return "the training data was not checked for sentences of this set"
     dropped = training.get("leaks_dropped")
@@ -244,26 +244,15 @@ def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | Non
     return f"training left out {count} with sentences of {name}{more}"
 
 
-def _set_name(task: str, split: str) -> str:
-    """Returns the name that the evaluation set of a split of a task has among the leak sets."""
-    family = set_of(task)
-    if family in _BY_NAME:
-        return f"{_BY_NAME[family]}{task.partition('/')[2]}-{split}"
-    return f"{family}-{split}" if family in _BY_SPLIT else _SET_NAMES.get(family, family)
-
-
 def row_notes(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:
     """Returns a sentence for each split of a data set that does not have the published rows.
 
     >>> row_notes("sick", {"train": 299, "test": 4927})
     ('train of sick has 299 rows, and 4,500 were published: the scores are of another set',)
     """
-    notes = []
-    for split, count in counts.items():
-        published = official_rows(name, split)
-        if published not in (None, count):
-            notes.append(
-                f"{split} of {name} has {count:,} rows, and {published:,} were published: the "
-                "scores are of another set"
-            )
-    return tuple(notes)
+    return tuple(
+        f"{split} of {name} has {count:,} rows, and {published:,} were published: the scores are "
+        "of another set"
+        for split, count in counts.items()
+        if (published := official_rows(name, split)) not in (None, count)
+    )
