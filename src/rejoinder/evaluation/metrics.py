@@ -133,7 +133,7 @@ def compare_means(
     `first` and `second` are (N,) values of two encoders for the same items, whose mean times `unit`
     is the score. There are 10,000 draws, or `draws` if that is more.
     """
-    return _bootstrapped_means(first, second, seed, max(PAIRED_RESAMPLES, draws), unit)
+    return _bootstrapped(first - second, seed, max(PAIRED_RESAMPLES, draws), unit)
 
 
 def compare_correct(
@@ -145,16 +145,13 @@ def compare_correct(
     0 to 100. `seed` seeds the draws of the interval.
     """
     unit = 100.0 if percent else 1.0
-    left, right = unit * first.astype(np.float64), unit * second.astype(np.float64)
-    _, interval = _bootstrapped_means(left, right, seed, INTERVAL_RESAMPLES)
-    return mcnemar(first, second), interval
+    change = unit * first.astype(np.float64) - unit * second.astype(np.float64)
+    return mcnemar(first, second), _bootstrapped(change, seed, INTERVAL_RESAMPLES)[1]
 
 
-def _bootstrapped_means(
-    first: Floats, second: Floats, seed: int, draws: int, unit: float = 1.0
+def _bootstrapped(
+    change: Floats, seed: int, draws: int, unit: float = 1.0
 ) -> tuple[Test, Interval]:
-    change = first - second
-
     def difference(rows: Indices) -> Floats:
         return np.asarray(unit * change[rows].mean(axis=1))
 
@@ -400,14 +397,30 @@ number of images before the right one."""
 _EQUAL = 1e-6
 """Standard deviations below this are rounding errors of float32 embeddings."""
 
-MEAN_AVERAGE_PRECISION = Metric(
-    name="map",
-    recompute=lambda items: {"map": 100 * float(items.predictions.mean())},
-    errors=lambda items: items.gold - items.predictions,
-    test=lambda first, second, seed, draws: compare_means(
-        first.predictions, second.predictions, seed, draws, unit=100
-    ),
-    percent=True,
+
+def _mean(
+    name: str,
+    values: Callable[[Items], Floats],
+    errors: Callable[[Items], Floats],
+    unit: float = 1.0,
+    *,
+    percent: bool = True,
+) -> Metric:
+    """Returns the metric of the mean of (N,) values times `unit`: percentages, or else errors."""
+    return Metric(
+        name,
+        lambda items: {name: unit * float(values(items).mean())},
+        errors,
+        lambda one, two, seed, draws: compare_means(
+            values(one), values(two), seed, draws, unit=unit
+        ),
+        percent=percent,
+        higher_is_better=percent,
+    )
+
+
+MEAN_AVERAGE_PRECISION = _mean(
+    "map", lambda items: items.predictions, lambda items: items.gold - items.predictions, 100
 )
 """The mean of the average precision of ranked lists, in percent. An item is a query, its prediction
 the average precision of its list from 0 to 1."""
@@ -446,15 +459,7 @@ def _f_of_links(items: Items) -> Floats:
     return scale * items.predictions
 
 
-LINKS = Metric(
-    name="f_of_links",
-    recompute=lambda items: {"f_of_links": float(_f_of_links(items).mean())},
-    errors=lambda items: 1 - items.predictions,
-    test=lambda one, two, seed, draws: compare_means(
-        _f_of_links(one), _f_of_links(two), seed, draws
-    ),
-    percent=True,
-)
+LINKS = _mean("f_of_links", _f_of_links, lambda items: 1 - items.predictions)
 """F of links between messages, from 0 to 100. An item is a message, its gold the number of messages
 that it answers, or 1; its prediction is 1 if the one link that is predicted is right, else 0."""
 
@@ -463,15 +468,7 @@ def _distances(items: Items) -> Floats:
     return np.abs(items.predictions - items.gold)
 
 
-MEAN_ABSOLUTE_ERROR = Metric(
-    name="mean_absolute_error",
-    recompute=lambda items: {"mean_absolute_error": float(_distances(items).mean())},
-    errors=_distances,
-    test=lambda first, second, seed, draws: compare_means(
-        _distances(first), _distances(second), seed, draws
-    ),
-    higher_is_better=False,
-)
+MEAN_ABSOLUTE_ERROR = _mean("mean_absolute_error", _distances, _distances, percent=False)
 """The mean distance of predictions from gold, on the scale of gold."""
 
 
@@ -516,25 +513,17 @@ ABSOLUTE_EFFECT_SIZE = Metric(
 the association of a word; its gold is 1 in the first group, else 0."""
 
 
+_HERE: Sequence[Metric | MetricPattern] = (
+    ACCURACY, PRECISION, RECALL, MEAN_AVERAGE_PRECISION, NDCG, LINKS, MEAN_ABSOLUTE_ERROR,
+    ABSOLUTE_EFFECT_SIZE, PEARSON, SPEARMAN, PEARSON_TRAINED, PEARSON_WEIGHTED_MEAN, PEARSON_TRACK,
+)  # fmt: skip
 METRICS: Registry[Metric | MetricPattern] = Registry(
     "metric",
     {
-        "accuracy": ACCURACY,
-        "P@N": PRECISION,
-        "recall_1_t2i": RECALL,
-        "map": MEAN_AVERAGE_PRECISION,
-        "ndcg@10": NDCG,
-        "f_of_links": LINKS,
-        "mean_absolute_error": MEAN_ABSOLUTE_ERROR,
+        **{metric.name: metric for metric in _HERE},
         "average_precision": "rejoinder.evaluation.resampled:AVERAGE_PRECISION",
         "v_measure": "rejoinder.evaluation.resampled:V_MEASURE",
         "kept": "rejoinder.evaluation.resampled:KEPT",
-        "absolute_effect_size": ABSOLUTE_EFFECT_SIZE,
-        "pearson": PEARSON,
-        "spearman": SPEARMAN,
-        "pearson_trained": PEARSON_TRAINED,
-        "pearson_weighted_mean": PEARSON_WEIGHTED_MEAN,
-        "pearson_trackN": PEARSON_TRACK,
     },
 )
 """A new metric needs a line here, or a call of `register_metric`."""
@@ -567,10 +556,7 @@ def metric_of(score: str) -> Metric:
     Raises:
         InputError: no metric of that name is registered.
     """
-    metric = find_metric(score)
-    if metric is None:
-        raise InputError(
-            f"{score!r} is not a registered metric ({nearest(score, METRICS)}); a main score "
-            "needs one: see register_metric."
-        )
+    if (metric := find_metric(score)) is None:
+        known = nearest(score, METRICS)
+        raise InputError(f"{score!r} is not a registered metric ({known}); see register_metric.")
     return metric

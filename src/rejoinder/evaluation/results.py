@@ -13,8 +13,11 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rejoinder.errors import InputError
 from rejoinder.evaluation.costs import speed
+from rejoinder.evaluation.intervals import Interval, mean_interval
 from rejoinder.evaluation.metrics import Items, Metric, metric_of
 from rejoinder.io.files.atomic import write_bytes, write_text
 from rejoinder.io.files.claims import claim, refuse_inputs
@@ -45,13 +48,25 @@ class Scored:
     """Name of the main score."""
     scores: Mapping[str, float]
     items: Items
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
     """95 % intervals by name of score."""
     groups: Mapping[str, Group] = field(default_factory=dict)
     """Scores by genre or source."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The name of the data and other facts; the SHA-256 is added."""
     notes: Sequence[str] = ()
+
+
+def recomputed(metric: Metric, items: Items, interval: Interval, **facts: Any) -> Scored:
+    """Returns the scores that follow from items, the interval of the main one, and other facts."""
+    return Scored(metric.name, metric.recompute(items), items, {metric.name: interval}, **facts)
+
+
+def classified(items: Items, seed: int, **facts: Any) -> Scored:
+    """Returns the percentage of items with the right class, its interval, and other facts."""
+    right = (items.predictions == items.gold).astype(np.float64)
+    scores, interval = {"accuracy": 100 * float(right.mean())}, mean_interval(right, seed, unit=100)
+    return Scored("accuracy", scores, items, {"accuracy": interval}, **facts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +79,7 @@ class Result(Shown):
     main: str
     """Name of the main score."""
     scores: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
+    intervals: Mapping[str, Interval]
     """95 % intervals by name of score."""
     groups: Mapping[str, Group]
     """Scores by genre or source."""

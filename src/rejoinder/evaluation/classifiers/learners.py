@@ -69,13 +69,11 @@ class ClassifierSettings:
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or not least <= value < 1 << 32:
-                raise InputError(
-                    f"classifier: {name} is {value!r}; an integer of at least {least} and below "
-                    "2^32 is needed."
-                )
+                needed = f"an integer of at least {least} and below 2^32"
+                raise InputError(f"classifier: {name} is {value!r}; {needed} is needed.")
         if not 0 <= self.dropout < 1:
             raise InputError(
-                f"classifier: dropout is {self.dropout!r}; at least 0 and below 1 is needed."
+                f"classifier: dropout is {self.dropout!r}; from 0 to below 1 is needed."
             )
 
     def grid(self, protocol: str) -> tuple[float, ...]:
@@ -164,7 +162,6 @@ class FastLearner:
 
     def __init__(self, settings: ClassifierSettings, features: Features, labels: Labels) -> None:
         self._settings = settings
-        self._features = features
         self._solver = LogisticGrid(features, labels)
 
     def _penalty(self, strength: float, rows: int) -> float:
@@ -177,7 +174,7 @@ class FastLearner:
 
     def predict(self, folds: Sequence[Fold], penalties: Sequence[Sequence[float]]) -> list[Labels]:
         """See `Learner`."""
-        masks = np.zeros((len(self._features), len(folds)), np.bool_)
+        masks = np.zeros((len(self._solver.rows), len(folds)), np.bool_)
         for index, fold in enumerate(folds):
             masks[fold.train, index] = True
         fold_of = np.repeat(np.arange(len(folds)), [len(each) for each in penalties])
@@ -208,9 +205,8 @@ class LibraryLearner:
         from sklearn.linear_model import LogisticRegression
         from sklearn.multiclass import OneVsRestClassifier
 
-        model = LogisticRegression(
-            C=strength, random_state=self._settings.seed, solver="liblinear", max_iter=100
-        )
+        options = {"random_state": self._settings.seed, "solver": "liblinear", "max_iter": 100}
+        model = LogisticRegression(C=strength, **options)
         labels = self._labels[rows]
         if len(np.unique(labels)) > 2:
             model = OneVsRestClassifier(model)
@@ -319,20 +315,14 @@ class LogisticGrid:
 
     def predict(self, rows: Indices, weights: Float32s) -> NDArray[np.int64]:
         """Returns (N, P) predicted classes of N rows of the features, by weights of `fit`."""
-        predicted = np.empty((len(rows), weights.shape[2]), np.int64)
-        for start in range(0, len(rows), _ROWS):
-            part = slice(start, start + _ROWS)
-            predicted[part] = self._best(self.rows[rows[part]], weights)
-        return predicted
-
-    @staticmethod
-    def _best(rows: Float32s, weights: Float32s) -> NDArray[np.int64]:
         size, outputs, count = weights.shape
-        scores = (rows @ weights.reshape(size, -1)).reshape(len(rows), outputs, count)
-        if outputs == 1:
-            return (scores[:, 0] > 0).astype(np.int64)
-        best: NDArray[np.int64] = scores.argmax(axis=1)
-        return best
+        predicted = np.empty((len(rows), count), np.int64)
+        for start in range(0, len(rows), _ROWS):
+            part = self.rows[rows[start : start + _ROWS]]
+            scores = (part @ weights.reshape(size, -1)).reshape(len(part), outputs, count)
+            best = scores[:, 0] > 0 if outputs == 1 else scores.argmax(axis=1)
+            predicted[start : start + _ROWS] = best
+        return predicted
 
 
 def _errors(scores: Float32s, labels: NDArray[np.int64]) -> None:

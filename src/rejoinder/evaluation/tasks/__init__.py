@@ -124,6 +124,22 @@ def reads(
     return read_all
 
 
+def reads_splits(
+    read: Callable[..., Any], splits: Sequence[str] | None = None
+) -> Callable[[Context, Sequence[str]], Data]:
+    """Returns `Family.read` of a task: what `read` returns of the folder for each wanted split.
+
+    `splits` are those that the data has. None means that it may have any.
+    """
+
+    def read_all(context: Context, ids: Sequence[str]) -> Data:
+        folder, wanted = context.folder(ids[0]), context.splits
+        chosen = wanted if splits is None else [split for split in splits if split in wanted]
+        return {(ids[0], split): read(folder, split=split) for split in chosen}
+
+    return read_all
+
+
 FAMILIES: Registry[Sequence[Family]] = Registry(
     "task",
     {

@@ -21,10 +21,18 @@ from rejoinder.datasets.semeval import QuestionSet, read_askubuntu, read_cqa
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
-from rejoinder.evaluation.metrics import NDCG, Items, joined, metric_of, precision_name, subsets_of
-from rejoinder.evaluation.results import Group, Scored
+from rejoinder.evaluation.metrics import (
+    NDCG,
+    Items,
+    joined,
+    metric_of,
+    numbered,
+    precision_name,
+    subsets_of,
+)
+from rejoinder.evaluation.results import Group, Scored, recomputed
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads
+from rejoinder.evaluation.tasks import Context, Family, Part, reads, reads_splits
 from rejoinder.measures import Floats, Indices, unit_rows
 from rejoinder.protocols import Embeddings
 
@@ -156,18 +164,6 @@ def score_questions(
     )
 
 
-def _read_askubuntu(context: Context, ids: Sequence[str]) -> Data:
-    folder = context.folder(ids[0])
-    return {(ids[0], split): read_askubuntu(folder, split) for split in context.splits}
-
-
-def _read(year: str, context: Context, ids: Sequence[str]) -> Data:
-    folder, splits = context.folder(ids[0]), context.splits
-    return {
-        (ids[0], split): read_cqa(folder, year, split) for split in _SPLITS[year] if split in splits
-    }
-
-
 def _run(embedder: Embedder, context: Context, part: Part, questions: QuestionSet) -> Scored:
     return score_questions(embedder, questions, part[0], context.text, context.seed)
 
@@ -205,15 +201,10 @@ def _run_talks(embedder: Embedder, context: Context, part: Part, data: Conversat
     )
     kinds = dict(sorted(subsets_of(items.ids).items()))
     notes = [f"{len(data.all)} of {_PUBLISHED} published conversations"]
-    return Scored(
-        main=NDCG.name,
-        scores=NDCG.recompute(items),
-        items=items,
-        intervals={
-            NDCG.name: resampled_interval(
-                items.predictions, context.seed, groups=list(kinds.values())
-            )
-        },
+    return recomputed(
+        NDCG,
+        items,
+        resampled_interval(items.predictions, context.seed, groups=list(kinds.values())),
         groups={
             kind: Group(len(rows), {NDCG.name: float(items.predictions[rows].mean())})
             for kind, rows in kinds.items()
@@ -256,23 +247,19 @@ def _run_translation(
         f"en-{language}": translation_ranks(vectors, translated),
         f"{language}-en": translation_ranks(translated, vectors),
     }
-    main = precision_name(1, len(english))
-    precisions = metric_of(main).recompute
+    metric = metric_of(precision_name(1, len(english)))
     items = Items(
         [f"{direction}:{row}" for direction in ranks for row in range(len(english))],
         np.concatenate(list(ranks.values())).astype(np.float64),
         np.ones(2 * len(english)),
         joined([*english, *other], [*other, *english]),
     )
-    return Scored(
-        main=main,
-        scores=precisions(items),
-        items=items,
-        intervals={main: mean_interval((items.predictions <= 1).astype(np.float64), context.seed)},
+    return recomputed(
+        metric,
+        items,
+        mean_interval((items.predictions <= 1).astype(np.float64), context.seed),
         groups={
-            direction: Group(
-                len(own), precisions(Items((), own.astype(np.float64), np.ones(len(own))))
-            )
+            direction: Group(len(own), metric.recompute(numbered("", own, own, ())))
             for direction, own in ranks.items()
         },
         data={"name": "FLORES-200 devtest", "candidates": len(english)},
@@ -285,10 +272,17 @@ def _read_translations(folder: Path) -> Translations:
 
 
 FAMILIES = (
-    Family({"rerank/askubuntu": ("rerank",)}, _read_askubuntu, _run, options=("text",)),
+    Family(
+        {"rerank/askubuntu": ("rerank",)}, reads_splits(read_askubuntu), _run, options=("text",)
+    ),
     *(
-        Family({f"cqa-b/{year}": ("cqa",)}, partial(_read, year), _run, options=("text",))
-        for year in _SPLITS
+        Family(
+            {f"cqa-b/{year}": ("cqa",)},
+            reads_splits(partial(read_cqa, year=year), splits),
+            _run,
+            options=("text",),
+        )
+        for year, splits in _SPLITS.items()
     ),
     Family(
         {f"translation/{language}": ("translation",) for language in LANGUAGES},

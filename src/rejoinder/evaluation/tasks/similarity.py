@@ -21,12 +21,8 @@ from rejoinder.errors import DataMissingError
 from rejoinder.evaluation import metrics
 from rejoinder.evaluation.encoding import Embedder, call, numbers_of
 from rejoinder.evaluation.intervals import Interval, correlation_interval
-from rejoinder.evaluation.resampled import (
-    AVERAGE_PRECISION,
-    average_precision,
-    score_interval,
-)
-from rejoinder.evaluation.results import Group, Scored
+from rejoinder.evaluation.resampled import AVERAGE_PRECISION, average_precision, score_interval
+from rejoinder.evaluation.results import Group, Scored, recomputed
 from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads, set_of
 from rejoinder.io.files.hashed import sha256_of
@@ -235,7 +231,7 @@ def _difficult(given: _Compared) -> Scored:
     pairs, english, main = given.pairs, given.rows()["track5"], "mean_absolute_error"
     if len(english) < max(_DIFFICULT):
         raise DataMissingError(
-            f"{given.task} needs all 250 pairs of track 5; {len(english)} are there."
+            f"{given.task} needs 250 pairs of track 5; {len(english)} are there."
         )
     lines = np.array(_DIFFICULT) - 1
     values = metrics.rescaled(given.values[english])[lines]
@@ -297,11 +293,10 @@ def _run_pairs(embedder: Embedder, context: Context, part: Part, data: LabelledS
     similarity, notes = embedder.similarity(pairs.first, pairs.second, part[0])
     texts = metrics.joined(pairs.first, pairs.second)
     items = metrics.numbered("test", similarity, pairs.labels, texts)
-    return Scored(
-        AVERAGE_PRECISION.name,
-        AVERAGE_PRECISION.recompute(items),
+    return recomputed(
+        AVERAGE_PRECISION,
         items,
-        {AVERAGE_PRECISION.name: score_interval(average_precision, items, context.seed)},
+        score_interval(average_precision, items, context.seed),
         data={"name": part[0]},
         notes=[f"{int(pairs.labels.sum()):,} pairs mean the same", *notes],
     )

@@ -17,13 +17,7 @@ import numpy as np
 
 from rejoinder.datasets import labelled
 from rejoinder.datasets.groups import InferencePairs, read_snli_split
-from rejoinder.datasets.labelled import (
-    INTENTS,
-    NLI_CLASSES,
-    Captioned,
-    LabelledSet,
-    read_intents,
-)
+from rejoinder.datasets.labelled import INTENTS, NLI_CLASSES, Captioned, LabelledSet
 from rejoinder.datasets.semeval import GradedPairs, read_stsb
 from rejoinder.errors import DataMissingError, InputError, require
 from rejoinder.evaluation.classifiers.learners import (
@@ -41,18 +35,13 @@ from rejoinder.evaluation.encoding import Embedder, call, numbers_of
 from rejoinder.evaluation.intervals import correlation_interval, mean_interval
 from rejoinder.evaluation.metrics import Items, correlations, f1_score, joined, metric_of, numbered
 from rejoinder.evaluation.resampled import V_MEASURE, score_interval, v_measure
-from rejoinder.evaluation.results import Group, Scored
+from rejoinder.evaluation.results import Group, Scored, classified, recomputed
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads
+from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads, reads_splits
 from rejoinder.evaluation.tasks.similarity import sick_pairs
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats, Indices, ScoringError
 from rejoinder.protocols import Embeddings, Entails
-
-
-def _read_inference(context: Context, ids: Sequence[str]) -> Data:
-    folder = context.folder(ids[0])
-    return {(ids[0], split): read_snli_split(folder, split) for split in context.splits}
 
 
 def _run_inference(
@@ -68,15 +57,12 @@ def _run_inference(
     if not np.isfinite(probabilities).all():
         raise InputError(f"{who} returned a value that is not finite; probabilities are needed.")
     predicted = probabilities.argmax(axis=1)
-    right = (predicted == pairs.labels).astype(np.float64)
-    return Scored(
-        main="accuracy",
-        scores={"accuracy": 100 * float(right.mean())},
-        intervals={"accuracy": mean_interval(right, context.seed, unit=100)},
+    return classified(
+        numbered(split, predicted, pairs.labels, joined(pairs.premises, pairs.hypotheses)),
+        context.seed,
         groups=_confusions(pairs.labels, predicted),
         notes=row_notes("snli", {split: len(pairs)}),
         data={"name": "snli", "unlabelled": pairs.dropped},
-        items=numbered(split, predicted, pairs.labels, joined(pairs.premises, pairs.hypotheses)),
     )
 
 
@@ -116,12 +102,10 @@ def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[
     if settings.kfold > rarest:
         raise ScoringError(
             f"kfold is {settings.kfold}, but the rarest class has only {rarest} of the "
-            f"{len(labels):,} rows, and every fold needs a row of each class. Use at most "
-            f"{rarest} folds."
+            f"{len(labels):,} rows. Use at most {rarest} folds."
         )
-    splitter = StratifiedKFold(
-        n_splits=settings.kfold, shuffle=True, random_state=settings.fold_seed(protocol)
-    )
+    seed = settings.fold_seed(protocol)
+    splitter = StratifiedKFold(settings.kfold, shuffle=True, random_state=seed)
     return [Fold(*rows) for rows in splitter.split(np.zeros(len(labels)), labels)]
 
 
@@ -142,14 +126,9 @@ def _held_out(
 
     As in SentEval, the test rows also say when to stop.
     """
-    predicted = learner.predict([fold._replace(stop=fold.test) for fold in folds],
-                                [grid] * len(folds))  # fmt: skip
-    return np.stack(
-        [
-            (classes == labels[fold.test]).mean(axis=1)
-            for fold, classes in zip(folds, predicted, strict=True)
-        ]
-    )
+    stopping = [fold._replace(stop=fold.test) for fold in folds]
+    pairs = zip(folds, learner.predict(stopping, [grid] * len(folds)), strict=True)
+    return np.stack([(classes == labels[fold.test]).mean(axis=1) for fold, classes in pairs])
 
 
 def _best(accuracy: Floats) -> tuple[Any, Any]:
@@ -292,28 +271,18 @@ class _Task:
             outcome = fitted_split(features, labels, settings)
         *_, (split, last) = data.splits.items()
         names = order if self.protocol == "nested" else range(len(last))
-        gold = labels[-1].astype(np.float64)
-        items = Items(
-            last.ids or [f"{split}:{row}" for row in names],
-            outcome.predictions.astype(np.float64),
-            gold,
-            joined(*texts[-1]),
-            outcome.folds,
-        )
+        ids = last.ids or [f"{split}:{row}" for row in names]
+        items = numbered(split, outcome.predictions, labels[-1], joined(*texts[-1]))
+        items = replace(items, ids=ids, folds=outcome.folds)
         scores = {"accuracy": outcome.test_accuracy, "dev_accuracy": outcome.dev_accuracy}
         if data.name == "MRPC":
-            scores["f1"] = round(f1_score(items.predictions, gold), 2)
-        right = (items.predictions == gold).astype(np.float64)
+            scores["f1"] = round(f1_score(items.predictions, items.gold), 2)
         counts = {name: len(part) for name, part in data.splits.items()}
         dev_n = len(labels[-2:][0])  # the split before test: dev, or else train
-        return Scored(
-            main="accuracy",
-            scores=scores,
-            intervals={"accuracy": mean_interval(right, context.seed, unit=100)},
-            data={"name": part[0].split("/")[0], "dev_n": dev_n},
-            notes=[*row_notes(data.name.lower(), counts), _note(settings, self.protocol)],
-            items=items,
-        )
+        facts = {"name": part[0].split("/")[0], "dev_n": dev_n}
+        notes = [*row_notes(data.name.lower(), counts), _note(settings, self.protocol)]
+        scored = classified(items, context.seed, data=facts, notes=notes)
+        return replace(scored, scores=scores)
 
     def family(self, name: str, group: str = "senteval") -> Family:
         """Returns the family of the task alone."""
@@ -476,17 +445,13 @@ def _run_clusters(embedder: Embedder, context: Context, part: Part, data: Labell
         seed = context.seed + run
         way = MiniBatchKMeans(count, batch_size=_MINI_BATCH, n_init="auto", random_state=seed)
         clusters.append(way.fit_predict(rows).astype(np.float64))
-    items = Items(
-        [f"run {run}:{row}" for run in range(RUNS) for row in range(len(texts))],
-        np.concatenate(clusters),
-        np.tile(labels.astype(np.float64), RUNS),
-        texts * RUNS,
-    )
-    return Scored(
-        V_MEASURE.name,
-        V_MEASURE.recompute(items),
+    ids = [f"run {run}:{row}" for run in range(RUNS) for row in range(len(texts))]
+    gold = np.tile(labels.astype(np.float64), RUNS)
+    items = Items(ids, np.concatenate(clusters), gold, texts * RUNS)
+    return recomputed(
+        V_MEASURE,
         items,
-        {V_MEASURE.name: score_interval(v_measure, items, context.seed)},
+        score_interval(v_measure, items, context.seed),
         data={"name": part[0], "texts": len(texts), "classes": count},
         notes=[f"the mean of {RUNS} clusterings"],
     )
@@ -499,19 +464,13 @@ def _run_classes(embedder: Embedder, context: Context, part: Part, data: Labelle
     rows, labels = embedder.embed(texts, part[0]), np.concatenate([train.labels, test.labels])
     fold = Fold(*np.split(np.arange(len(labels)), [len(train)]))
     [[predicted]] = FastLearner(ClassifierSettings(), rows, labels).predict([fold], [[_C]])
-    right = (predicted == test.labels).astype(np.float64)
-    return Scored(
-        "accuracy",
-        {"accuracy": 100 * float(right.mean())},
-        numbered("test", predicted, test.labels, test.first),
-        {"accuracy": mean_interval(right, context.seed, unit=100)},
-        data={"name": part[0]},
-        notes=[f"logistic regression on {len(train):,} questions of train, C = {_C:g}"],
-    )
+    items = numbered("test", predicted, test.labels, test.first)
+    notes = [f"logistic regression on {len(train):,} questions of train, C = {_C:g}"]
+    return classified(items, context.seed, data={"name": part[0]}, notes=notes)
 
 
 FAMILIES = (
-    Family({"snli/head": ("snli",)}, _read_inference, _run_inference),
+    Family({"snli/head": ("snli",)}, reads_splits(read_snli_split), _run_inference),
     *(
         _Task(partial(labelled.read_binary, name=name), "nested").family(name.lower())
         for name in ("MR", "CR", "SUBJ", "MPQA")
@@ -542,7 +501,7 @@ FAMILIES = (
         {"coco/senteval": ("coco", "senteval")}, reads(_read_coco), _run_coco, protocol="retrieval"
     ),
     *(
-        Family({f"{kind}/{name}": (kind,)}, reads(partial(read_intents, name=name)), run)
+        Family({f"{kind}/{name}": (kind,)}, reads(partial(labelled.read_intents, name=name)), run)
         for kind, run in (("cluster", _run_clusters), ("classify", _run_classes))
         for name in INTENTS
     ),
