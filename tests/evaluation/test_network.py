@@ -45,7 +45,7 @@ def test_networks_trained_together_are_those_trained_alone(nhid, optim):
         mode="compat", usepytorch=True, nhid=nhid, optim=optim.lower(), max_epoch=0, epoch_size=2
     )
     inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
-    networks = network.Networks(settings, inputs, labels, 3, [decays] * 2)
+    networks = network.Networks(network.NetworkLearner(settings, x, y), [decays] * 2)
     alone = [[plain(networks, fold, place, nhid) for place in range(2)] for fold in range(2)]
     networks.fit(
         folds,

@@ -277,13 +277,14 @@ class ResultsFile:
         Raises:
             InputError: the file holds results of another encoder, and `overwrite` is False.
         """
-        own = [result for result in self.results if dict(result.encoder) == dict(encoder)]
-        if len(own) < len(self.results) and not overwrite:
+        others = [result for result in self.results if dict(result.encoder) != dict(encoder)]
+        if others and not overwrite:
+            found, name = others[0].encoder.get("name"), encoder.get("name")
             raise InputError(
-                f"{self.path} holds results of another encoder than {encoder.get('name')}, or of "
-                "another version of it; name another file, or replace them with `overwrite=True`."
+                f"{self.path} holds results of {found}, another encoder than {name} or another "
+                "version; name another file, or replace them with `overwrite=True`."
             )
-        self.results = own
+        self.results = [result for result in self.results if dict(result.encoder) == dict(encoder)]
 
     def add(self, result: Result) -> Result:
         """Adds a result, or replaces that with the same key, and writes the file.

@@ -51,14 +51,14 @@ class NetworkLearner:
     """Trains the networks of folds and penalties, as many at once as is fast."""
 
     def __init__(self, settings: ClassifierSettings, features: Features, labels: Labels) -> None:
-        self._settings = settings
-        self._features = torch.from_numpy(np.ascontiguousarray(features))
-        self._labels = torch.from_numpy(labels)
-        self._classes = int(labels.max()) + 1
+        self.settings = settings
+        self.features = torch.from_numpy(np.ascontiguousarray(features))
+        self.labels = torch.from_numpy(labels)
+        self.classes = int(labels.max()) + 1
 
     def predict(self, folds: Sequence[Fold], penalties: Sequence[Sequence[float]]) -> list[Labels]:
         """See `Learner`."""
-        generators, splits = [np.random.RandomState(self._settings.seed) for _ in folds], []
+        generators, splits = [np.random.RandomState(self.settings.seed) for _ in folds], []
         for fold, generator, decays in zip(folds, generators, penalties, strict=True):
             rows, stop_rows = fold.train, fold.stop
             if stop_rows is None:
@@ -81,8 +81,8 @@ class NetworkLearner:
         `splits` are the train rows, stop rows and decays of each fold. All folds of a group have as
         many steps per epoch.
         """
-        batch, width = self._settings.batch_size, self._features.shape[1]
-        outputs = len(splits[0][2]) * (self._settings.nhid or self._classes)
+        batch, width = self.settings.batch_size, self.features.shape[1]
+        outputs = len(splits[0][2]) * (self.settings.nhid or self.classes)
         most = max(1, _NUMBERS_AT_ONCE // (width * max(outputs, batch)))
         by_steps: dict[int, list[int]] = {}
         for index, (rows, _, _) in enumerate(splits):
@@ -91,9 +91,7 @@ class NetworkLearner:
             for start in range(0, len(indices), most):
                 group = indices[start : start + most]
                 train, stop, decays = zip(*(splits[index] for index in group), strict=True)
-                networks = Networks(
-                    self._settings, self._features, self._labels, self._classes, decays
-                )
+                networks = Networks(self, decays)
                 networks.fit(train, stop, [generators[i] for i in group])
                 yield group, networks
 
@@ -101,19 +99,13 @@ class NetworkLearner:
 class Networks:
     """The networks of F folds and G penalties each, and their optimiser."""
 
-    def __init__(
-        self,
-        settings: ClassifierSettings,
-        features: Any,
-        labels: Any,
-        classes: int,
-        decays: Sequence[Sequence[float]],
-    ) -> None:
+    def __init__(self, learner: NetworkLearner, decays: Sequence[Sequence[float]]) -> None:
         """Initialises networks of C classes on (N, D) float32 features and (N,) int64 labels.
 
         `decays` are F rows of G weight decays.
         """
-        self._settings, self._features, self._labels = settings, features, labels
+        settings, features, classes = learner.settings, learner.features, learner.classes
+        self._settings, self._features, self._labels = settings, features, learner.labels
         self._shape = len(decays), len(decays[0])
         self._generator = torch.Generator().manual_seed(settings.seed)
         width, hidden = features.shape[1], settings.nhid

@@ -71,18 +71,14 @@ class SE:
             return self.results
         if name not in TASKS:
             raise InputError(f"{name!r} is not a task of SentEval: {nearest(name, TASKS)}.")
-        context = Context(
-            data=Path(self.params["task_path"]),
-            form="senteval",
-            classifiers=settings_of(self.params),
-        )
+        data, settings = Path(self.params["task_path"]), settings_of(self.params)
+        context = Context(data, form="senteval", classifiers=settings)
         [(family, ids)] = families_of([TASKS[name]])
         self.params["current_task"] = name
         encoder = _ScoringEncoder if "similarity" in self.params else _BatchEncoder
         embedder = Embedder(encoder(self.params, self.batcher, self.prepare))
-        [(part, data)] = family.read(context, ids).items()
-        scored = family.run(embedder, context, part, data)
-        self.results = _as_original(scored)
+        [(part, read)] = family.read(context, ids).items()
+        self.results = _as_original(family.run(embedder, context, part, read))
         return self.results
 
 

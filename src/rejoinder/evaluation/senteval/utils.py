@@ -60,14 +60,10 @@ def completed(params: Mapping[str, Any]) -> dotdict:
         if key not in CLASSIFIER_KEYS:
             raise InputError(f"params['classifier'][{key!r}]: {nearest(key, CLASSIFIER_KEYS)}.")
     if "nhid" not in classifier:
-        raise InputError(
-            "params['classifier'] has no 'nhid', the number of hidden units; 0 means none."
-        )
+        raise InputError("params['classifier'] has no 'nhid', the number of hidden units, or 0.")
     if full["nhid"] not in (0, classifier["nhid"]):
-        raise InputError(
-            f"params['nhid'] is {full['nhid']!r} and params['classifier']['nhid'] is "
-            f"{classifier['nhid']!r}. As in SentEval, only the latter is read; set it there."
-        )
+        found = f"{full['nhid']!r} and params['classifier']['nhid'] is {classifier['nhid']!r}"
+        raise InputError(f"params['nhid'] is {found}; only the latter is read, as in SentEval.")
     _warn_of_unused(settings_of(full))
     return full
 

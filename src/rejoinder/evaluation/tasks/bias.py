@@ -58,17 +58,15 @@ def _run(embedder: Embedder, context: Context, part: Part, lists: WordLists) -> 
     (first, notes), (second, more) = (
         _associations(embedder, lists, target, attributes, task) for target in targets
     )
-    words = {target: lists.words(target) for target in targets}
+    words = [(target, word) for target in targets for word in lists.words(target)]
     items = Items(
-        [f"{target}:{word}" for target in targets for word in words[target]],
+        [f"{target}:{word}" for target, word in words],
         np.concatenate([first, second]),
         np.repeat([1.0, 0.0], [len(first), len(second)]),
-        [word for target in targets for word in words[target]],
+        [word for _, word in words],
     )
-    direction = (
-        f"effect_size above 0 means: {targets[0]} nearer to {attributes[0]}, {targets[1]} to "
-        f"{attributes[1]}"
-    )
+    nearer = f"{targets[0]} nearer to {attributes[0]}, {targets[1]} to {attributes[1]}"
+    direction = f"effect_size above 0 means: {nearer}"
     return Scored(
         main=main,
         scores={**metric_of(main).recompute(items), "p": permutation_test(first, second, seed).p},
@@ -101,13 +99,5 @@ def _associations(
     return means[0] - means[1], notes
 
 
-FAMILIES = (
-    Family(
-        {
-            f"bias/{name}": ("bias",)
-            for name in ("gender-career", "gender-occupations", "names", "religion", "age")
-        },
-        _read,
-        _run,
-    ),
-)
+_NAMES = ("gender-career", "gender-occupations", "names", "religion", "age")
+FAMILIES = (Family({f"bias/{name}": ("bias",) for name in _NAMES}, _read, _run),)

@@ -108,32 +108,22 @@ def _run(embedder: Embedder, context: Context, part: Part, items: Contrasts) -> 
         means = np.array([right[own].mean() for own in subsets_of(ids).values()])
         accuracy = resampled_interval(means, seed, unit=100)
     return Scored(
-        main="accuracy",
-        scores={
+        "accuracy",
+        {
             "accuracy": 100 * float(right.mean()),
             "similarity_same": float(to_same.mean()),
             "similarity_different": float(to_different.mean()),
         },
-        intervals={
+        Items(ids, right, np.ones(len(right)), joined(anchors, same, different)),
+        {
             "accuracy": accuracy,
             "similarity_same": resampled_interval(to_same, seed),
             "similarity_different": resampled_interval(to_different, seed),
         },
         data={"name": "contrasts"},
         notes=notes,
-        items=Items(
-            ids,
-            right,
-            np.ones(len(right)),
-            joined(anchors, same, different),
-        ),
     )
 
 
-FAMILIES = (
-    Family(
-        {f"contrasts/{kind}": ("contrasts",) for kind in (*KINDS, *(f"made-{k}" for k in MADE))},
-        _read,
-        _run,
-    ),
-)
+_TASKS = [f"contrasts/{kind}" for kind in (*KINDS, *(f"made-{kind}" for kind in MADE))]
+FAMILIES = (Family(dict.fromkeys(_TASKS, ("contrasts",)), _read, _run),)

@@ -19,17 +19,9 @@ from rejoinder.datasets.labelled import Translations, read_translations
 from rejoinder.datasets.memory import SOURCES, Conversation, Conversations, read_conversations
 from rejoinder.datasets.semeval import QuestionSet, read_askubuntu, read_cqa
 from rejoinder.errors import InputError
+from rejoinder.evaluation import metrics
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
-from rejoinder.evaluation.metrics import (
-    NDCG,
-    Items,
-    joined,
-    metric_of,
-    numbered,
-    precision_name,
-    subsets_of,
-)
 from rejoinder.evaluation.results import Group, Scored, recomputed
 from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks import Context, Family, Part, reads, reads_splits
@@ -155,7 +147,7 @@ def score_questions(
             f"text of questions: {text}",
             *notes,
         ],
-        items=Items(
+        items=metrics.Items(
             [query.original.id for query in questions.queries],
             precisions,
             np.ones(len(precisions)),
@@ -193,20 +185,20 @@ def _run_talks(embedder: Embedder, context: Context, part: Part, data: Conversat
             rows, queries = embedder.embed(said, part[0]), embedder.embed(texts, part[0])
             values += _scores(talk, unit_rows(queries) @ unit_rows(rows).T)
     questions = [question for talk in data.all for question in talk.questions]
-    items = Items(
+    items = metrics.Items(
         [f"{question.kind}:{row}" for row, question in enumerate(questions)],
         np.array(values),
         np.ones(len(values)),
         [question.text for question in questions],
     )
-    kinds = dict(sorted(subsets_of(items.ids).items()))
+    kinds = dict(sorted(metrics.subsets_of(items.ids).items()))
     notes = [f"{len(data.all)} of {_PUBLISHED} published conversations"]
     return recomputed(
-        NDCG,
+        metrics.NDCG,
         items,
         resampled_interval(items.predictions, context.seed, groups=list(kinds.values())),
         groups={
-            kind: Group(len(rows), {NDCG.name: float(items.predictions[rows].mean())})
+            kind: Group(len(rows), {metrics.NDCG.name: float(items.predictions[rows].mean())})
             for kind, rows in kinds.items()
         },
         data={"name": data.name, "conversations": len(data.all)},
@@ -247,19 +239,19 @@ def _run_translation(
         f"en-{language}": translation_ranks(vectors, translated),
         f"{language}-en": translation_ranks(translated, vectors),
     }
-    metric = metric_of(precision_name(1, len(english)))
-    items = Items(
+    metric = metrics.metric_of(metrics.precision_name(1, len(english)))
+    items = metrics.Items(
         [f"{direction}:{row}" for direction in ranks for row in range(len(english))],
         np.concatenate(list(ranks.values())).astype(np.float64),
         np.ones(2 * len(english)),
-        joined([*english, *other], [*other, *english]),
+        metrics.joined([*english, *other], [*other, *english]),
     )
     return recomputed(
         metric,
         items,
         mean_interval((items.predictions <= 1).astype(np.float64), context.seed),
         groups={
-            direction: Group(len(own), metric.recompute(numbered("", own, own, ())))
+            direction: Group(len(own), metric.recompute(metrics.numbered("", own, own, ())))
             for direction, own in ranks.items()
         },
         data={"name": "FLORES-200 devtest", "candidates": len(english)},

@@ -5,6 +5,7 @@ uniformly, without replacement, from all other responses of the split, whatever 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -64,13 +65,16 @@ def rank_responses(
         inputs, rows = embedder.embed_distinct([*texts, *pairs.responses], task)
         responses, input_rows, response_rows = inputs, rows[: len(texts)], rows[len(texts) :]
     if inputs.shape[1] != responses.shape[1]:
-        raise InputError(
-            f"{embedder.who(task, 'encode_response')} returned vectors of {responses.shape[1]} "
-            f"numbers, and encode of {inputs.shape[1]}; their dot product needs one width."
-        )
+        who = embedder.who(task, "encode_response")
+        widths = f"of {responses.shape[1]} numbers, and encode of {inputs.shape[1]}"
+        raise InputError(f"{who} returned vectors {widths}; their dot product needs one width.")
     candidates = response_rows[np.column_stack([chosen, negatives])]
     ranks = true_ranks(inputs, input_rows, responses, candidates, tell)
-    return _result(pairs, chosen, ranks, negatives, seed, has_head)
+    scored = _result(pairs, chosen, ranks, negatives, seed)
+    if has_head:
+        return scored
+    note = "the encoder has no encode_response; encode was used for both sides"
+    return replace(scored, notes=[*scored.notes, note])
 
 
 def recall_of_all(embedder: Embedder, pairs: ResponsePairs, top: int) -> float:
@@ -144,12 +148,7 @@ def true_ranks(
 
 
 def _result(
-    pairs: ResponsePairs,
-    rows: Indices,
-    ranks: Indices,
-    negatives: Indices,
-    seed: int,
-    has_head: bool,
+    pairs: ResponsePairs, rows: Indices, ranks: Indices, negatives: Indices, seed: int
 ) -> Scored:
     candidates = negatives.shape[1] + 1
     main = precision_name(1, candidates)
@@ -163,9 +162,6 @@ def _result(
     texts = np.unique([" ".join(text.split()) for text in pairs.responses], return_inverse=True)[1]
     same = int((texts[negatives] == texts[rows][:, None]).sum())
     sources = np.array(pairs.sources, dtype=object)[rows]
-    notes = [f"{same} of {negatives.size} negatives repeat the right response's text"]
-    if not has_head:
-        notes.append("the encoder has no encode_response; encode was used for both sides")
     return Scored(
         main=main,
         scores=precisions(items),
@@ -181,7 +177,7 @@ def _result(
             for own in [sources == source]
         },
         data={"name": "pairs", "candidates": candidates},
-        notes=notes,
+        notes=[f"{same} of {negatives.size} negatives repeat the right response's text"],
         items=items,
     )
 

@@ -7,6 +7,7 @@ greeting and a signature. The seed of the evaluation draws them.
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from rejoinder.datasets.semeval import GradedPairs, read_stsb
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.metrics import Items, correlations, joined
 from rejoinder.evaluation.resampled import KEPT, kept, score_interval
-from rejoinder.evaluation.results import Scored
+from rejoinder.evaluation.results import Scored, recomputed
 from rejoinder.evaluation.tasks import Context, Data, Family, Part
 
 KINDS = ("swapped", "dropped", "doubled", "key")
@@ -23,14 +24,8 @@ WORD = re.compile(r"(?<![\w'])[a-z]{5,}(?![\w'])")
 """A word that can get an error."""
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _GREETINGS = ("Hi,", "Hello all,", "Good morning!", "Dear team,", "Hey everyone,", "Hi there,")
-_SIGNATURES = (
-    "Thanks, Anna",
-    "Best regards, Tom",
-    "Cheers",
-    "Kind regards, Dr. Maria Keller",
-    "Sent from my phone",
-    "Thank you in advance!",
-)
+_SIGNATURES = ("Thanks, Anna", "Best regards, Tom", "Cheers", "Kind regards, Dr. Maria Keller",
+               "Sent from my phone", "Thank you in advance!")  # fmt: skip
 
 
 def keys_next_to(letter: str) -> list[str]:
@@ -97,25 +92,14 @@ def _run(embedder: Embedder, context: Context, part: Part, pairs: GradedPairs) -
         np.tile(pairs.gold, 2),
         joined(2 * pairs.first, both),
     )
-    return Scored(
-        KEPT.name,
-        {
-            **KEPT.recompute(items),
-            "clean": correlations(similarity[:count], pairs.gold)["pearson"],
-            "changed": correlations(similarity[count:], pairs.gold)["pearson"],
-        },
-        items,
-        {KEPT.name: score_interval(kept, items, context.seed)},
-        data={"name": "stsb", "form": pairs.form},
-        notes=notes,
+    interval, facts = (
+        score_interval(kept, items, context.seed),
+        {"name": "stsb", "form": pairs.form},
     )
+    scored = recomputed(KEPT, items, interval, data=facts, notes=notes)
+    clean, after = (correlations(own, pairs.gold)["pearson"] for own in np.split(similarity, 2))
+    return replace(scored, scores={**scored.scores, "clean": clean, "changed": after})
 
 
-FAMILIES = (
-    Family(
-        {f"robust/{kind}": ("robust",) for kind in ("typos", "case", "length", "noise")},
-        _read,
-        _run,
-        options=("form",),
-    ),
-)
+_TASKS = {f"robust/{kind}": ("robust",) for kind in ("typos", "case", "length", "noise")}
+FAMILIES = (Family(_TASKS, _read, _run, options=("form",)),)
