@@ -156,7 +156,7 @@ MISUSE = [
         ("train", "--config", "c.toml", "--out", "x", "--seed", "1", "--seed", "2"),
         "--seed is given several times; write --seed 1,2 instead",
     ),
-    (("train", "--config", "c.toml", "--out", "x", "--seed", "1,b"), "--seed is '1,b'; a whole"),
+    (("train", "--config", "c.toml", "--out", "x", "--seed", "1,b"), "--seed '1,b': write whole"),
     (
         ("train", "--config", "c.toml", "--out", "x", "--exclude-leaks", "--no-exclude-leaks"),
         "--exclude-leaks and --no-exclude-leaks contradict",

@@ -80,7 +80,7 @@ def test_canned_answers(suggest, pairs, tmp_path):
     status, lines, notes = suggest(ASKED, "--from", canned)
     assert (status, len(lines.splitlines())) == (0, 3)
     assert lines.split("\t")[2] == "score"
-    assert "there is nothing to tell" in notes
+    assert "no messages that these answered" in notes
     _, lines, _ = suggest(ASKED, "--from", pairs, "--answers", canned)
     assert "Your parcel" in lines.splitlines()[1]
 

@@ -96,7 +96,7 @@ def test_it_reads_a_column_of_a_table():
     columns = ColumnTransformer([("text", SentenceEmbedder(SMALL), "text")], remainder="drop")
     assert columns.fit_transform(table).shape == (len(TEXTS), 256)
     for wrong in (table, table[["text"]], pl.DataFrame({"text": TEXTS}), np.array([TEXTS])):
-        with pytest.raises(InputError, match=r"one column of sentences is needed, such as X\['te"):
+        with pytest.raises(InputError, match=r"one column is needed, such as X\['te"):
             SentenceEmbedder(SMALL).fit(wrong)
 
 

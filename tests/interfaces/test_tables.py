@@ -148,7 +148,7 @@ def test_the_command_prints_the_query(folder):
     ("words", "message"),
     [
         (["plain", "--to", "duckdbb", "--out", "x"], "did you mean 'duckdb'?"),
-        (["missing", "--to", "duckdb", "--out", "x"], "is not a folder of an index"),
+        (["missing", "--to", "duckdb", "--out", "x"], "missing is not an index"),
         (["plain", "--to", "duckdb", "--out", "chat"], "chat is a folder"),
         (["plain", "--to", "duckdb", "--out", "plain"], "plain is read"),
     ],

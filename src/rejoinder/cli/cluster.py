@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from rejoinder.cli import options, output
 from rejoinder.cli.messages import is_stream, stream_entries, where_conditions
@@ -99,9 +101,7 @@ def cluster(
         found.save(out, overwrite=overwrite or add, inputs=[] if add else [source])
     _print(found)
     if not found.topics:
-        output.note(
-            "no topic was found: too few messages are alike. A lower --least finds smaller topics"
-        )
+        output.note("no topic was found; a lower --least finds smaller ones")
     if out is not None:
         output.status_line(f"wrote {out}: {len(found)} topics of {len(found.ids):,} messages")
 
@@ -254,10 +254,7 @@ def _changed(folder: Path, threshold: float | None) -> "Duplicates":
         *("source", "threshold", "out", "overwrite", "top", "json", "tsv", "quiet")
     )
     if wrong:
-        raise InputError(
-            f"{', '.join(wrong)}: {folder} has the duplicates of texts already; they take "
-            "--threshold alone. Name the texts."
-        )
+        raise InputError(f"{', '.join(wrong)}: what is in {folder} takes --threshold alone.")
     found = Duplicates.load(folder)
     return found if threshold is None else found.rethreshold(threshold)
 
@@ -293,9 +290,6 @@ def _tree(group: "Group") -> dict[str, Any]:
 
 def _print_groups(groups: "Iterable[Group]") -> None:
     """Prints the kept text of each group, and the first different ones that are dropped for it."""
-    from rich.console import Console
-    from rich.text import Text
-
     console = Console(highlight=False, markup=False, emoji=False)
     for group in groups:
         console.print(
@@ -310,32 +304,22 @@ def _print_groups(groups: "Iterable[Group]") -> None:
             console.print(Text(f"              and {len(shown) - 1 - _MEMBERS:,} others", "dim"))
 
 
-_BASES = {
-    "given": "as given",
-    "examples": "by the examples",
-    "false positives": "by the rate of false positives",
-    "default": "the default",
-}
-
-
 def _summarise(found: "Duplicates") -> None:
     """Prints what was found and how, on standard error."""
     dropped, estimate = len(found.filtered), found.estimate
     output.status_line(
         f"{len(found):,} texts: {len(found) - dropped:,} kept, {dropped:,} dropped "
         f"({found.duplicate_ratio:.1%}) in {len(found.groups):,} groups, from a cosine of "
-        f"{found.threshold:.3g} ({_BASES[estimate.basis]})"
+        f"{found.threshold:.3g} ({estimate.basis})"
         f"{'' if found.least_score is None else f' and a score of {found.least_score:g}'}"
     )
     if estimate.f1 is not None:
-        output.status_line(
-            f"on the examples: precision {estimate.precision:.3f}, recall {estimate.recall:.3f}, "
-            f"F1 {estimate.f1:.3f}"
-        )
+        scores = f"precision {estimate.precision:.3f}, recall {estimate.recall:.3f}"
+        output.status_line(f"on the examples: {scores}, F1 {estimate.f1:.3f}")
     if estimate.basis == "default":
         output.note(
-            "there are few texts, or most have a near one, so that no rate of false positives can "
-            "be estimated. Look at some groups, or label pairs for --examples"
+            "too few texts have no near one to estimate the rate of false positives; look at some "
+            "groups, or label pairs for --examples"
         )
     if found.search_recall < 1:
         output.status_line(f"{found.search_recall:.1%} of such pairs were found, by a sample")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli import messages, options, output
+from rejoinder.cli.progress import Bar
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,7 +110,6 @@ def fetch_sets(
     Args:
         names: Data sets (stsb) or groups (sts, senteval, probing, all).
     """
-    from rejoinder.cli.progress import Bar
     from rejoinder.datasets.acquire.layout import Failed, fetch
     from rejoinder.datasets.catalogue import select
 
@@ -119,7 +119,7 @@ def fetch_sets(
     failed = [result for result in results if isinstance(result, Failed)]
     _print_added(results, data)
     for failure in failed:
-        typer.echo(f"rejoinder: {failure.id}: {output.as_options(failure.reason)}", err=True)
+        output.complain(f"{failure.id}: {output.as_options(failure.reason)}")
     if failed:
         raise typer.Exit(2)
 
@@ -234,7 +234,6 @@ def leaks(
         rejoinder leaks --train multinli.jsonl.zst,captions.jsonl --show 5
         rejoinder leaks --train pairs/ --eval my_test.tsv --json
     """
-    from rejoinder.cli.progress import Bar
     from rejoinder.datasets.leaks import evaluation_sets, find_leaks
 
     sources = [Path(name) for name in messages.split_lists(train)]

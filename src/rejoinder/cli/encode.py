@@ -12,6 +12,7 @@ import typer
 
 from rejoinder.cli import messages, options, output
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
+from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,10 +83,7 @@ def encode(
 
         sources = [*words, *([sentences] if sentences else [])]
         if out is None or not sources or "-" in sources:
-            raise InputError(
-                f"--engine {engine} encodes files to a folder: name the files, and the folder by "
-                "--out, such as vectors.parquet."
-            )
+            raise InputError(f"--engine {engine} needs files, and --out FOLDER.")
         work = partial(
             encode_files, model_folder(model, model_sha256), sources, out, engine=engine,
             master=master, threads=threads, on_too_long=on_too_long, **kept,
@@ -106,11 +104,7 @@ def encode(
             encoder = open_encoder(model, model_sha256, on_too_long)
             if resume:
                 done = interrupted_sentences(out)
-                output.note(
-                    f"{out} is resumed after its first {done:,} sentences"
-                    if done
-                    else f"no interrupted run has begun {out}: it begins with the first sentence"
-                )
+                output.note(f"{out} is resumed after its first {done:,} sentences")
             in_file = columns if isinstance(source, Path) else None
             work = partial(encode_file, encoder, source, out, columns=in_file, **kept)
             written = _written(work, lambda: f"{interrupted_sentences(out):,} sentences")
@@ -129,15 +123,10 @@ def _source(
         sentences = next(filter(os.path.exists, words), None)
         if sentences is None:
             if columns is not None or _FILE_NAME.fullmatch(words[0]):
-                raise InputError(
-                    f"there is no file {words[0]!r}; a sentence that looks like a file's name is "
-                    "read from standard input."
-                )
+                raise InputError(f"there is no file {words[0]!r}; send such a sentence by stdin.")
             return list(map(messages.as_text, words))
         if len(words) > 1:
-            raise InputError(
-                f"{sentences} is a file or a folder; name it alone to encode its texts."
-            )
+            raise InputError(f"{sentences} is a file or a folder; name it alone.")
     file = sentences or "-"
     return messages.stream_entries(file, columns) if messages.is_stream(file) else Path(file)
 
@@ -154,8 +143,6 @@ def _entries(
 
 def _written(work: "Callable[..., EncodedFile]", kept: Callable[[], str]) -> "EncodedFile":
     """Does the work with a bar. If it is interrupted, notes what is `kept`, if that is anything."""
-    from rejoinder.cli.progress import encoding_bar
-
     try:
         with encoding_bar() as show:
             return work(progress=show)
@@ -169,7 +156,6 @@ def _print(
     encoder: "SentenceEncoder", entries: "Iterable[Entry]", settings: dict[str, Any]
 ) -> Mapping[str, int]:
     """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
-    from rejoinder.cli.progress import encoding_bar
     from rejoinder.inference.sentence_stream import Source, encoded_chunks
     from rejoinder.io.formats.embedding_files import exact, json_lines
 

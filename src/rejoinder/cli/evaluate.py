@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli import options, output
+from rejoinder.cli.progress import Bar, TrainingProgress, task_bar
 from rejoinder.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -94,14 +95,10 @@ def evaluate(
         rejoinder evaluate --repeat dan.json
     """
     from rejoinder.api.evaluation import evaluate as run
-    from rejoinder.cli.progress import task_bar
 
     if repeat is not None:
-        if wrong := options.given_besides(*_WITH_REPEAT):
-            raise InputError(
-                "--repeat takes the encoder and all settings from the file; leave out "
-                f"{', '.join(wrong)}."
-            )
+        if wrong := ", ".join(options.given_besides(*_WITH_REPEAT)):
+            raise InputError(f"--repeat takes all settings from the file; leave out {wrong}.")
         missing, differ = _repeat(repeat, cache)
         _report_missing(missing, skip_missing=skip_missing)
         if differ:
@@ -132,10 +129,7 @@ def evaluate(
         )
     _show_results(results, worst=worst)
     if results.reused:
-        output.note(
-            f"{results.reused} of these results were in {out} already, of the same encoder, data "
-            "and settings; --overwrite scores them again."
-        )
+        output.note(f"{results.reused} of these were in {out}; --overwrite scores them again")
     _report_missing(results.missing, skip_missing=skip_missing)
 
 
@@ -143,11 +137,8 @@ def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None
     """Prints which tasks lack their data, and exits with 2 unless they may be skipped."""
     for reason in dict.fromkeys(task.reason for task in missing):
         names = ", ".join(task.task for task in missing if task.reason == reason)
-        reason = output.as_options(reason)
-        if skip_missing:
-            output.note(f"{names} missing: {reason}")
-        else:
-            typer.echo(f"rejoinder: {names} missing: {reason}", err=True)
+        tell = output.note if skip_missing else output.complain
+        tell(f"{names} missing: {output.as_options(reason)}")
     if missing and not skip_missing:
         raise typer.Exit(2)
 
@@ -155,7 +146,6 @@ def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None
 def _repeat(path: Path, cache: Path | None) -> "tuple[Sequence[Missing], int]":
     """Computes the results of a file again and prints what differs; returns how much does."""
     from rejoinder.api.evaluation import repeat
-    from rejoinder.cli.progress import task_bar
 
     with task_bar() as progress:
         repeated = repeat(path, cache=cache, progress=progress)
@@ -206,9 +196,7 @@ def _show_results(results: "Sequence[Result]", *, worst: int = 0) -> None:
         typer.echo("")
         output.print_rows(_WORST, listed)
         if form == "table" and not all(row[-1] for row in listed):
-            output.print_wrapped(
-                "Texts are not kept with results: --overwrite scores again and shows them."
-            )
+            output.print_wrapped("Texts are not kept: --overwrite scores again and shows them.")
 
 
 def _show_table(results: "Sequence[Result]") -> None:
@@ -287,10 +275,7 @@ def _show_notes(results: "Sequence[Result]", *, to_stderr: bool) -> None:
     if isinstance(training, Mapping) and isinstance(pairs, int) and pairs:
         notes.append(f"trained on {pairs:,} pairs, seed {training.get('seed')}")
     for text in notes:
-        if to_stderr:
-            output.note(text)
-        else:
-            output.print_wrapped(text)
+        (output.note if to_stderr else output.print_wrapped)(text)
 
 
 def _worst_of(result: "Result", count: int) -> Worst:
@@ -352,7 +337,6 @@ def board(
         rejoinder board dan.json bow.json --out board/
         rejoinder board results/*.json --about about.toml --out board/ --overwrite
     """
-    from rejoinder.cli.progress import Bar
     from rejoinder.evaluation.board import write_board
 
     with Bar("comparisons") as bar:
@@ -461,7 +445,6 @@ def reproduce(
         rejoinder reproduce --data data --also runs/dan/model --out report/
     """
     require("train", "polars", "torch", "pydantic")
-    from rejoinder.cli.progress import TrainingProgress
     from rejoinder.io.files.claims import claim
     from rejoinder_papers.budgets import budget_of
     from rejoinder_papers.work import Options, Work

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli import messages, options, output
+from rejoinder.cli.progress import Bar
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.options import PAIR_FIELDS, PROFILES, profile
 from rejoinder.errors import InputError, require
@@ -106,7 +107,6 @@ def extract(
         rejoinder extract 's3://logs/RC_*.zst' --out s3://logs/pairs --engine spark
     """
     require("extract", "polars")
-    from rejoinder.cli.progress import Bar
     from rejoinder.corpus.extract import dropped_most
     from rejoinder.corpus.extract import extract as run
     from rejoinder.io.files.addresses import any_path
@@ -181,7 +181,6 @@ def fit_links(
         rejoinder extract chat.txt --links my.links --out pairs/
     """
     require("train", "torch")
-    from rejoinder.cli.progress import Bar
     from rejoinder.conversations.own_links import fit_links as fit
 
     with Bar("") as bar:

@@ -54,16 +54,12 @@ def forget(
     if found.mentions:
         output.note(f"of what stays, {found.mentions:,} name the author; --match removes them")
     for model in found.trained if found.removed else ():
-        output.note(
-            f"{model} may have been trained on what was removed; rejoinder explore --finetune or "
-            "finetune trains it again"
-        )
+        output.note(f"{model} may have been trained on what was removed; train it again")
 
 
 @options.prints("json", "tsv")
 def find_personal(
-    source: Annotated[Path, typer.Argument()],
-    columns: options.ColumnsOption = None,
+    source: Annotated[Path, typer.Argument()], columns: options.ColumnsOption = None
 ) -> None:
     """List mail addresses, phone numbers, keys and the like in messages, by kind and id.
 

@@ -132,10 +132,7 @@ def _add(index: Path, texts: str, columns: str | None, model: Path | None, *, up
 
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
-def delete(
-    index: IndexArgument,
-    ids: Annotated[str, typer.Argument()],
-) -> None:
+def delete(index: IndexArgument, ids: Annotated[str, typer.Argument()]) -> None:
     """Delete the texts with some ids.
 
     Args:
@@ -146,18 +143,14 @@ def delete(
 
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
-def compact(
-    index: IndexArgument,
-) -> None:
+def compact(index: IndexArgument) -> None:
     """Free the space of deleted texts, and join additions."""
     _change(index, lambda made: made.compact())
 
 
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
-def check(
-    index: IndexArgument,
-) -> None:
+def check(index: IndexArgument) -> None:
     """Compare all files of an index with their SHA-256."""
     _change(index, lambda made: made.check())
 
@@ -176,9 +169,7 @@ def _change(index: Path, work: "Callable[[TextIndex], object]") -> None:
 
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
-def show(
-    index: IndexArgument,
-) -> None:
+def show(index: IndexArgument) -> None:
     """Show what an index holds, and which model made it."""
     from rejoinder.index.folder import TextIndex
 
@@ -222,7 +213,5 @@ def _print(
         output.status_line(f"{out}: {len(made):,} texts")
     output.note_left_out(left_out)
     if len(made) >= LEAST_ROWS and made.is_exact and made.manifest.recall < 1:
-        output.note(
-            "faiss is not installed, so search compares all texts, which is slow. For fast search: "
-            f"pip install 'rejoinder[index]', then rejoinder index compact {out}"
-        )
+        fast = f"pip install 'rejoinder[index]', then rejoinder index compact {out}"
+        output.note(f"faiss is not installed, so search is slow; to make it fast: {fast}")

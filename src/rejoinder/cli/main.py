@@ -94,8 +94,7 @@ def _version(value: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001
-        bool,
-        typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Sentence embeddings learned from conversations."""

@@ -18,6 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+from rich.text import Text
+
 from rejoinder.cli import output
 from rejoinder.corpus.texts import Entry, entries_of, looks_exported
 from rejoinder.errors import InputError, RejoinderError
@@ -27,18 +30,12 @@ from rejoinder.io.formats.texts import KEYS, table_columns, texts_of
 from rejoinder.text.normalize import words_of
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from rejoinder.index.hits import IndexedText, IndexHit
     from rejoinder.inference.search import Hit
 
 
 Find = Callable[[Sequence[str]], list[str | None]]
 """Returns the texts with some ids, None where there is none."""
-_MOST_CHARACTERS = 240
-"""Characters of a message that are shown; JSON and TSV have all of it."""
-_BEFORE_MATCH = 60
-"""Of them, those that are shown before the first match of a long message."""
 
 
 def hits_among(
@@ -221,13 +218,10 @@ def _print_blocks(
     context: bool,
 ) -> None:
     """Prints the hits of a query as lines of a conversation."""
-    from rich.console import Console
-    from rich.text import Text
-
     console = Console(highlight=False, markup=False, emoji=False)
     width = console.width if sys.stdout.isatty() else 1_000
 
-    def line(mark: str, text: "Text", style: str = "") -> None:
+    def line(mark: str, text: Text, style: str = "") -> None:
         """Prints a paragraph after a mark in the margin."""
         text.stylize_before(style)
         for number, part in enumerate(text.wrap(console, max(width - 6, 20))):
@@ -244,7 +238,7 @@ def _print_blocks(
         for message in hit.before:
             line("", _said(message), "dim")
         if of is not None and hit.about["answers"] not in {one.id for one in hit.before}:
-            line("", Text(f"in answer to: {_excerpt(of)}"), "dim")
+            line("", Text(f"in answer to: {output.excerpt(of)}"), "dim")
         said = Text(_said_by(hit)) + _marked_excerpt(hit.text, query, marked=marked)
         said.append(_more(hit, copies), "dim")
         line(">" if context else "", said)
@@ -253,10 +247,8 @@ def _print_blocks(
     console.print()
 
 
-def _said(message: "IndexedText") -> "Text":
-    from rich.text import Text
-
-    return Text(_said_by(message) + _excerpt(message.text))
+def _said(message: "IndexedText") -> Text:
+    return Text(_said_by(message) + output.excerpt(message.text))
 
 
 def _said_by(message: "IndexHit | IndexedText") -> str:
@@ -265,15 +257,14 @@ def _said_by(message: "IndexHit | IndexedText") -> str:
     return f"{time + '  ' if time else ''}{author + ': ' if author else ''}"
 
 
-def _marked_excerpt(text: str, query: str, *, marked: bool) -> "Text":
+def _marked_excerpt(text: str, query: str, *, marked: bool) -> Text:
     places = matches_of(query, _one_line(text)) if marked else []
-    return marked_text(_excerpt(text, places[0][0] if places else 0), query, marked=marked)
+    begin = places[0][0] if places else 0
+    return marked_text(output.excerpt(text, match=begin), query, marked=marked)
 
 
-def marked_text(text: str, query: str, *, marked: bool) -> "Text":
+def marked_text(text: str, query: str, *, marked: bool) -> Text:
     """Returns a text for a terminal, on one line. If `marked`, words of the query are bold."""
-    from rich.text import Text
-
     shown = Text(_one_line(text))
     for begin, end in matches_of(query, shown.plain) if marked else []:
         shown.stylize("bold", begin, end)
@@ -282,22 +273,6 @@ def marked_text(text: str, query: str, *, marked: bool) -> "Text":
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _excerpt(text: str, match: int = 0) -> str:
-    """Returns the beginning of a long text, or what is around a place in it.
-
-    >>> _excerpt("word " * 100, 300)[:9], len(_excerpt("word " * 100, 300))
-    ('… word wo', 243)
-    """
-    text, begin = _one_line(text), 0
-    if match > _MOST_CHARACTERS - _BEFORE_MATCH:
-        begin = text.find(" ", match - _BEFORE_MATCH) + 1
-    if len(text) - begin <= _MOST_CHARACTERS:
-        return ("… " if begin else "") + text[begin:]
-    cut = text[begin : begin + _MOST_CHARACTERS].rpartition(" ")[0]
-    cut = cut or text[begin : begin + _MOST_CHARACTERS]
-    return f"{'… ' if begin else ''}{cut} …"
 
 
 def matches_of(query: str, text: str) -> list[tuple[int, int]]:
@@ -450,10 +425,8 @@ def read_pairs(path: str) -> list[tuple[str, str]]:
     for number, line in enumerate(read_lines(path), 1):
         parts = line.split("\t")
         if len(parts) != 2:
-            raise InputError(
-                f"{_name(path)} line {number}: {len(parts)} columns; two sentences separated by a "
-                "tab are expected."
-            )
+            place = f"{_name(path)} line {number}"
+            raise InputError(f"{place}: {len(parts)} columns; two with a tab between are needed.")
         rows.append((parts[0], parts[1]))
     return rows
 
@@ -493,10 +466,7 @@ def where_conditions(words: Sequence[str] | None) -> dict[str, list[str]]:
         for condition in re.split(r",(?=\s*[a-z]+=)", as_text(word)):
             key, equals, value = condition.strip().partition("=")
             if not equals:
-                raise InputError(
-                    f"--where {condition!r}: write KEY=VALUE, such as source=general or "
-                    "since=2024-01-31."
-                )
+                raise InputError(f"--where {condition!r}: write KEY=VALUE, as in source=help.")
             values.setdefault(key, []).append(value)
     return values
 

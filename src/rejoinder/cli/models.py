@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli import messages, options, output
+from rejoinder.cli.progress import Bar
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,14 +70,10 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
 
     if model is None:
         if sha256 is not None:
-            raise InputError(
-                "--model-sha256 is for a MODEL at an https address, and none is given."
-            )
+            raise InputError("--model-sha256 is for a MODEL at an https address; name one.")
         return shipped_model()
     if not is_address(model):
         return find_model(model, sha256)
-    from rejoinder.cli.progress import Bar
-
     with Bar("bytes") as bar:
         return find_model(model, sha256, bar.show)
 

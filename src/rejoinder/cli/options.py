@@ -40,9 +40,7 @@ PairsOption = Annotated[Path | None, "Folder written by `rejoinder extract`."]
 OutOption = Annotated[Path, "Folder to write."]
 OverwriteOption = Annotated[bool, "Replace an existing OUT."]
 SeedOption = Annotated[int, "Seed of all random draws."]
-ThreadsOption = Annotated[
-    int | None, typer.Option("--threads", min=1, help="CPU threads. Default: all cores.")
-]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")]
 LinksOption = Annotated[
     Path | None,
     typer.Option(
@@ -52,7 +50,6 @@ LinksOption = Annotated[
 MasterOption = Annotated[
     str | None,
     typer.Option(
-        "--master",
         metavar="URL",
         help="Where the engine runs. Spark: spark://HOST:7077, yarn, k8s://…, local[4], or Spark "
         "Connect at sc://HOST. Ray: HOST:6379, ray://HOST:10001. Default: this machine.",
@@ -63,7 +60,6 @@ MasterOption = Annotated[
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
-        "--columns",
         metavar="text=…[,id=…]",
         help="Columns of a table (.csv, .tsv, .parquet), or fields of JSON lines, with the texts "
         "and their ids; also author, time, source, thread, title, answers, link, reply, and your "
@@ -80,7 +76,6 @@ ScorerFromOption = Annotated[
 WhereOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--where",
         metavar="KEY=VALUE[,KEY=VALUE…]",
         help="Only messages of this source (channel), author or thread, with this value of one "
         "of your fields, or from since on and before until, both dates in UTC. A key given again "
@@ -93,7 +88,6 @@ OnTooLong = Literal["error", "truncate", "split"]
 OnTooLongOption = Annotated[
     OnTooLong,
     typer.Option(
-        "--on-too-long",
         metavar="WAY",
         help="Sentences of more tokens than the model reads: error, truncate or split (into "
         "pieces, whose mean is taken).",

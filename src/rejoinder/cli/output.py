@@ -21,6 +21,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from rejoinder.errors import (
     ForeignTextWarning,
@@ -34,14 +39,14 @@ from rejoinder.io.files.system import TERMINATION_SIGNALS
 from rejoinder.kernels import LEFT_OUT, are_built
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from rejoinder.inference.encoding import EncodedFile
 
 
 _ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
 _WITHOUT_QUOTES = str.maketrans("", "", "()'\" ")
 _ONE_CELL = str.maketrans("\t\n\r", "   ")
+_BEFORE_MATCH = 60
+"""Characters that are shown before a match in a long text."""
 _READABLE = 24
 """Width, in characters, that columns of text keep as long as other columns can be left out."""
 _LEFT_OUT = {
@@ -91,10 +96,8 @@ def _shown(message: Warning | str, category: type[Warning], *place: Any, **more:
         _python_shows(message, category, *place, **more)
 
 
-def stderr() -> "Console":
+def stderr() -> Console:
     """Returns the console for progress and messages. It prints nothing if quiet."""
-    from rich.console import Console
-
     return Console(stderr=True, highlight=False, quiet=_quiet)
 
 
@@ -136,6 +139,11 @@ def note(sentence: str) -> None:
     status_line(f"rejoinder: {sentence}")
 
 
+def complain(sentence: str) -> None:
+    """Prints `rejoinder: ` and a sentence on standard error, even if quiet."""
+    typer.echo(f"rejoinder: {sentence}", err=True)
+
+
 def note_missing_kernels(*, again: bool = False) -> None:
     """Notes that the package was installed without a compiler, unless quiet.
 
@@ -152,9 +160,8 @@ def note_missing_kernels(*, again: bool = False) -> None:
         said.parent.mkdir(parents=True, exist_ok=True)
         said.touch()
     note(
-        "installed without its C kernels: two cores encode 25,000 to 31,000 sentences a second, "
-        "and would encode 57,000 to 133,000; install a C compiler, such as gcc, and then rejoinder "
-        "again"
+        "installed without its C kernels, so encoding takes two to four times as long; install a C "
+        "compiler, such as gcc, and then rejoinder again"
     )
 
 
@@ -239,12 +246,6 @@ def print_table(
     Text is broken between words; it may have styles (`rich.text.Text`). Where the terminal is too
     narrow, columns are left out in the order of `spare`, and a line below the table names them.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.cells import cell_len
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     console = Console(highlight=False, markup=False, emoji=False)
     boundless = console.options.update(width=100_000)
     cells = [[value if isinstance(value, Text) else _cell(value) for value in row] for row in rows]
@@ -282,14 +283,22 @@ def print_wrapped(text: str) -> None:
     typer.echo(textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    "))
 
 
-def excerpt(text: str, most: int) -> str:
-    """Returns a text as a line of at most `most` characters, and … if it was cut.
+def excerpt(text: str, most: int = 240, match: int = 0) -> str:
+    """Returns a text as a line of at most `most` characters, with … where words were cut off.
 
-    >>> excerpt("The bus was late again.", 11)
+    It begins with the text or, of a long one, shortly before the place of a `match` in the line.
+
+    >>> excerpt("The bus was late again.", 15)
     'The bus was …'
+    >>> excerpt("word " * 100, match=300)[:9], len(excerpt("word " * 100, match=300))
+    ('… word wo', 243)
     """
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[:most].rstrip()} …"
+    begin = line.find(" ", match - _BEFORE_MATCH) + 1 if match > max(0, most - _BEFORE_MATCH) else 0
+    shown = line[begin : begin + most]
+    if len(line) > begin + most:
+        shown = f"{shown.rpartition(' ')[0] or shown} …"
+    return f"… {shown}" if begin else shown
 
 
 def _cell(value: Any) -> str:

@@ -23,6 +23,7 @@ import typer
 
 from rejoinder.cli import messages, options, output
 from rejoinder.cli.models import given_model, model_folder
+from rejoinder.cli.progress import Bar, encoding_bar
 from rejoinder.errors import InputError, RejoinderError, require
 
 if TYPE_CHECKING:
@@ -122,10 +123,7 @@ def serve(
     chosen = model_folder(model, model_sha256) if index is None or model is not None else None
     ready = None if index is None else prepared_in(index)
     if index is not None and ready is None and TextIndex(index).has_messages:
-        output.note(
-            f"rejoinder explore {index} finds repeated questions, topics and replies in it; then "
-            "the page has them, too"
-        )
+        output.note(f"after rejoinder explore {index} the page has topics and replies, too")
     served = Served(
         settings, chosen, texts, columns, ready.index if ready else index, ready,
         name=ready.folder.name.removesuffix(SUFFIX) if ready else None,
@@ -329,7 +327,6 @@ def explore(
     )  # fmt: skip
     if finetune:
         require("train", "torch", "pydantic")
-    from rejoinder.cli.progress import Bar, encoding_bar
     from rejoinder.conversations.explore import MADE_UP, SUFFIX, Watch
     from rejoinder.conversations.explore import explore as prepare
     from rejoinder.conversations.one_file import Choice, write_one_file
@@ -343,10 +340,7 @@ def explore(
         out = out or Path(f"{MADE_UP.name}{SUFFIX}")
         output.note("these messages are made up; name your own export to search it")
     if piped := next(filter(messages.is_stream, map(str, source)), None):
-        raise InputError(
-            f"{piped} is a pipe or standard input; what is prepared is kept next to a file, so "
-            "write the messages to one."
-        )
+        raise InputError(f"{piped} is a pipe or standard input; write the messages to a file.")
     name = source[0].name + (f" and {len(source) - 1} more" if source[1:] else "")
     place = given_model(model, model_sha256)
     prepared = partial(
@@ -385,8 +379,7 @@ def explore(
     count = len(TextIndex(ready.index))
     if ready.fresh and count >= LEAST_ROWS and find_spec(PACKAGE) is None:
         output.note(
-            f"a search compares all {count:,} texts; with FAISS (pip install "
-            "'rejoinder[index]'), one of an index that is made anew compares few"
+            f"a search compares all {count:,} texts; FAISS (rejoinder[index]) makes it fast"
         )
     served = Served(settings, index=ready.index, ready=ready, name=name, threads=threads)
     run_server(served, started)

@@ -1,13 +1,14 @@
 """`rejoinder suggest`: suggests replies to messages, by what was replied to similar ones."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rejoinder.cli import options, output
 from rejoinder.cli.messages import as_files, given_texts, where_conditions
 from rejoinder.cli.models import given_model
+from rejoinder.cli.progress import Bar, encoding_bar
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rejoinder.conversations.suggestions import Fitted, Suggested, Suggestion
 
 _CHARACTERS = 240
+_CELLS = ("reply", "answered", "cosine", "alike")
 
 
 @options.prints("json", "tsv")
@@ -56,7 +58,6 @@ def suggest(
     wanted = given_texts(message, messages)
     if not wanted:
         raise InputError("a message is needed, as an argument or by --messages FILE.")
-    from rejoinder.cli.progress import Bar, encoding_bar
     from rejoinder.conversations.suggest import Suggestions
 
     with as_files([source]) as [file], encoding_bar() as encoding, Bar("messages") as bar:
@@ -73,11 +74,15 @@ def _print(opened: "Suggestions", found: "list[Suggested]") -> None:
     form = output.form_of_output()
     if form == "json":
         fitted = None if opened.fitted is None else opened.fitted.to_dict()
-        output.print_json({"fitted": fitted, "messages": [_tree(one) for one in found]})
+        trees = [
+            {**vars(one), "suggestions": [each.to_dict() for each in one.suggestions]}
+            for one in found
+        ]
+        output.print_json({"fitted": fitted, "messages": trees})
         return
     if form == "tsv":
         first = "score" if opened.fitted is None else "confidence"
-        names = ("message", "rank", first, "reply", "answered", "cosine", "alike", "id")
+        names = ("message", "rank", first, *_CELLS, "id")
         rows = [
             (one.message, rank, *_cells(best), best.id)
             for one in found
@@ -93,15 +98,6 @@ def _print(opened: "Suggestions", found: "list[Suggested]") -> None:
     _summarise(opened.fitted, past=opened.has_past)
 
 
-def _tree(found: "Suggested") -> dict[str, Any]:
-    return {
-        "message": found.message,
-        "is_good": found.is_good,
-        "threshold": found.threshold,
-        "suggestions": [one.to_dict() for one in found.suggestions],
-    }
-
-
 def _cells(one: "Suggestion") -> tuple[str | float | int, ...]:
     """Returns confidence (the score, where none is known), reply, past message, cosine, count."""
     chance = one.score if one.confidence is None else one.confidence
@@ -115,18 +111,9 @@ def _print_one(found: "Suggested") -> None:
         if not found.suggestions:
             return
     past = any(one.answered is not None for one in found.suggestions)
-    names = (
-        "score" if found.is_good is None else "confidence",
-        "reply",
-        "answered",
-        "cosine",
-        "alike",
-    )
+    names = ("score" if found.is_good is None else "confidence", *_CELLS)
     rows = [
-        tuple(
-            output.excerpt(cell, _CHARACTERS) if isinstance(cell, str) else cell
-            for cell in _cells(one)
-        )
+        [output.excerpt(cell) if isinstance(cell, str) else cell for cell in _cells(one)]
         for one in found.suggestions
         if not found.is_good or (one.confidence or 0) >= (found.threshold or 0)
     ]
@@ -139,35 +126,23 @@ def _no_good(found: "Suggested") -> str:
     if not found.suggestions:
         return "no good answer: there is no candidate."
     best = found.suggestions[0]
-    return (
-        f"no good answer: similar messages got different replies, and the best has a confidence of "
-        f"{best.confidence or 0:.2f}, where {found.threshold:g} is needed"
-    )
+    needed = f"{best.confidence or 0:.2f}, where {found.threshold:g} is needed"
+    return f"no good answer: replies to similar messages differ; the best has confidence {needed}"
 
 
 def _summarise(fitted: "Fitted | None", *, past: bool) -> None:
     """Prints how far suggestions can be trusted, on standard error."""
     if fitted is None:
-        cause = (
-            "there are too few past messages with replies"
-            if past
-            else "without the messages that these answered, there is nothing"
-        )
-        output.note(f"{cause} to tell how often suggestions are right; the scores only order them")
+        lack = "too few past messages with replies" if past else "no messages that these answered"
+        output.note(f"there are {lack}, so it is not known how often suggestions are right")
         return
-    told = fitted.outcome
-    rest = (
-        ""
-        if told.precision is None
-        else f"; {told.precision:.0%} of these say nearly the same as the true reply, "
-        f"{fitted.same_words / told.answered:.0%} in the same words"
-    )
+    told, rest = fitted.outcome, ""
+    if told.precision is not None:
+        rest = f"; {told.precision:.0%} of these say nearly the same as the true reply, "
+        rest += f"{fitted.same_words / told.answered:.0%} in the same words"
     output.status_line(
         f"Fitted on {fitted.fitted_on:,} messages of threads held out. Of {told.messages:,} "
         f"others, {told.coverage:.0%} get a good answer (confidence {fitted.threshold:g}){rest}"
     )
     if not told.answered:
-        output.note(
-            "replies differ too much from each other to be foretold here; try a lower "
-            "--confidence, narrower past messages (--where), or --answers"
-        )
+        output.note("replies differ too much; try a lower --confidence, --where, or --answers")

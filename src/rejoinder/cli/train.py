@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli import options, output
+from rejoinder.cli.models import open_encoder
+from rejoinder.cli.progress import Bar, TrainingProgress
 from rejoinder.errors import ConfigError, InputError, RejoinderError, require
 
 if TYPE_CHECKING:
@@ -70,7 +72,6 @@ def train(
     require("train", "polars", "torch", "pydantic")
     from rejoinder.api.training import train as train_run
     from rejoinder.api.training import train_seeds
-    from rejoinder.cli.progress import TrainingProgress
     from rejoinder.training.workers import worker_leads
 
     leads = worker_leads()
@@ -120,10 +121,7 @@ def _numbers(seed: "Sequence[str]") -> list[int]:
     try:
         return list(dict.fromkeys(int(number) for text in seed for number in text.split(",")))
     except ValueError:
-        raise InputError(
-            f"--seed is {seed[0]!r}; a whole number is expected, or several joined by commas, "
-            "such as 1,2,3."
-        ) from None
+        raise InputError(f"--seed {seed[0]!r}: write whole numbers, as in 1,2,3.") from None
 
 
 def _steps(config: str | None, out: Path, settings: "Sequence[str]") -> int | None:
@@ -205,7 +203,6 @@ def finetune(
     """
     require("train", "polars", "torch", "pydantic")
     from rejoinder.api.finetuning import finetune as run
-    from rejoinder.cli.progress import TrainingProgress
 
     with TrainingProgress(None) as shown:
         tuned = run(
@@ -237,10 +234,8 @@ def finetune(
             f"{name} {before:.3f} before, {after:.3f} after"
             for name, (before, after) in tuned.first_found.items()
         )
-        output.status_line(
-            f"not kept: the first one found is right less often than before ({scores}). More pairs "
-            "may help; --force keeps it."
-        )
+        worse = f"the first one found is right less often than before ({scores})"
+        output.status_line(f"not kept: {worse}. More pairs may help; --force keeps it.")
         raise typer.Exit(1)
     output.status_line(
         f"wrote {out} ({tuned.pairs:,} pairs, {tuned.words:,} new words, {tuned.steps:,} steps in "
@@ -323,8 +318,6 @@ def fit_scorer(
         rejoinder evaluate scorer:scorer/ --tasks stsb --data data
     """
     from rejoinder.api.scorer import fit_scorer as fit
-    from rejoinder.cli.models import open_encoder
-    from rejoinder.cli.progress import Bar
 
     start = time.perf_counter()
     with Bar("fits") as bar:
@@ -386,9 +379,7 @@ def show_config(
 
 @config_commands.command("check", epilog=_CONFIG_EXAMPLES)
 @options.prints("json")
-def check_configs(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...")],
-) -> None:
+def check_configs(files: Annotated[list[str], typer.Argument(metavar="FILE...")]) -> None:
     """Check configs and report all faults; the exit status is 2 if there are any.
 
     Args:

@@ -90,10 +90,7 @@ def similarity(
     note_read_as(encoder, [*firsts[:_READ], *seconds[:_READ]])
     swapped = [number for number, row in enumerate(rows, 1) if encoder.confuses(*row)]
     if swapped and not by_scorer:
-        output.note(
-            f"the same words in another order ({_numbered(swapped)}): the model can't tell such "
-            "sentences apart"
-        )
+        output.note(f"the model can't tell the order of words ({_numbered(swapped)})")
     note_long(encoder, [*firsts, *seconds], "sentences")
 
 

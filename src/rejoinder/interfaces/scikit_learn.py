@@ -127,6 +127,4 @@ def _check_column(texts: object) -> None:
         raise InputError("X is one string; a list of sentences is needed.")
     if getattr(texts, "ndim", 1) != 1 or hasattr(texts, "columns"):
         shape = getattr(texts, "shape", "?")
-        raise InputError(
-            f"X has shape {shape}; one column of sentences is needed, such as X['text']."
-        )
+        raise InputError(f"X has shape {shape}; one column is needed, such as X['text'].")

@@ -60,10 +60,6 @@ class TableTarget:
     score of unit and zero rows is the product with the query, as in `Index.search`."""
 
 
-TABLES: Registry[TableTarget] = Registry("table target", {})
-"""Every table target by its name."""
-
-
 @dataclass(frozen=True)
 class WrittenTable:
     """What `write_table` wrote."""
@@ -101,7 +97,7 @@ def write_table(
     record, path = TABLES[target], Path(out)
     for package, extra in record.needs.items():
         require(extra, package)
-    opened = index if isinstance(index, TextIndex) else _opened(Path(index))
+    opened = index if isinstance(index, TextIndex) else TextIndex(Path(index))
     opened.check()
     dim = opened.manifest.dim
     table = Table(
@@ -114,14 +110,6 @@ def write_table(
         _write_file(record, table, path, overwrite=overwrite, index=opened.folder)
     query = record.query.replace(OUT, str(path)).replace(DIM, str(dim))
     return WrittenTable(path, target, len(opened), query)
-
-
-def _opened(folder: Path) -> TextIndex:
-    if not folder.is_dir():
-        raise InputError(
-            f"{folder} is not a folder of an index; make one: rejoinder index {folder} --out index/"
-        )
-    return TextIndex(folder)
 
 
 def _write_file(
@@ -183,28 +171,19 @@ def arrow_reader(table: Table) -> Any:
     """Returns a `pyarrow.RecordBatchReader` of a table; embeddings are lists of a fixed size."""
     import pyarrow as pa
 
-    kinds = {name: pa.timestamp("us") if name == "time" else pa.string() for name in table.known}
-    fields = {
-        "id": pa.string(),
-        "text": pa.string(),
-        "embedding": pa.list_(pa.float32(), table.dim),
-    }
-    schema = pa.schema({**fields, **kinds})
+    kinds = dict.fromkeys(("id", "text", "embedding", *table.known), pa.string())
+    kinds["embedding"] = pa.list_(pa.float32(), table.dim)
+    if "time" in kinds:
+        kinds["time"] = pa.timestamp("us")
+    schema = pa.schema(kinds)
 
     def batches() -> Any:
         for part in table.parts():
             numbers = pa.array(part.embeddings.reshape(-1))
-            known = known_columns(part, table.known).values()
-            columns = [
-                pa.array(part.ids, pa.string()),
-                pa.array(part.texts, pa.string()),
-                pa.FixedSizeListArray.from_arrays(numbers, table.dim),
-                *(
-                    pa.array(values, kinds[name])
-                    for name, values in zip(table.known, known, strict=True)
-                ),
-            ]
-            yield pa.record_batch(columns, schema=schema)
+            rows = pa.FixedSizeListArray.from_arrays(numbers, table.dim)
+            columns = {"id": part.ids, "text": part.texts, "embedding": rows}
+            columns |= known_columns(part, table.known)
+            yield pa.RecordBatch.from_pydict(columns, schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -299,7 +278,7 @@ def _write_sqlite(table: Table, path: Path) -> None:
         raise OSError(errno.ENOSPC, str(error)) from None
 
 
-for _target in (
+_TARGETS = (
     TableTarget(
         name="duckdb",
         write=_write_duckdb,
@@ -334,5 +313,6 @@ for _target in (
         query="SELECT id, text, 1 - vec_distance_cosine(embedding, :query) AS score FROM texts "
         "ORDER BY score DESC LIMIT 10",
     ),
-):
-    TABLES.register(_target.name, _target)
+)
+TABLES: Registry[TableTarget] = Registry("table target", {one.name: one for one in _TARGETS})
+"""Every table target by its name."""

@@ -110,10 +110,7 @@ def export_to(
         raise InputError("any_dim allows any dim; give a dim, too.")
     record, path = TARGETS[target], Path(out)
     if dtype is not None and dtype not in record.dtypes:
-        raise InputError(
-            f"dtype {dtype!r}: {target} is written as {' or '.join(record.dtypes)}. Leave it out, "
-            "or name one of these."
-        )
+        raise InputError(f"dtype {dtype!r}: {target} is written as {' or '.join(record.dtypes)}.")
     folder = find_model(model)
     with claim_output(path, overwrite=overwrite, inputs=[folder]):
         contents = read_model(folder)
@@ -384,10 +381,8 @@ def _write_onnx(model: ModelContents, folder: Path, dtype: str) -> str:
         raise InputError(f"{model.name} is a graph of ONNX already; export the model it is from.")
     require("train", "torch", "pydantic")
     if not hasattr(model.kind.module_class, "encode_group"):
-        raise InputError(
-            f"{model.name} is a {model.encoder['kind']}, which NumPy computes without torch; "
-            "`to='onnx'` is for encoders that read padded sentences: transformer or bilstm."
-        )
+        kind = model.encoder["kind"]
+        raise InputError(f"{model.name} is a {kind}; `to='onnx'` is for transformer and bilstm.")
     require("onnx", "onnx", "onnxruntime")
     graph = _graph(TorchRuntime(model, None).encoder)
     if dtype == "int8":

@@ -58,10 +58,7 @@ class Archive:
         self.ready = explore.prepared_in(place)
         """What was found in it; None if it was not explored."""
         if self.ready is None and not (place / INDEX).is_file():
-            raise InputError(
-                f"{place} is not an index and was not explored; run rejoinder explore first, or "
-                "rejoinder index create."
-            )
+            raise InputError(f"{place} is not an index, and not explored; run rejoinder explore.")
         folder, made = (self.ready.index, self.ready.folder) if self.ready else (place, place)
         self.name = made.name.removesuffix(explore.SUFFIX)
         self.suggest = Suggester(folder)

@@ -103,11 +103,8 @@ class FileReader:
             return answer
         worker.wait()
         if time.monotonic() >= end:
-            raise refused(
-                "content",
-                f"{path.name} takes more than {self.seconds} seconds to read; cut it, or read it "
-                "with `rejoinder search`.",
-            )
+            said = f"{path.name} takes more than {self.seconds} seconds to read; cut it."
+            raise refused("content", said)
         raise RequestError(503, f"the process that read {path.name} was ended; send it again.")
 
 
@@ -190,9 +187,7 @@ def _texts(asked: Asked) -> SentTexts:
         read.append(entry)
         size += len(entry.text)
         if size > MOST_CHARACTERS:
-            raise InputError(
-                f"the texts have more than {MOST_CHARACTERS:,} characters; cut {path.name}."
-            )
+            raise InputError(f"more than {MOST_CHARACTERS:,} characters; cut {path.name}.")
         if len(read) > asked.texts:
             break
     kept = read[: asked.texts]

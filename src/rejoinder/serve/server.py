@@ -118,8 +118,8 @@ def _within(name: str, value: float, least: int, most: int) -> None:
 def _check_key(key: str) -> None:
     if len(key) < _LEAST_KEY or not all("!" <= character <= "~" for character in key):
         raise InputError(
-            f"the API key must be {_LEAST_KEY} or more visible ASCII characters without spaces; "
-            f"got {len(key)} characters. openssl rand -hex 32 makes one."
+            f"the API key must be {_LEAST_KEY} or more visible ASCII characters; got {len(key)}. "
+            "openssl rand -hex 32 makes one."
         )
 
 

@@ -113,9 +113,7 @@ class Service:
         """
         most = self.settings.max_texts
         if len(texts) > most:
-            raise refused(
-                field, f"{len(texts):,} texts; at most {most:,} are allowed in a request."
-            )
+            raise refused(field, f"{len(texts):,} texts; at most {most:,} are allowed.")
         return texts
 
     def dimensions(self, asked: int | None) -> int | None:
@@ -129,11 +127,7 @@ class Service:
         if asked > self.encoder.dim:
             raise refused("dimensions", f"the model has {self.encoder.dim}; got {asked}.")
         if not self._nested:
-            raise refused(
-                "dimensions",
-                f"{self.name} was not trained for fewer (nested_dims); leave this out, or send "
-                f"{self.encoder.dim}.",
-            )
+            raise refused("dimensions", f"{self.name} was not trained for fewer (nested_dims).")
         return asked
 
     async def check_lengths(self, field: str, texts: Sequence[str], truncate: bool | None) -> None:
@@ -147,11 +141,8 @@ class Service:
             return
         long = await self.batcher.call(partial(self.encoder.too_long, texts), len(texts))
         if long.any():
-            raise refused(
-                field,
-                f"text {int(long.argmax())} has more tokens than {self.name} reads ({most:,}). "
-                "Without truncate, only the first ones are read.",
-            )
+            said = f"text {int(long.argmax())} has more tokens than {self.name} reads ({most:,})."
+            raise refused(field, said)
 
     async def embed(
         self, texts: Sequence[str], *, normalize: bool = True, dim: int | None = None
@@ -213,10 +204,7 @@ class Service:
         find: _Find
         if self.index is None:
             if chosen:
-                raise refused(
-                    next(iter(chosen)),
-                    "this server searches texts by meaning; start it with --index FOLDER.",
-                )
+                raise refused(next(iter(chosen)), "this is for a server with --index FOLDER.")
             find = partial(self._texts.nearest, await self.embed(queries))
         else:
             given = list(queries)
@@ -250,9 +238,7 @@ class Service:
             RequestError: there is no index, it is damaged, or a condition of a search is not valid.
         """
         if (index := self.index) is None:
-            raise RequestError(
-                404, "this server has no index of messages; start it with --index FOLDER."
-            )
+            raise RequestError(404, "this server has no index; start it with --index FOLDER.")
 
         def work() -> T:
             with _index_errors():
@@ -281,11 +267,8 @@ class Service:
                 self.index.reload()
             top_k = min(top_k, max(self.searched, 1))
             if top_k * queries * around > _MOST_HITS:
-                raise refused(
-                    "top_k",
-                    f"{top_k * around:,} hits for {queries:,} queries, those around them included; "
-                    f"at most {_MOST_HITS:,} are allowed in an answer.",
-                )
+                count = f"{top_k * around:,} hits for {queries:,} queries, with those around them"
+                raise refused("top_k", f"{count}; at most {_MOST_HITS:,} are allowed.")
             found = find(top_k)
         size = sum(
             len(each.text)
@@ -293,11 +276,8 @@ class Service:
             for each in (hit, *getattr(hit, "before", ()), *getattr(hit, "after", ()))
         )
         if size > MOST_CHARACTERS:
-            raise refused(
-                "top_k",
-                f"the hits have {size:,} characters, more than {MOST_CHARACTERS:,}. Ask for fewer "
-                "hits.",
-            )
+            said = f"the hits have {size:,} characters; at most {MOST_CHARACTERS:,} are allowed."
+            raise refused("top_k", said)
         return found
 
     async def tokens(self, texts: Sequence[str]) -> list[list[Token]]:
@@ -310,10 +290,7 @@ class Service:
         def read() -> list[list[Token]]:
             count = int(self.model.features.whole(texts).lengths.sum())
             if count > _MOST_TOKENS:
-                raise refused(
-                    "inputs",
-                    f"{count:,} tokens; at most {_MOST_TOKENS:,} are allowed in an answer.",
-                )
+                raise refused("inputs", f"{count:,} tokens; at most {_MOST_TOKENS:,} are allowed.")
             return read_tokens(self._features, texts)
 
         found: list[list[Token]] = await self.batcher.call(read, len(texts))

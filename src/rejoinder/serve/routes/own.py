@@ -88,9 +88,7 @@ async def search(request: Request, body: Search) -> Response:
     service = service_of(request)
     queries = service.limited("queries", body.queries)
     if not service.searched:
-        raise errors.RequestError(
-            404, "this server has no texts to search; start it with --texts FILE or --index FOLDER."
-        )
+        raise errors.RequestError(404, "no texts to search; start the server with --texts FILE.")
     if body.weight is not None and body.mode != "hybrid":
         raise errors.refused("weight", "it is for a hybrid search.")
     include = {"mode", "weight", "where", "context", "explain"}
@@ -339,9 +337,7 @@ def _known(index: TextIndex, name: str) -> None:
         RequestError: it has not.
     """
     if name not in index:  # opens its latest state
-        raise errors.RequestError(
-            404, f"the index has no text with the id {name[:100]!r}.", field="id"
-        )
+        raise errors.RequestError(404, f"the index has no id {name[:100]!r}.", field="id")
 
 
 @index_router.get("/asked", response_model=list[Asked])
@@ -411,9 +407,7 @@ async def suggest(request: Request, body: Suggest) -> Response:
 def _explored(request: Request) -> Explored:
     found = service_of(request).explored
     if found is None:
-        raise errors.RequestError(
-            404, "nothing was looked for in the texts of this server; start rejoinder explore."
-        )
+        raise errors.RequestError(404, "nothing was explored; start rejoinder explore.")
     return found()
 
 
