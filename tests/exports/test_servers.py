@@ -53,4 +53,4 @@ def test_messages_of_a_thread_of_discord_name_it(read):
         ("So", "1", "9"),
         ("x", None, "9"),
     ]
-    assert (found[3].line, found[3].problem) == (4, "no message of Discord (KeyError('id'))")
+    assert (found[3].line, found[3].problem) == (4, "no message (KeyError('id'))")

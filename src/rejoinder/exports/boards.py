@@ -84,10 +84,7 @@ def _kinds(files: Files, name: str) -> set[str]:
 
 def _read(files: Files) -> Iterator[Item]:
     if any(_PAGES.places(files)):
-        found = things(files)
-        yield from by_time(
-            rows.item_of(name, number, "Reddit", _of_tree, row) for name, number, row in found
-        )
+        yield from by_time(_page_items(files))
         return
     kinds = {name: _kinds(files, name) for name in _names(files)}
     submissions = [name for name in kinds if "submission" in kinds[name]]
@@ -101,7 +98,7 @@ def _items(files: Files, names: Sequence[str]) -> Iterator[Item]:
             lines = iter(partial(file.readline, _LONGEST), b"")
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield rows.item_of(name, number, "Reddit", _of_line, line)
+                    yield rows.item_of(name, number, _of_line, line)
 
 
 def _of_line(line: bytes) -> Message:
@@ -167,25 +164,23 @@ _THINGS = ("t1", "t3")
 """Kinds of comments and submissions."""
 
 
-def things(files: Files) -> Iterator[tuple[str, int, Any]]:
-    """Yields submissions and comments with the names of their pages and their numbers there.
-
-    A comment holds its answers. Those that a page only counts are not there.
-    """
+def _page_items(files: Files) -> Iterator[Item]:
     for name, path in _PAGES.places(files):
-        number = 0
-        for _, child in rows.rows(files, name, path):
-            waiting = [child]
-            while waiting:
-                thing = waiting.pop()
-                if not isinstance(thing, dict):
-                    number += 1
-                    yield name, number, thing
-                elif thing.get("kind") in _THINGS:
-                    number += 1
-                    data = thing.get("data")
-                    yield name, number, data
-                    waiting += reversed(_answers(data))
+        for number, data in enumerate(_things(files, name, path), 1):
+            yield rows.item_of(name, number, _of_tree, data)
+
+
+def _things(files: Files, name: str, path: str) -> Iterator[Any]:
+    """Yields submissions and comments. A comment holds its answers but those that are counted."""
+    for _, child in rows.rows(files, name, path):
+        waiting = [child]
+        while waiting:
+            thing = waiting.pop()
+            if not isinstance(thing, dict):
+                yield thing
+            elif thing.get("kind") in _THINGS:
+                yield thing.get("data")
+                waiting += reversed(_answers(thing.get("data")))
 
 
 def _answers(data: Any) -> list[Any]:
@@ -209,18 +204,12 @@ _PART = "pollopt"
 """Type of a choice in a poll, which answers nothing."""
 
 
-def _hackernews_items(files: Files) -> Iterator[Item]:
-    roots = Roots()
-    for name, number, row in _ITEMS.rows(files):
-        waiting: list[tuple[Any, Any]] = [(row, None)]
-        while waiting:
-            one, above = waiting.pop()
-            try:
-                inner = reversed(rows.list_of(one.get("children")))  # search gives ids alone
-                waiting += [(child, one["id"]) for child in inner if not isinstance(child, int)]
-                yield _hackernews_message(one, above, roots)
-            except rows.FAULTS as error:
-                yield rows.no_message(name, number, "Hacker News", error)
+def _with_answers(row: Any, above: Any, roots: Roots) -> Iterator[rows.Part]:
+    inner = rows.list_of(row.get("children"))
+    yield partial(_hackernews_message, row, above, roots)
+    for child in inner:
+        if not isinstance(child, int):  # search gives ids alone
+            yield partial(_with_answers, child, row["id"], roots)
 
 
 def _hackernews_message(row: dict[str, Any], above: Any, roots: Roots) -> Message:
@@ -257,7 +246,7 @@ HACKERNEWS = ExportFormat(
     "Hacker News (items, JSON)",
     "https://github.com/HackerNews/API",
     _ITEMS.recognises,
-    lambda files: by_time(_hackernews_items(files)),
+    lambda files: by_time(_ITEMS.items(files, _with_answers, None, Roots())),
     is_public=True,
 )
 
@@ -290,7 +279,7 @@ def _read_convokit(files: Files) -> Iterator[Item]:
     for name, path in _corpora(files):
         corpus = name.rpartition("/")[0].rpartition("/")[2] or files.title
         for number, row in rows.rows(files, name, path):
-            yield rows.item_of(name, number, "ConvoKit", _utterance, row, corpus)
+            yield rows.item_of(name, number, _utterance, row, corpus)
 
 
 def _utterance(row: Mapping[str, Any], corpus: str) -> Message:

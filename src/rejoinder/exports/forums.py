@@ -6,7 +6,7 @@ comments, or these in one another.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from heapq import merge
 from html import unescape
@@ -30,9 +30,15 @@ _TOPICS = rows.Layout(
     ),
 )
 """Topics that hold their posts."""
-_POSTS = rows.Layout(("", "item", "latest_posts.item", "posts.item"), [{"post_number", "topic_id"}])
+_POSTS = rows.Layout(
+    ("", "item", "latest_posts.item", "posts.item"),
+    [{"post_number", "topic_id"}],
+    unless=[_TOPICS],
+)
 _LISTED = rows.Layout(
-    ("topic_list.topics.item", "topics.item", "", "item"), [{"id", "category_id", "posts_count"}]
+    ("topic_list.topics.item", "topics.item", "", "item"),
+    [{"id", "category_id", "posts_count"}],
+    unless=[_TOPICS],
 )
 _CATEGORIES = rows.Layout(("category_list.categories.item", "categories.item"), [{"id", "name"}])
 _SMALL_ACTION, _WHISPER = 3, 4
@@ -44,33 +50,19 @@ _QUOTE_MARK = re.compile(r"\[(?:quote\b[^\[\]]*|/quote)\]")
 
 
 def _items(files: Files) -> Iterator[Item]:
-    names = _pairs(_CATEGORIES.rows(files), "name")
-    listed = (row for row in _LISTED.rows(files) if _TOPICS.path(rows.shape(files, row[0])) is None)
-    categories = _pairs(listed, "category_id")
-    for name in rows.documents(files):
-        keys = rows.shape(files, name)
-        topics, posts = _TOPICS.path(keys), _POSTS.path(keys)
-        if topics is not None:
-            for number, row in rows.rows(files, name, topics):
-                yield from rows.items_of(name, number, "Discourse", _topic(row, names))
-        elif posts is not None:
-            for number, row in rows.rows(files, name, posts):
-                topic = str(row.get("topic_id")) if isinstance(row, dict) else ""
-                of = {"category_id": categories.get(topic)}
-                yield rows.item_of(name, number, "Discourse", _post, row, of, names)
-
-
-def _pairs(found: Iterable[tuple[str, int, Any]], key: str) -> dict[str, str]:
-    return {
-        str(row["id"]): str(row[key])
-        for _, _, row in found
-        if isinstance(row, dict) and row.get("id") and row.get(key)
-    }
+    names = _CATEGORIES.names(files, lambda row: row.get("name"))
+    categories = _LISTED.names(files, lambda row: row.get("category_id"))
+    yield from _POSTS.messages(files, _post_alone, categories, names)
+    yield from _TOPICS.items(files, _topic, names)
 
 
 def _topic(row: Any, names: Mapping[str, str]) -> Iterator[rows.Part]:
     for post in rows.list_of(row["posts"] if "posts" in row else row["post_stream"]["posts"]):
         yield partial(_post, post, row, names)
+
+
+def _post_alone(row: Any, categories: Mapping[str, str], names: Mapping[str, str]) -> Message:
+    return _post(row, {"category_id": categories.get(str(row.get("topic_id")))}, names)
 
 
 def _post(row: Any, topic: Mapping[str, Any], names: Mapping[str, str]) -> Message:
@@ -137,7 +129,7 @@ DISCOURSE = ExportFormat(
     "discourse",
     "Discourse (topics or posts, JSON)",
     "https://docs.discourse.org/#tag/Topics/operation/getTopic",
-    lambda files: _TOPICS.recognises(files) or _POSTS.recognises(files),
+    lambda files: rows.recognises(files, _TOPICS, _POSTS),
     lambda files: by_time(_items(files)),
 )
 
@@ -214,7 +206,7 @@ class _Site:
 
     def _posts(self) -> Iterator[Item]:
         for name, number, row in self._rows(_POSTS_FILE):
-            yield rows.item_of(name, number, "Stack Exchange", self._post, row)
+            yield rows.item_of(name, number, self._post, row)
 
     def _post(self, row: _Row) -> Message:
         kind, id_, parent = row["PostTypeId"], int(row["Id"]), None
@@ -239,7 +231,7 @@ class _Site:
 
     def _comments(self) -> Iterator[Item]:
         for name, number, row in self._rows("comments.xml"):
-            yield rows.item_of(name, number, "Stack Exchange", self._comment, row)
+            yield rows.item_of(name, number, self._comment, row)
 
     def _comment(self, row: _Row) -> Message:
         return Message(
@@ -275,25 +267,18 @@ def _pages(files: Files) -> Iterator[Item]:
     """Yields what pages hold; comments come last."""
     questions = Roots()
     for kind in _KINDS:
-        for name, number, row in kind.rows(files):
-            yield from _stackexchange_items(name, number, row, files.title, questions)
+        yield from kind.items(files, _with_inner, files.title, questions)
 
 
-def _stackexchange_items(
-    name: str, number: int, row: Any, title: str, questions: Roots
-) -> Iterator[Item]:
+def _with_inner(row: Any, title: str, questions: Roots) -> Iterator[rows.Part]:
     """Yields a post or a comment, and what it holds."""
-    try:
-        id_ = row["post_id" if "comment_id" in row else "answer_id" if "answer_id" in row else _ID]
-        known = {"link": row.get("link"), "question_id": row.get(_ID), "post_id": id_}
-        inner = [*rows.list_of(row.get("answers")), *rows.list_of(row.get("comments"))]
-        yield _message(row, title, questions)
-    except rows.FAULTS as error:
-        yield rows.no_message(name, number, "Stack Exchange", error)
-        return
+    id_ = row["post_id" if "comment_id" in row else "answer_id" if "answer_id" in row else _ID]
+    known = {"link": row.get("link"), "question_id": row.get(_ID), "post_id": id_}
+    inner = [*rows.list_of(row.get("answers")), *rows.list_of(row.get("comments"))]
+    yield _message(row, title, questions)
     for one in inner:
         held = {**known, **one} if isinstance(one, dict) else one
-        yield from _stackexchange_items(name, number, held, title, questions)
+        yield partial(_with_inner, held, title, questions)
 
 
 def _message(row: Any, title: str, questions: Roots) -> Message:

@@ -64,11 +64,9 @@ class _Known:
 
 def _items(files: Files) -> Iterator[Item]:
     known = _Known()
-    for name in rows.documents(files):
-        for path in (one.path(rows.shape(files, name)) for one in _SUBJECTS):
-            for number, row in rows.rows(files, name, path) if path is not None else ():
-                yield from rows.items_of(name, number, "GitLab", _subject(row, known, files.path))
-    yield from _LOOSE.items(files, "GitLab", _loose, known)
+    for layout in _SUBJECTS:
+        yield from layout.items(files, _subject, known, files.path)
+    yield from _LOOSE.items(files, _loose, known)
 
 
 def _subject(row: Any, known: _Known, path: Path) -> Iterator[rows.Part]:
@@ -149,7 +147,7 @@ GITLAB = ExportFormat(
     "gitlab",
     "GitLab (export of a project; issues and notes, JSON of its interface)",
     "https://docs.gitlab.com/user/project/settings/import_export/",
-    lambda files: any(one.recognises(files) for one in (*_SUBJECTS, _LOOSE)),
+    lambda files: rows.recognises(files, *_SUBJECTS, _LOOSE),
     lambda files: by_time(_items(files)),  # its interface gives the newest notes first
     knows_replies=False,
 )
@@ -212,7 +210,7 @@ REDMINE = ExportFormat(
     "Redmine (issues with journals, JSON of its interface)",
     "https://www.redmine.org/projects/redmine/wiki/Rest_Issues",
     _ISSUES.recognises,
-    lambda files: _ISSUES.items(files, "Redmine", _issue),
+    lambda files: _ISSUES.items(files, _issue),
     knows_replies=False,
 )
 
@@ -233,17 +231,6 @@ _ZONES = {"PST": "-08:00", "PDT": "-07:00", "EST": "-05:00", "EDT": "-04:00"} | 
 _BUGZILLA_BOT = re.compile(r"bot@|@bots\.")
 
 
-@dataclass
-class _Bug:
-    """What is known of a bug, apart from its comments."""
-
-    summary: str
-    product: str
-    creator: str = ""
-    time: float | None = None
-    has_comments: bool = False
-
-
 def _is_bugzilla(files: Files) -> bool:
     return bool(rows.xml_files(files, b"<bugzilla")) or any(
         _BUGS.path(keys) is not None or _has_comments(keys)
@@ -260,49 +247,50 @@ def _has_comments(keys: rows.Shape) -> bool:
 
 
 def _read_bugzilla(files: Files) -> Iterator[Item]:
-    bugs: dict[str, _Bug] = {}
-    for name, number, row in _BUGS.rows(files):
-        try:
-            creator = rows.first_of(row.get("creator_detail"), "real_name") or row.get("creator")
-            bugs[rows.id_of(row)] = _Bug(
-                str(row["summary"] or ""),
-                str(row["product"]),
-                str(creator or ""),
-                rows.seconds(row.get("creation_time")),
-            )
-        except rows.FAULTS as error:
-            yield rows.no_message(name, number, "Bugzilla", error)
+    bugs: dict[str, Message] = {}
+    for item in _BUGS.messages(files, _bug):
+        if isinstance(item, Message):
+            bugs[item.id] = item
+        else:
+            yield item
     for name in rows.xml_files(files, b"<bugzilla"):
         for number, element in rows.xml_items(files, name, "bug"):
-            yield from rows.items_of(name, number, "Bugzilla", _page(element))
+            yield from rows.items_of(name, number, _page(element))
+    commented = set[str]()
     for name in rows.documents(files):
         if any(re.match(r"bugs\.\d+\Z", path) for path in rows.shape(files, name)):
-            found = enumerate(rows.json_members(files, name, "bugs"), 1)
-            for number, (bug, value) in found:
-                yield from rows.items_of(name, number, "Bugzilla", _of_bug(bug, value, bugs))
-    for bug, known in bugs.items():
-        if not known.has_comments:
-            yield Message(
-                id=bug,
-                thread=bug,
-                author=known.creator,
-                time=known.time,
-                text=known.summary,
-                source=known.product,
-            )
+            for number, (bug, value) in enumerate(rows.json_members(files, name, "bugs"), 1):
+                yield from rows.items_of(name, number, _of_bug(bug, value, bugs, commented))
+    yield from (message for bug, message in bugs.items() if bug not in commented)
 
 
-def _of_bug(bug: str, value: Any, bugs: Mapping[str, _Bug]) -> Iterator[rows.Part]:
-    known = bugs.get(bug, _Bug("", "bugzilla"))
-    comments = rows.list_of(value["comments"])
-    known.has_comments = bool(comments)
-    yield from _comments(bug, known, comments)
+def _bug(row: Any) -> Message:
+    bug = rows.id_of(row)
+    creator = rows.first_of(row.get("creator_detail"), "real_name") or row.get("creator")
+    return Message(
+        id=bug,
+        thread=bug,
+        author=str(creator or ""),
+        time=rows.seconds(row.get("creation_time")),
+        text=str(row["summary"] or ""),
+        source=str(row["product"]),
+    )
+
+
+def _of_bug(
+    bug: str, value: Any, bugs: Mapping[str, Message], commented: set[str]
+) -> Iterator[rows.Part]:
+    comments, known = rows.list_of(value["comments"]), bugs.get(bug)
+    if comments:
+        commented.add(bug)
+    summary, product = (known.text, known.source) if known else ("", "bugzilla")
+    yield from _comments(bug, summary, product, comments)
 
 
 def _page(bug: ElementTree.Element) -> Iterator[rows.Part]:
-    known = _Bug(bug.findtext("short_desc") or "", bug.findtext("product") or "bugzilla")
     comments = [_as_json(comment) for comment in bug.iter("long_desc")]
-    return _comments((bug.findtext("bug_id") or "").strip(), known, comments)
+    id_, summary, product = map(bug.findtext, ("bug_id", "short_desc", "product"))
+    return _comments((id_ or "").strip(), summary or "", product or "bugzilla", comments)
 
 
 def _as_json(comment: ElementTree.Element) -> dict[str, Any]:
@@ -318,15 +306,15 @@ def _as_json(comment: ElementTree.Element) -> dict[str, Any]:
     }
 
 
-def _comments(bug: str, known: _Bug, comments: list[Any]) -> Iterator[rows.Part]:
+def _comments(bug: str, summary: str, product: str, comments: list[Any]) -> Iterator[rows.Part]:
     if not bug:
         raise KeyError("bug_id")
     ids: list[str] = []
     for row in comments:
-        yield partial(_comment, row, bug, known, ids)
+        yield partial(_comment, row, bug, summary, product, ids)
 
 
-def _comment(row: Any, bug: str, known: _Bug, ids: list[str]) -> Message:
+def _comment(row: Any, bug: str, summary: str, product: str, ids: list[str]) -> Message:
     position = len(ids)
     ids.append(f"{bug}/{rows.id_of(row) if row.get('id') is not None else position}")
     text, author = row["text"].replace("\r\n", "\n"), str(row.get("creator") or "")
@@ -339,8 +327,8 @@ def _comment(row: Any, bug: str, known: _Bug, ids: list[str]) -> Message:
         thread=bug,
         author=author,
         time=rows.seconds(row.get("time") or row.get("creation_time")),
-        text=f"{known.summary}\n{text}".strip() if position == 0 else text,
-        source=known.product,
+        text=f"{summary}\n{text}".strip() if position == 0 else text,
+        source=product,
         is_bot=_BUGZILLA_BOT.search(author) is not None,
         is_system=_BY_BUGZILLA.match(text) is not None,
         is_private=bool(row.get("is_private")),
@@ -386,29 +374,23 @@ _PLACE = re.compile(
 )
 
 
-def _github_items(files: Files) -> Iterator[Item]:
-    for name, number, row in _ROWS.rows(files):
-        waiting: list[tuple[Any, str | None, str | None]]
-        waiting = [(one, None, None) for one in reversed(_opened(row))]
-        while waiting:
-            one, thread, parent = waiting.pop()
-            try:
-                message, nested = _github_message(one, thread, parent), _nested(one)
-            except rows.FAULTS as error:
-                yield rows.no_message(name, number, "GitHub", error)
-                continue
-            yield message
-            names_all = thread is not None or "/discussions/" in (message.link or "")
-            of = message.id if names_all else None
-            waiting += [(reply, message.thread, of) for reply in reversed(nested)]
-
-
-def _opened(row: Any) -> list[Any]:
-    """Returns the row, or what is in it where it is an event."""
+def _github(row: Any) -> Iterator[rows.Part]:
+    """Yields what a row holds, or what is in it where it is an event."""
     payload = row.get("payload") if isinstance(row, dict) else None
     if not isinstance(payload, dict):
-        return [row]
-    return [payload[key] for key in _IN_EVENTS if isinstance(payload.get(key), dict)]
+        yield partial(_with_nested, row, None, None)
+    else:
+        for key in _IN_EVENTS:
+            if isinstance(payload.get(key), dict):
+                yield partial(_with_nested, payload[key], None, None)
+
+
+def _with_nested(row: Any, thread: str | None, parent: str | None) -> Iterator[rows.Part]:
+    message, nested = _github_message(row, thread, parent), _nested(row)
+    yield message
+    names_all = thread is not None or "/discussions/" in (message.link or "")
+    for reply in nested:
+        yield partial(_with_nested, reply, message.thread, message.id if names_all else None)
 
 
 def _nested(row: dict[str, Any]) -> list[Any]:
@@ -471,6 +453,6 @@ GITHUB = ExportFormat(
     "GitHub (issues, pull requests, discussions, JSON)",
     "https://docs.github.com/en/rest/issues/comments",
     _ROWS.recognises,
-    lambda files: by_time(_github_items(files)),
+    lambda files: by_time(_ROWS.items(files, _github)),
     knows_replies=False,
 )

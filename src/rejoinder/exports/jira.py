@@ -34,6 +34,7 @@ _COMMENTS = rows.Layout(
         {"id", "body", "author", "created", "updated", "issueId"},
     ),
     "issue",
+    unless=[_ISSUES],
 )
 _NAMES = ("displayName", "name", "key", "accountId")
 _COLUMNS = {"Issue key", "Summary"}
@@ -48,17 +49,14 @@ def _exports(files: Files) -> list[str]:
 
 
 def _read(files: Files) -> Iterator[Item]:
-    of_issues = dict(_ISSUES.places(files))
     projects: dict[str, str] = {}
-    yield from _ISSUES.items(files, "Jira", _issue, projects)
-    for name, number, row in _COMMENTS.rows(files):
-        if name not in of_issues:
-            yield rows.item_of(name, number, "Jira", _comment, row, None, projects)
+    yield from _ISSUES.items(files, _issue, projects)
+    yield from _COMMENTS.messages(files, _comment, None, projects)
     for name in _exports(files):
         for number, item in rows.xml_items(files, name, "item"):
-            yield from rows.items_of(name, number, "Jira", _issue(_as_json(item), projects))
+            yield from rows.items_of(name, number, _issue(_as_json(item), projects))
     for name, number, row in _issues_of_tables(files):
-        yield from rows.items_of(name, number, "Jira", _issue(row, projects))
+        yield from rows.items_of(name, number, _issue(row, projects))
 
 
 def _as_json(item: Element) -> dict[str, Any]:
@@ -144,7 +142,7 @@ JIRA = ExportFormat(
     "Jira (issues and comments: XML, CSV, JSON of its interface)",
     "https://developer.atlassian.com/cloud/jira/platform/rest/v2/api-group-issue-comments/",
     lambda files: (
-        any(one.recognises(files) for one in (_ISSUES, _COMMENTS))
+        rows.recognises(files, _ISSUES, _COMMENTS)
         or bool(_exports(files) or rows.tables(files, _COLUMNS))
     ),
     _read,

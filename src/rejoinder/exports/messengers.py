@@ -74,9 +74,7 @@ def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item
             chat[key] = value
         else:
             number += 1
-            yield rows.item_of(
-                name, number, "Telegram", _message, value, number, chat, topics, sources
-            )
+            yield rows.item_of(name, number, _message, value, number, chat, topics, sources)
 
 
 def _message(
@@ -194,9 +192,7 @@ def _page(files: Files, name: str) -> Iterator[Item]:
     for number, node in enumerate(tree.css("div.message"), 1):
         if not (node.attributes.get("id") or "").startswith("message-"):  # else a date
             author = _VIA.sub("", _html_text(node, "div.body > .from_name")) or author
-            yield rows.item_of(
-                name, number, "Telegram", _html_message, node, author, chat, folder or chat
-            )
+            yield rows.item_of(name, number, _html_message, node, author, chat, folder or chat)
 
 
 def _html_message(node: Any, author: str, chat: str, place: str) -> Message:
@@ -252,9 +248,7 @@ def _messages(files: Files) -> Iterator[Item]:
     for name, path in _MESSAGES.places(files):
         chat = _chat(files, name)
         for number, row in rows.rows(files, name, path):
-            yield rows.item_of(
-                name, number, "Messenger", _messenger_message, row, f"{name}:{number}", chat
-            )
+            yield rows.item_of(name, number, _messenger_message, row, f"{name}:{number}", chat)
 
 
 def _chat(files: Files, name: str) -> str:

@@ -9,7 +9,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from typing import IO, Any, TypeVarTuple
 from xml.etree import ElementTree
 
 from rejoinder.errors import InputError, require
-from rejoinder.exports.base import Item, Malformed, Message
+from rejoinder.exports.base import Item, Malformed, Message, time_of
 from rejoinder.exports.files import Files
 from rejoinder.io.formats.text_lines import separated_rows
 
@@ -91,6 +91,11 @@ def _add_keys(keys: dict[str, set[str]], path: str, tree: Any) -> None:
             _add_keys(keys, f"{path}.item".lstrip("."), value)
 
 
+def recognises(files: Files, *layouts: "Layout") -> bool:
+    """Returns whether one of the first files has rows of one of the layouts."""
+    return any(one.recognises(files) for one in layouts)
+
+
 def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
     """Yields the keys of the first JSON files, which say what program wrote them.
 
@@ -102,8 +107,9 @@ def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
 
 
 Ts = TypeVarTuple("Ts")
-Part = Message | Callable[[], Message]
-"""A message, or what makes it."""
+Making = Callable[[], Message]
+Part = Message | Callable[[], "Message | Iterator[Part]"] | list[Making]
+"""A message, or what makes it or all that it holds, or what makes messages to put in order."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +122,13 @@ class Layout:
     """A row has all keys of one of these. A key may be a path in it, such as `fields.summary`."""
     likely: str = ""
     """What the names of files with such rows have."""
+    unless: Sequence["Layout"] = ()
+    """A document that has one of these has no such rows."""
 
     def path(self, keys: Shape) -> str | None:
         """Returns where the rows of a document are; None if it has none."""
+        if any(other.path(keys) is not None for other in self.unless):
+            return None
 
         def has(path: str, key: str) -> bool:
             within, _, last = f"{path}.{key}".lstrip(".").rpartition(".")
@@ -144,12 +154,25 @@ class Layout:
             for number, row in rows(files, name, path):
                 yield name, number, row
 
+    def names(self, files: Files, name_of: Callable[[Any], Any]) -> dict[str, str]:
+        """Returns the names of what rows tell of, by id. Rows without either are left out."""
+        found = (row for _, _, row in self.rows(files) if isinstance(row, dict))
+        named = ((id_text(row.get("id")), name_of(row)) for row in found)
+        return {id_: str(name) for id_, name in named if id_ and name}
+
+    def messages(
+        self, files: Files, read: Callable[[Any, *Ts], Message], *args: *Ts
+    ) -> Iterator[Item]:
+        """Yields the message that `read` makes of each row."""
+        for name, number, row in self.rows(files):
+            yield item_of(name, number, read, row, *args)
+
     def items(
-        self, files: Files, of: str, parts: Callable[[Any, *Ts], Iterable[Part]], *args: *Ts
+        self, files: Files, parts: Callable[[Any, *Ts], Iterator[Part]], *args: *Ts
     ) -> Iterator[Item]:
         """Yields the messages of all rows, whose `parts` are as for `items_of`."""
         for name, number, row in self.rows(files):
-            yield from items_of(name, number, of, parts(row, *args))
+            yield from items_of(name, number, parts(row, *args))
 
 
 def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
@@ -219,6 +242,12 @@ def id_text(value: Any) -> str:
     return str(value) if is_id else ""
 
 
+def named(names: Mapping[str, str], id_: Any) -> str:
+    """Returns the name by an id, or the id as text."""
+    key = id_text(id_)
+    return names.get(key, key)
+
+
 def list_of(value: Any) -> list[Any]:
     """Returns a list; an empty one for None.
 
@@ -268,34 +297,40 @@ def from_milliseconds(value: Any) -> float | None:
     return None if value is None else value / 1000
 
 
-def item_of(name: str, number: int, of: str, read: Callable[[*Ts], Message], *args: *Ts) -> Item:
+def item_of(name: str, number: int, read: Callable[[*Ts], Message], *args: *Ts) -> Item:
     """Returns the message that `read` makes of a row, or what to yield where it is none."""
     try:
         return read(*args)
     except FAULTS as error:
-        return no_message(name, number, of, error)
+        return no_message(name, number, error)
 
 
-def items_of(name: str, number: int, of: str, parts: Iterable[Part]) -> Iterator[Item]:
+def items_of(name: str, number: int, parts: Iterator[Part]) -> Iterator[Item]:
     """Yields the messages that a row holds, and what to yield where one can't be made.
 
     Those after it are read if it is one that `parts` leaves to be made here.
     """
-    waiting = iter(parts)
-    while True:
+    waiting = [parts]
+    while waiting:
         try:
-            part = next(waiting)
-            item: Item = part if isinstance(part, Message) else part()
+            part = next(waiting[-1])
+            made = part() if callable(part) else part
         except StopIteration:
-            return
+            waiting.pop()
         except FAULTS as error:
-            item = no_message(name, number, of, error)
-        yield item
+            yield no_message(name, number, error)
+        else:
+            if isinstance(made, Message):
+                yield made
+            elif isinstance(made, list):
+                yield from sorted((item_of(name, number, one) for one in made), key=time_of)
+            else:
+                waiting.append(made)
 
 
-def no_message(name: str, number: int, of: str, error: Exception | None = None) -> Malformed:
-    """Returns what to yield for a row that is not a message of a program."""
-    return Malformed(name, number, f"no message of {of}" + (f" ({error!r})" if error else ""))
+def no_message(name: str, number: int, error: Exception) -> Malformed:
+    """Returns what to yield for a row that is not a message of the program."""
+    return Malformed(name, number, f"no message ({error!r})")
 
 
 def json_members(files: Files, name: str, path: str) -> Iterator[tuple[str, Any]]:

@@ -53,7 +53,7 @@ def _messages(files: Files) -> Iterator[Item]:
     for name in names:
         if _is_page(files.head(name)):
             for number, (id_, post) in enumerate(rows.json_members(files, name, "posts"), 1):
-                yield rows.item_of(name, number, "Mattermost", _posted, id_, post)
+                yield rows.item_of(name, number, _posted, id_, post)
 
 
 class _Bulk:
@@ -70,9 +70,7 @@ class _Bulk:
         with files.open(self._name) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield from rows.items_of(
-                        self._name, number, "Mattermost", self._line(line, number)
-                    )
+                    yield from rows.items_of(self._name, number, self._line(line, number))
 
     def _line(self, line: bytes, number: int) -> Iterator[Message]:
         tree = msgspec.json.decode(line)
@@ -192,9 +190,8 @@ def _rocketchat_messages(files: Files) -> Iterator[Item]:
     users = _all(files, "users", _USERS)
     bots = {row.get("_id") for _, _, row in users if _is_bot(row)}
     for name, number, row in _all(files, "rocketchat_message", _MESSAGES):
-        yield rows.item_of(
-            name, number, "Rocket.Chat", _rocketchat_message, row, f"{name}:{number}", rooms, bots
-        )
+        place = f"{name}:{number}"
+        yield rows.item_of(name, number, _rocketchat_message, row, place, rooms, bots)
 
 
 def _room_name(row: Mapping[str, Any]) -> str:
@@ -347,9 +344,7 @@ def _matrix_messages(files: Files) -> Iterator[Item]:
         is_room = path == _EVENTS.paths[0]
         _, room = next(rows.rows(files, name, "room_name"), (0, None)) if is_room else (0, None)
         for number, row in rows.rows(files, name, path):
-            yield rows.item_of(
-                name, number, "Matrix", _matrix_message, row, f"{name}:{number}", room
-            )
+            yield rows.item_of(name, number, _matrix_message, row, f"{name}:{number}", room)
 
 
 def _matrix_message(row: Mapping[str, Any], place: str, room: str | None) -> Message:
@@ -414,7 +409,7 @@ def _read_discord(files: Files) -> Iterator[Item]:
             source = str(channel.get("name") or name)
             thread = channel if "Thread" in str(channel.get("type")) else None
             for number, row in rows.rows(files, name, "messages.item"):
-                yield rows.item_of(name, number, "Discord", _discord_message, row, source, thread)
+                yield rows.item_of(name, number, _discord_message, row, source, thread)
 
 
 def _discord_message(

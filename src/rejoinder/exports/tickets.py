@@ -1,12 +1,12 @@
 """Tickets with what was said on them: Freshdesk, Intercom and Zendesk.
 
-Each gives JSON, from its export or its interface. A record says of a system where its tickets are,
-and comments that are in no ticket; functions say what a row means.
+Each gives JSON, from its export or its interface: tickets with their comments, or comments that are
+in no ticket. Rows of people give names by id.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from rejoinder.errors import InputError
@@ -15,83 +15,6 @@ from rejoinder.exports.base import ExportFormat, Item, Message
 from rejoinder.exports.files import Files
 from rejoinder.exports.mail import written_text
 from rejoinder.exports.markup import markdown_text, plain_text
-
-
-@dataclass
-class _Known:
-    """What some rows of an export say about others."""
-
-    people: dict[str, str] = field(default_factory=dict)
-    """Names by id."""
-    commented: set[str] = field(default_factory=set)
-    """Tickets of which comments are elsewhere."""
-
-    def author(self, author: Any) -> str:
-        """Returns the name of an author, or the id."""
-        key = rows.id_text(author)
-        return self.people.get(key, key)
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """What the row of a ticket says."""
-
-    thread: str
-    first: Message | None
-    """What it begins with; None where its comments have that, too."""
-    comments: list[Any]
-
-
-@dataclass(frozen=True)
-class _System:
-    """What differs between systems."""
-
-    name: str
-    with_tickets: rows.Layout
-    with_comments: Sequence[rows.Layout]
-    """Of comments that are in no ticket. A file of tickets is none of them."""
-    opened: Callable[[Any, _Known], _Opened]
-    """Reads the row of a ticket."""
-    comment: Callable[[Any, _Opened | None, _Known], Message]
-    """Reads a comment of a ticket; None: the comment names it."""
-
-    def recognises(self, files: Files) -> bool:
-        """Returns whether one of the first files has tickets or comments."""
-        return any(one.recognises(files) for one in (self.with_tickets, *self.with_comments))
-
-    def paths(self, keys: rows.Shape) -> tuple[str | None, str | None]:
-        """Returns where tickets of a file are, and comments that are in none."""
-        found = (one.path(keys) for one in self.with_comments)
-        return self.with_tickets.path(keys), next(
-            (path for path in found if path is not None), None
-        )
-
-    def messages(self, files: Files, known: _Known) -> Iterator[Item]:
-        """Yields the messages file by file: of tickets, or else of comments in none."""
-        for name in rows.documents(files):
-            tickets, loose = self.paths(rows.shape(files, name))
-            if tickets is not None:
-                yield from self.tickets(files, name, tickets, known)
-            elif loose is not None:
-                for number, row in rows.rows(files, name, loose):
-                    yield rows.item_of(name, number, self.name, self.comment, row, None, known)
-
-    def tickets(self, files: Files, name: str, path: str, known: _Known) -> Iterator[Item]:
-        """Yields the messages of the tickets of a file, the comments of each by time."""
-        for number, row in rows.rows(files, name, path):
-            try:
-                ticket = self.opened(row, known)
-            except rows.FAULTS as error:
-                yield rows.no_message(name, number, self.name, error)
-                continue
-            if ticket.first is not None:
-                yield ticket.first
-            items = [
-                rows.item_of(name, number, self.name, self.comment, one, ticket, known)
-                for one in ticket.comments
-            ]
-            yield from sorted(items, key=lambda item: getattr(item, "time", None) or 0.0)
-
 
 # Freshdesk and Freshservice
 
@@ -105,10 +28,12 @@ _LOOSE = rows.Layout(
     ("", "item", "conversations.item", "conversation", rows.AIRBYTE),
     ({"incoming", "private", "body"}, {"incoming", "private", "body_text"}),
     "ticket",
+    unless=[_FRESH_TICKETS],
 )
 _PEOPLE = rows.Layout(
     ("", "item", "agents.item", "contacts.item", "item.agent", "item.user", rows.AIRBYTE),
     ({"id", "contact"}, {"id", "name", "email"}, {"id", "first_name", "last_name"}),
+    unless=(_FRESH_TICKETS, _LOOSE),
 )
 _FRESH_QUOTES = "blockquote, .freshdesk_quote, .gmail_quote"
 _OUTBOUND = 10
@@ -118,12 +43,9 @@ _META = 4
 
 
 def _read_fresh(files: Files) -> Iterator[Item]:
-    known = _Known()
-    for name, _, row in _PEOPLE.rows(files):
-        is_person = _FRESH.paths(rows.shape(files, name)) == (None, None)
-        if is_person and isinstance(row, dict) and (called := _fresh_name(row)):
-            known.people[rows.id_text(row.get("id"))] = called
-    yield from _FRESH.messages(files, known)
+    people = _PEOPLE.names(files, _fresh_name)
+    yield from _FRESH_TICKETS.items(files, _fresh_ticket, people)
+    yield from _LOOSE.messages(files, _fresh_comment, None, people)
 
 
 def _fresh_name(person: Mapping[str, Any]) -> str:
@@ -133,33 +55,33 @@ def _fresh_name(person: Mapping[str, Any]) -> str:
     return str(person.get("name") or both).strip()
 
 
-def _fresh_ticket(row: Any, known: _Known) -> _Opened:
+def _fresh_ticket(row: Any, people: dict[str, str]) -> Iterator[rows.Part]:
     ticket = rows.id_of(row, "display_id" if "display_id" in row else "id")
     requester = row.get("requester")
     if isinstance(requester, dict) and _fresh_name(requester):
-        known.people.setdefault(rows.id_text(requester.get("id")), _fresh_name(requester))
+        people.setdefault(rows.id_text(requester.get("id")), _fresh_name(requester))
     by_agent = row.get("source") == _OUTBOUND
     conversations = rows.list_of(row.get("conversations", row.get("notes")))
     text = _fresh_text(row, "description", "description_text")
-    first = Message(
+    yield Message(
         id=f"{ticket}/description",
         thread=ticket,
-        author=known.author(row.get("responder_id" if by_agent else "requester_id")),
+        author=rows.named(people, row.get("responder_id" if by_agent else "requester_id")),
         time=rows.seconds(row.get("created_at")),
         text=text or str(row.get("subject") or ""),
         source="freshdesk",
         is_private=bool(row.get("private")),
     )
-    return _Opened(ticket, first, conversations)
+    yield [partial(_fresh_comment, one, ticket, people) for one in conversations]
 
 
-def _fresh_comment(row: Any, ticket: _Opened | None, known: _Known) -> Message:
+def _fresh_comment(row: Any, ticket: str | None, people: Mapping[str, str]) -> Message:
     row = row.get("note", row)
-    thread = ticket.thread if ticket else rows.id_of(row, "ticket_id")
+    thread = ticket or rows.id_of(row, "ticket_id")
     return Message(
         id=f"{thread}/{rows.id_of(row)}",
         thread=thread,
-        author=known.author(row.get("user_id") or row.get("from_email")),
+        author=rows.named(people, row.get("user_id") or row.get("from_email")),
         time=rows.seconds(row.get("created_at")),
         text=_fresh_text(row, "body", "body_text"),
         source="freshdesk",
@@ -175,12 +97,11 @@ def _fresh_text(row: Mapping[str, Any], html: str, plain: str) -> str:
     return written_text(marked)
 
 
-_FRESH = _System("Freshdesk", _FRESH_TICKETS, [_LOOSE], _fresh_ticket, _fresh_comment)
 FRESHDESK = ExportFormat(
     "freshdesk",
     "Freshdesk (tickets with conversations, JSON)",
     "https://developers.freshdesk.com/api/#conversations",
-    _FRESH.recognises,
+    lambda files: rows.recognises(files, _FRESH_TICKETS, _LOOSE),
     _read_fresh,
 )
 
@@ -202,6 +123,7 @@ _PARTS = rows.Layout(
     ("", "item", "conversation_parts.item", rows.AIRBYTE),
     [{"part_type", "conversation_id"}],
     "conversation",
+    unless=[_CONVERSATIONS],
 )
 """Of parts that are in no conversation, as programs that copy tables have them."""
 _SAID = ("comment", "open", "close", "quick_reply")
@@ -209,14 +131,19 @@ _SAID = ("comment", "open", "close", "quick_reply")
 _AUTOMATED = ("automated", "campaigns_initiated", "operator_initiated")
 
 
-def _conversation(row: Any, _: _Known) -> _Opened:
+def _read_intercom(files: Files) -> Iterator[Item]:
+    yield from _CONVERSATIONS.items(files, _conversation)
+    yield from _PARTS.messages(files, _part)
+
+
+def _conversation(row: Any) -> Iterator[rows.Part]:
     conversation = rows.id_of(row)
     first = row.get("source") or row.get("conversation_message") or _as_source(row)
     is_internal = bool((row.get("ticket_type") or {}).get("is_internal"))
     kind = "ticket_parts" if "ticket_parts" in row else "conversation_parts"
     parts = row.get(kind)
     parts = rows.list_of(parts.get(kind) if isinstance(parts, dict) else parts)
-    message = Message(
+    yield Message(
         id=f"{conversation}/source",
         thread=conversation,
         author=rows.first_of(first.get("author"), "name", "id"),
@@ -226,7 +153,7 @@ def _conversation(row: Any, _: _Known) -> _Opened:
         is_bot=_is_bot(first.get("author")) or first.get("delivered_as") in _AUTOMATED,
         is_private=is_internal,
     )
-    return _Opened(conversation, message, parts)
+    yield [partial(_part, part, conversation, is_internal=is_internal) for part in parts]
 
 
 def _as_source(row: dict[str, Any]) -> dict[str, Any]:
@@ -240,8 +167,8 @@ def _as_source(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _part(row: Any, of: _Opened | None, _: _Known) -> Message:
-    conversation = of.thread if of else rows.id_of(row, "conversation_id")
+def _part(row: Any, conversation: str | None = None, *, is_internal: bool = False) -> Message:
+    conversation = conversation or rows.id_of(row, "conversation_id")
     kind, author = str(row["part_type"]), row.get("author")
     text, is_note = _part_text(row), "note" in kind
     return Message(
@@ -253,7 +180,7 @@ def _part(row: Any, of: _Opened | None, _: _Known) -> Message:
         source="intercom",
         is_bot=_is_bot(author),
         is_system=not is_note and (kind not in _SAID or (kind != "comment" and not text)),
-        is_private=is_note or (of is not None and of.first is not None and of.first.is_private),
+        is_private=is_note or is_internal,
     )
 
 
@@ -266,13 +193,12 @@ def _is_bot(author: Any) -> bool:
     return author.get("type") == "bot" or bool(author.get("from_ai_agent"))
 
 
-_INTERCOM = _System("Intercom", _CONVERSATIONS, [_PARTS], _conversation, _part)
 INTERCOM = ExportFormat(
     "intercom",
     "Intercom (conversations and tickets, JSON)",
     "https://developers.intercom.com/docs/references/rest-api/api.intercom.io/conversations",
-    _INTERCOM.recognises,
-    lambda files: _INTERCOM.messages(files, _Known()),
+    lambda files: rows.recognises(files, _CONVERSATIONS, _PARTS),
+    _read_intercom,
 )
 
 
@@ -304,10 +230,12 @@ _BY_ZENDESK = ("rule", "system", "voice", "sample_ticket")
 
 
 def _zendesk_paths(keys: rows.Shape) -> tuple[str | None, str | None]:
-    tickets, comments = _ZENDESK.paths(keys)
+    """Returns where tickets of a file are, and comments that are in none."""
+    found = (one.path(keys) for one in (_EVENTS, _COMMENTS))
+    comments = next((path for path in found if path is not None), None)
     if comments == "comments.item" and not keys[""] <= _PAGE:
         return "", None  # tickets that hold their comments
-    return tickets, comments
+    return _TICKETS.path(keys), comments
 
 
 def _read_zendesk(files: Files) -> Iterator[Item]:
@@ -316,24 +244,17 @@ def _read_zendesk(files: Files) -> Iterator[Item]:
             f"{files.where(table)} is Zendesk's export of CSV, which has no comments. Export JSON, "
             "or get tickets and comments from the API."
         )
-    tickets, comments = [], []
-    known = _Known()
-    for _, _, row in _USERS.rows(files):
-        if isinstance(row, dict) and row.get("name") and "id" in row:
-            known.people[rows.id_text(row["id"])] = str(row["name"])
-    for name in rows.documents(files):
-        in_tickets, loose = _zendesk_paths(rows.shape(files, name))
-        tickets += [] if in_tickets is None else [(name, in_tickets)]
-        comments += [] if loose is None else [(name, loose)]
-    known.commented = {
-        ticket for name, path in comments for _, _, ticket in _loose(files, name, path) if ticket
-    }
-    for name, path in tickets:
-        yield from _ZENDESK.tickets(files, name, path, known)
+    people = _USERS.names(files, lambda row: row.get("name"))
+    paths = {name: _zendesk_paths(rows.shape(files, name)) for name in rows.documents(files)}
+    comments = [(name, path) for name, (_, path) in paths.items() if path is not None]
+    commented = {ticket for name, path in comments for _, _, ticket in _loose(files, name, path)}
+    for name, (path, _) in paths.items():
+        if path is not None:
+            for number, row in rows.rows(files, name, path):
+                yield from rows.items_of(name, number, _ticket(row, people, commented))
     for name, path in comments:
         for number, row, ticket in _loose(files, name, path):
-            of = _Opened(ticket, None, [])
-            yield rows.item_of(name, number, "Zendesk", _comment, row, of, known)
+            yield rows.item_of(name, number, _comment, row, ticket, people)
 
 
 def _loose(files: Files, name: str, path: str) -> Iterator[tuple[int, Any, str]]:
@@ -359,20 +280,21 @@ def _loose(files: Files, name: str, path: str) -> Iterator[tuple[int, Any, str]]
                 yield number, {"created_at": time, "via": row.get("via"), **event}, ticket
 
 
-def _ticket(row: Any, known: _Known) -> _Opened:
+def _ticket(row: Any, people: dict[str, str], commented: Collection[str]) -> Iterator[rows.Part]:
     ticket, via = rows.id_of(row), row.get("via") or {}
     comments = rows.list_of(row.get("comments"))
     for role in ("requester", "submitter", "assignee"):
         person = row.get(role)
         if isinstance(person, dict) and person.get("name"):
-            known.people.setdefault(rows.id_text(person["id"]), str(person["name"]))
-    if comments or ticket in known.commented:
-        return _Opened(ticket, None, comments)
+            people.setdefault(rows.id_text(person["id"]), str(person["name"]))
+    yield [partial(_comment, comment, ticket, people) for comment in comments]
+    if comments or ticket in commented:
+        return
     subject = row.get("raw_subject") or row.get("subject") or ""
-    first = Message(
+    yield Message(
         id=f"{ticket}/description",
         thread=ticket,
-        author=known.author(row.get("submitter_id") or row.get("requester_id")),
+        author=rows.named(people, row.get("submitter_id") or row.get("requester_id")),
         time=rows.seconds(row.get("created_at")),
         text=markdown_text(written_text(row.get("description") or "")) or subject,
         source="zendesk",
@@ -380,18 +302,15 @@ def _ticket(row: Any, known: _Known) -> _Opened:
         is_system=via.get("channel") in _BY_ZENDESK,
         is_private=row.get("is_public") is False,
     )
-    return _Opened(ticket, first, comments)
 
 
-def _comment(row: Any, ticket: _Opened | None, known: _Known) -> Message:
-    thread = ticket.thread if ticket else ""
-    via = row.get("via") or {}
+def _comment(row: Any, thread: str, people: Mapping[str, str]) -> Message:
+    via, author = row.get("via") or {}, row["author_id"]
     channel = str(via.get("channel")) if isinstance(via, dict) else str(via)
-    author = row["author_id"]
     return Message(
         id=f"{thread}/{rows.id_of(row)}",
         thread=thread,
-        author=known.author(author),
+        author=rows.named(people, author),
         time=rows.seconds(row.get("created_at")),
         text=_comment_text(row),
         source="zendesk",
@@ -410,11 +329,12 @@ def _comment_text(row: dict[str, Any]) -> str:
     return markdown_text(written_text(row.get("body") or ""))
 
 
-_ZENDESK = _System("Zendesk", _TICKETS, (_EVENTS, _COMMENTS), _ticket, _comment)
 ZENDESK = ExportFormat(
     "zendesk",
     "Zendesk (tickets with comments, JSON)",
     "https://developer.zendesk.com/api-reference/ticketing/tickets/ticket_comments/",
-    lambda files: _ZENDESK.recognises(files) or bool(rows.tables(files, _COLUMNS)),
+    lambda files: (
+        rows.recognises(files, _TICKETS, _EVENTS, _COMMENTS) or bool(rows.tables(files, _COLUMNS))
+    ),
     _read_zendesk,
 )

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rejoinder.exports import rows
-from rejoinder.exports.base import ExportFormat, Item, Message, by_time
+from rejoinder.exports.base import ExportFormat, Item, Message, by_time, time_of
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text, plain_text
 
@@ -73,13 +73,14 @@ def _day(
     files: Files, name: str, channel: str, people: Mapping[str, str], is_private: bool
 ) -> Iterator[Item]:
     found = files.json(name)
-    items = [
-        rows.item_of(name, number, "Slack", _message, row, channel, people, is_private)
-        for number, row in enumerate(found if isinstance(found, list) else [found], 1)
-    ]
-    yield from (item for item in items if not isinstance(item, Message))
-    messages = (item for item in items if isinstance(item, Message))
-    yield from sorted(messages, key=lambda message: message.time or 0.0)
+    listed = enumerate(found if isinstance(found, list) else [found], 1)
+    yield from sorted(
+        (
+            rows.item_of(name, number, _message, row, channel, people, is_private)
+            for number, row in listed
+        ),
+        key=time_of,
+    )
 
 
 def _pages(files: Files, people: dict[str, str]) -> Iterator[Item]:
@@ -104,9 +105,7 @@ def _pages(files: Files, people: dict[str, str]) -> Iterator[Item]:
         for number, row in rows.rows(files, name, _PAGES.paths[0]):
             replies = _dict(row).get("slackdump_thread_replies")
             for one in [row, *(replies if isinstance(replies, list) else [])]:
-                yield rows.item_of(
-                    name, number, "Slack", _message, one, channel, people, is_private
-                )
+                yield rows.item_of(name, number, _message, one, channel, people, is_private)
 
 
 def _message(
@@ -187,7 +186,11 @@ _OF_GRAPH = rows.Layout(
     ),
     "messages_",
 )
-_NAMED = rows.Layout(_PATHS, ({"Id", "DisplayName"}, {"id", "displayName"}, {"GroupsId", "Name"}))
+_NAMED = rows.Layout(
+    _PATHS,
+    ({"Id", "DisplayName"}, {"id", "displayName"}, {"GroupsId", "Name"}),
+    unless=[_OF_GRAPH],
+)
 """Keys of channels, people and teams."""
 _EMOJI = re.compile(r'<emoji\b((?:[^<>"]|"[^"<]*")*+)>(?:</emoji>)?')
 _ALT = re.compile(r'\balt="([^"]*)"')
@@ -197,12 +200,10 @@ _QUOTED = "messageReference"
 
 def _graph_messages(files: Files) -> Iterator[Item]:
     known = _Known()
-    of_messages = dict(_OF_GRAPH.places(files))
-    for name, _, row in _NAMED.rows(files):
-        if name not in of_messages:
-            known.add(row)
+    for _, _, row in _NAMED.rows(files):
+        known.add(row)
     for name, number, row in _OF_GRAPH.rows(files):
-        yield from rows.items_of(name, number, "Teams", known.messages(row, name))
+        yield from rows.items_of(name, number, known.messages(row, name))
 
 
 def _get(row: Mapping[str, Any], key: str) -> Any:
@@ -346,15 +347,15 @@ class _Realm:
             if path == _SYSTEM:
                 self._system.add(id_)
 
-    def messages(self, row: Mapping[str, Any]) -> Iterator[Message]:
-        """Yields the message of a row."""
+    def message(self, row: Mapping[str, Any]) -> Message:
+        """Returns the message of a row."""
         sender, content = row["sender"], row["content"]
         kind, place = self._recipients.get(row["recipient"], (None, None))
         channel = self._channels.get(place, {}) if kind == _CHANNEL else {}
         source = self._source(row, kind, place)
         answers = _ANSWERS.match(content)
         is_direct = kind is not None and kind != _CHANNEL
-        yield Message(
+        return Message(
             id=rows.id_of(row),
             parent=answers[1] if answers else None,
             thread=None if is_direct else f"{source}/{row.get('subject') or ''}",
@@ -407,5 +408,5 @@ ZULIP = ExportFormat(
     "Zulip (export of an organization)",
     "https://zulip.com/help/export-your-organization",
     _ZULIP_MESSAGES.recognises,
-    lambda files: by_time(_ZULIP_MESSAGES.items(files, "Zulip", _Realm(files).messages)),
+    lambda files: by_time(_ZULIP_MESSAGES.messages(files, _Realm(files).message)),
 )
