@@ -325,7 +325,7 @@ def test_a_message_is_answered_in_its_language(encoder, reversed_):
         ({"confidence": True}, "confidence"),
         ({"confidence": "high"}, "confidence"),
         ({"where": {"author": "ann"}}, "no authors"),
-        ({"answers": ["Yes."]}, "without replies"),
+        ({"answers": ["Yes."]}, "no replies"),
     ],
 )
 def test_what_can_not_be_opened(encoder, arguments, match):

@@ -19,12 +19,12 @@ import numpy as np
 
 from rejoinder.conversations.collection import Collection
 from rejoinder.conversations.duplicates import group_pairs
-from rejoinder.conversations.replies import replies_of
+from rejoinder.conversations.replies import by_others, replies_of
 from rejoinder.index.matching import Ranks, rarity
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.near_pairs import NearPairs, near_pairs
 from rejoinder.io.files.system import default_workers
-from rejoinder.measures import Floats
+from rejoinder.measures import Floats, Indices
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.languages import Stem, language_to_stem, stemmer, with_digits_in_words
@@ -305,17 +305,12 @@ def _asked(
     times = [one["time"] for one in about if one.get("time") is not None]
     head, _ = max(questions, key=lambda one: (_is_telling(one[0].text), one[1]))
     made = Asked(
-        collection.ids[head.row],
-        head.text,
-        len(told),
+        collection.ids[head.row], head.text, len(told),
         len({one["author"] for one in about if one.get("author")}),
-        min(times, default=None),
-        max(times, default=None),
+        min(times, default=None), max(times, default=None),
         [way.text for (way, _), *_ in ways if _plain(head.text) != _plain(way.text)][:_MOST_WAYS],
-        [collection.ids[one.row] for one in told[:_MOST_IDS]],
-        [],
-        0,
-    )
+        [collection.ids[one.row] for one in told[:_MOST_IDS]], [], 0,
+    )  # fmt: skip
     return sum(nearness.values()), made, [one.row for one in told]
 
 
@@ -328,26 +323,17 @@ def _is_pasted(text: str) -> bool:
 
 
 def _with_replies(collection: Collection, question: Asked, rows: Sequence[int]) -> Asked:
-    replies = [reply for row in rows for reply in _replies(collection, row)]
+    replies = np.array([one for row in rows for one in collection.replies[row]], np.int64)
+    replies = replies[by_others(collection, replies, collection.answered[replies])]
     return replace(question, replies=_folded(collection, replies), replied=len(replies))
 
 
-def _replies(collection: Collection, row: int) -> list[int]:
-    """Returns the replies to a message, without those of its author."""
-    author = collection.about[row].get("author")
-    return [
-        reply
-        for reply in collection.replies[row]
-        if author is None or collection.about[reply].get("author") != author
-    ]
-
-
-def _folded(collection: Collection, replies: Sequence[int]) -> list[Reply]:
+def _folded(collection: Collection, replies: Indices) -> list[Reply]:
     """Returns the most frequent replies, of those that say nearly the same the first."""
-    known = replies_of(collection, np.array(replies, np.int64))
+    known = replies_of(collection, replies)
     found = list[tuple[int, int]]()
     left = np.ones(len(replies), np.bool_)
-    for at, row in enumerate(replies):
+    for at, row in enumerate(replies.tolist()):
         if left[at]:
             same = left & known.at(np.array([at])).same(known)[0]
             same[at] = True

@@ -157,9 +157,7 @@ def open_collection(
     """
     if isinstance(source, Collection):
         if encoder is not None or (columns, where) != (None, None) or questions or min_words:
-            raise InputError(
-                "encoder, columns, where, questions, min_words: this source is opened already."
-            )
+            raise InputError("encoder, columns, where, questions, min_words: it is opened already.")
         return source
     conditions = fields_of(where)
 
@@ -185,10 +183,8 @@ def open_collection(
         asked = [f"{key}={value}" for key, value in (where or {}).items()]
         asked += ["a question mark"] if questions else []
         asked += [f"{min_words} words"] if min_words else []
-        raise InputError(
-            f"{made.name or 'what was given'} has no text"
-            f"{(asked and ' with ') or ''}{' and '.join(asked)}."
-        )
+        met = f" with {' and '.join(asked)}" if asked else ""
+        raise InputError(f"{made.name or 'what was given'} has no text{met}.")
     return made
 
 
@@ -258,15 +254,10 @@ def _encoded(
     again = np.flatnonzero(np.array(firsts, np.int64) != np.arange(len(firsts)))
     embeddings[again] = embeddings[np.array(firsts, np.int64)[again]]
     return Collection(
-        name,
-        [one.id or str(number) for number, one in enumerate(kept, 1)],
-        [one.text for one in kept],
-        embeddings,
-        [one.about for one in kept],
-        dict(given.left_out),
-        of_responses=False,
-        open_encoder=lambda: encoder,
-    )
+        name, [one.id or str(number) for number, one in enumerate(kept, 1)],
+        [one.text for one in kept], embeddings, [one.about for one in kept], dict(given.left_out),
+        of_responses=False, open_encoder=lambda: encoder,
+    )  # fmt: skip
 
 
 def _core(entry: Entry) -> str:

@@ -249,10 +249,8 @@ def _labelled(examples: Examples) -> tuple[list[str], list[str], NDArray[np.bool
         pairs = [(first, second, bool(alike)) for first, second, alike in examples]
     alike = np.array([same for _, _, same in pairs], np.bool_)
     if not alike.any() or alike.all():
-        missing = "mean the same (label 1)" if not alike.any() else "don't mean the same (label 0)"
-        raise InputError(
-            f"the examples have no pairs that {missing}. A threshold needs pairs of both kinds."
-        )
+        missing = "0" if alike.any() else "1"
+        raise InputError(f"no example has the label {missing}; a threshold needs both kinds.")
     return [first for first, _, _ in pairs], [second for _, second, _ in pairs], alike
 
 

@@ -325,8 +325,7 @@ class Duplicates(Shown):
         check_share("threshold", threshold)
         if threshold < self.floor:
             raise InputError(
-                f"threshold {threshold} is below {self.floor}, down to which pairs were kept. Run "
-                f"dedupe again with a floor of {threshold}."
+                f"threshold {threshold} is below the floor, {self.floor}; dedupe with a lower one."
             )
         expected = expected_at(float(threshold), "given", self.nearest, self.neighbours)
         return replace(self, estimate=expected)

@@ -198,27 +198,27 @@ def explore(
         return Prepared(folder, index, fresh=False)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / FILE).is_file():
         raise InputError(
-            f"{folder} has other files, and what is explored would replace it; name another folder "
-            "(`out`)."
+            f"{folder} has other files, which would be replaced; name another folder (`out`)."
         )
     if finetune and model is None:
         chosen = Source(work.source, columns).model(FOUND)
         work = dataclasses.replace(work, model=chosen)
     inputs = [*work.sources, *([] if model is None else [model])]
-    read, made = reading.Reading(work.sources, columns), _Indexed()
+    read, better, changes = reading.Reading(work.sources, columns), True, None
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
         if not work.is_index:
             before = None
             if known is not None and known.columns == columns:  # else ids may be others
                 before = reading.Before.read(folder, folder / INDEX)
             fits = known is not None and _fits(known, wanted)
-            made = _index(work, new, read, before, as_before=fits)
-        _find(work.source if work.is_index else new / INDEX, new, work, read, made)
+            better, changes = _index(work, new, read, before, as_before=fits)
+        older = None if changes is None else folder
+        _find(work.source if work.is_index else new / INDEX, new, work, read, older)
         used = wanted.model or (work.model and _sha256_of(work.model))
         used = used or read_manifest(new / INDEX).model.sha256
         facts = replace(wanted, content=_of_all(_content_of, work.read), model=used)
         write_text(new / FILE, hashed.sealed_text(facts, _FORMAT_VERSION))
-    return Prepared(folder, index, True, read.left_out, made.better, made.changes)
+    return Prepared(folder, index, True, read.left_out, better, changes)
 
 
 def prepared_in(folder: Path) -> Prepared | None:
@@ -251,7 +251,7 @@ def change_prepared(
         if (before := reading.Before.read(folder, folder / INDEX)) is not None:
             (new / reading.FILE).write_bytes(before.rows_in(index).tobytes())
         work = _Work((folder / INDEX,), None, None, False, 0, threads, False, watch)
-        _find(index.folder, new, work, reading.Reading(work.sources, None), _Indexed())
+        _find(index.folder, new, work, reading.Reading(work.sources, None), None)
         write_text(new / FILE, hashed.sealed_text(known, _FORMAT_VERSION))
 
 
@@ -277,8 +277,7 @@ def _wanted(work: _Work) -> _Made:
     wrong = [name for name, value in given.items() if value]
     if wrong:
         raise InputError(
-            f"{' and '.join(wrong)}: an index is explored as it is. Leave that out, or name what "
-            "the index was made from."
+            f"{' and '.join(wrong)}: an index is explored as it is; name what it was made from."
         )
     sha256 = read_manifest(work.source).model.sha256
     return _Made(stamp, "", sha256, named=True, columns=None, finetuned=False)
@@ -288,24 +287,13 @@ def _sha256_of(model: str | Path) -> str:
     return str(read_model(find_model(model)).describe()["sha256"])
 
 
-@dataclass(frozen=True)
-class _Indexed:
-    """How an index was made."""
-
-    better: bool = True
-    """Whether training helped; True without training."""
-    changes: reading.Changes | None = None
-    """None: it was not made from an older one."""
-    older: Path | None = None
-    """The folder of that."""
-
-
 def _index(
     work: _Work, new: Path, read: reading.Reading, before: reading.Before | None, *, as_before: bool
-) -> _Indexed:
+) -> tuple[bool, reading.Changes | None]:
     """Writes the index and what is remembered of the messages to a new folder.
 
-    With `as_before`, that begins as a copy of the older index.
+    With `as_before`, that begins as a copy of the older index. Returns whether training helped,
+    True without training, and what is different from the older index, None if it was not used.
     """
     parts = read.parts()
     rows = all_rows = reading.rows_of(parts)
@@ -314,13 +302,14 @@ def _index(
         parts, all_rows = reading.with_gone(parts, gone), np.concatenate([rows, remembered])
     (new / reading.FILE).write_bytes(all_rows.tobytes())
     if before is None or not (as_before and len(rows)):
-        return _Indexed(_index_all(work, new / INDEX, reading.all_linked(parts, work.linker)))
+        linked = reading.all_linked(parts, work.linker)
+        return _index_all(work, new / INDEX, linked), None
     shutil.copytree(before.index, new / INDEX, copy_function=_linked_or_copied)
     index = Index(new / INDEX)
     if work.forget_gone:
         index.delete([one.id or "" for one in gone])
     reading.update(index, parts, all_rows, before, work.linker, work.watch.indexing)
-    return _Indexed(changes=before.changes(rows), older=before.index.parent)
+    return True, before.changes(rows)
 
 
 def _linked_or_copied(source: str, target: str) -> None:
@@ -340,7 +329,7 @@ def _index_all(work: _Work, out: Path, entries: Iterator[Entry]) -> bool:
         return tuned or not work.finetune
 
 
-def _find(index: Path, out: Path, work: _Work, read: reading.Reading, made: _Indexed) -> None:
+def _find(index: Path, out: Path, work: _Work, read: reading.Reading, older: Path | None) -> None:
     """Writes what is found in the messages of an index.
 
     Topics and how suggestions did are those of an older folder, unless much is new.
@@ -348,7 +337,7 @@ def _find(index: Path, out: Path, work: _Work, read: reading.Reading, made: _Ind
     collection = with_answers(open_collection(index, threads=work.threads), work.linker)
     asked = asked_again(collection)
     (out / ASKED).write_bytes(msgspec.json.encode(asked))
-    older, known = made.older, None if made.older is None else read_facts(made.older)
+    known = None if older is None else read_facts(older)
     if known is not None and not known.found_in <= len(collection) < _GROWN * known.found_in:
         older = None
     texts = dict(zip(collection.ids, collection.texts, strict=True))
@@ -478,8 +467,7 @@ def _content_of(source: Path) -> str:
         return digest.hexadecimal
     if not source.is_file():
         return hashed.sha256_of_folder(source)
-    hashes = list(map(hashed.sha256_of_file, _logged(source)))
-    return hashes[0] if len(hashes) == 1 else hashed.sha256_of("".join(hashes).encode())
+    return _of_all(hashed.sha256_of_file, _logged(source))
 
 
 def _logged(file: Path) -> list[Path]:

@@ -78,8 +78,7 @@ class _Wanted:
         except pl.exceptions.ComputeError as error:
             reason = str(error).partition("\n\n")[0].rpartition("error: ")[2].rstrip(".")
             raise InputError(
-                f"`match` {self.match!r} is not a regular expression of Rust's crate regex, which "
-                f"has no look-around and no references: {reason}."
+                f"`match` {self.match!r} is not an expression of Rust's crate regex: {reason}."
             ) from None
         if matches_all:
             raise InputError(f"`match` {self.match!r} matches every text; remove the folder.")
@@ -225,9 +224,7 @@ def forget(
     wanted = _Wanted(None if author is None else author.casefold(), match)
     indexes, pairs = _sorted(folders)
     if pairs and not indexes and author is not None:
-        raise InputError(
-            "pairs do not say who wrote them; name an index of the same messages, too, or `match`."
-        )
+        raise InputError("pairs do not say who wrote them; name their index, too, or `match`.")
     found = [_looked(wanted, index, made) for index, made in indexes]
     ids, said, authors, counts = set[str](), set[str](), set[str](), Counter[str]()
     for one in found:
@@ -269,8 +266,7 @@ def _sorted(
             indexes.append((folder, None))
         else:
             raise InputError(
-                f"{folder} is neither an index, nor pairs, nor what this version of rejoinder "
-                "explored; name a folder of rejoinder index, explore or extract."
+                f"{folder} is neither an index, nor pairs, nor explored by this version."
             )
     return indexes, pairs
 

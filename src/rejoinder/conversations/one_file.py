@@ -178,8 +178,7 @@ def _features(model: ModelContents, index: TextIndex) -> WordFeatures:
         or features.unknown_buckets
     ):
         raise InputError(
-            f"{model.name} can't search in one file, only models like rejoinder-base can: sums of "
-            "rows of words and letters. Leave out `model`, or send others to `rejoinder serve`."
+            f"{model.name} can't search in one file, only sums of rows can; leave out `model`."
         )
     return features
 

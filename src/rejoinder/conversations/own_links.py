@@ -77,8 +77,8 @@ def fit_links(
     count = sum(len(one.labels) for one in channels)
     if count < LEAST:
         raise InputError(
-            f"{' and '.join(map(str, sources))}: by replies and threads it is known of {count:,} "
-            f"messages what they answer, and {LEAST} are needed; name an export with more of them."
+            f"{' and '.join(map(str, sources))}: {count:,} messages say what they answer, "
+            f"by replies or threads, and {LEAST} are needed; name larger exports, too."
         )
     cut = [one for each in channels for one in pieces(each, min(_PIECE, count // 10))]
     cut.sort(key=lambda one: one.times[-1])
@@ -98,14 +98,11 @@ def fit_links(
         new = scratch / path.name
         fit(
             [*learned, *(one for _, one in quiet)],
-            SentenceEncoder.load(shipped.settings["encoder"]),
-            new,
-            learned_from=", ".join(Path(one).name for one in sources),
-            held_out=calibrated,
+            SentenceEncoder.load(shipped.settings["encoder"]), new,
+            learned_from=", ".join(Path(one).name for one in sources), held_out=calibrated,
             groups=[*range(len(learned)), *(at for at, _ in quiet)],
-            begin_with=shipped_links(),
-            recipe=recipe,
-        )
+            begin_with=shipped_links(), recipe=recipe,
+        )  # fmt: skip
         stage("finding hidden links")
         linkers = {"message before": None, "shipped": shipped, "own": Linker(new)}
         found = {name: found_again(one, tried) for name, one in linkers.items()}

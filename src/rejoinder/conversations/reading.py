@@ -276,9 +276,7 @@ class Reading:
             return found[0]
         for source, parts in zip(self._sources, found, strict=True):
             if any(not part.program for part in parts):
-                raise InputError(
-                    f"{source} is not an export, as each of several must be; explore it alone."
-                )
+                raise InputError(f"{source} is not an export; explore it alone.")
         return once(found)
 
     def _read(self, source: Path) -> list[Part]:
@@ -295,17 +293,14 @@ class Reading:
         return [Part("", list(Source(source, self._columns)), linked=False)]
 
     def _part(self, source: Path, export: ExportFormat) -> Part:
-        entries = list(self._messages(source, export))
+        left_out = self.left_out
+        entries = list(
+            messages_of(source, export, lambda why: left_out.update([why]), None, self._note)
+        )
+        self._authors.update(one.about["author"] for one in entries if "author" in one.about)
         if not export.knows_replies:
             entries = untrusted(entries)
         return Part(export.title, entries, linked=says_little(entries))
-
-    def _messages(self, source: Path, export: ExportFormat) -> Iterator[Entry]:
-        for entry in messages_of(
-            source, export, lambda why: self.left_out.update([why]), None, self._note
-        ):
-            self._authors.update([entry.about["author"]] if "author" in entry.about else ())
-            yield entry
 
     def _note(self, title: str, files: Files) -> None:
         for name in files.names:

@@ -218,24 +218,25 @@ def past_replies(made: Collection) -> PastReplies:
     """
     if made.of_responses:
         raise InputError(
-            f"{made.name} is an index of responses (`response`), in which no message is found; "
-            "build it without, or name the pairs or the export."
+            f"{made.name} is an index of responses (`response`); name the pairs or the export."
         )
     replied = np.flatnonzero(made.answered >= 0)
-    replied = replied[_by_others(made, replied, made.answered)]
+    replied = replied[by_others(made, replied, made.answered[replied])]
     firsts, names = _first_of(made), made.column("thread")
     # in some exports the replies to one message are of different threads
     threads = [str(names[row] or made.ids[row]) for row in firsts[replied].tolist()]
     past = PastReplies(made, made.answered[replied], replied, _parts(made, threads))
     outside = np.array([not name for name in names], np.bool_)
-    return past.only(outside | _by_others(made, np.arange(len(made)), firsts))
+    return past.only(outside | by_others(made, np.arange(len(made)), firsts))
 
 
-def _by_others(made: Collection, rows: Indices, those: Indices) -> NDArray[np.bool_]:
-    """Returns which messages are by others than the message of `those`, (N,) int64, is."""
-    authors = made.column("author")
-    pairs = zip(rows.tolist(), those[rows].tolist(), strict=True)
-    return np.array([authors[a] is None or authors[a] != authors[b] for a, b in pairs], np.bool_)
+def by_others(made: Collection, rows: Indices, those: Indices) -> NDArray[np.bool_]:
+    """Returns (K,) bool: which of K messages are by others than K other messages are."""
+    authors = (
+        (made.about[one].get("author"), made.about[other].get("author"))
+        for one, other in zip(rows.tolist(), those.tolist(), strict=True)
+    )
+    return np.array([mine is None or mine != theirs for mine, theirs in authors], np.bool_)
 
 
 def _parts(made: Collection, threads: list[str]) -> NDArray[np.int8]:

@@ -131,10 +131,7 @@ class Suggestions:
             if not any(made.about):
                 if where or answers is not None:
                     name = "where" if where else "answers"
-                    raise InputError(
-                        f"{name}: {made.name or 'what was given'} has texts without replies, "
-                        "and no authors, channels or times."
-                    )
+                    raise InputError(f"{name}: these texts have no replies and no authors.")
                 return cls(None, made)
             linker = None if links is None else Linker(links)
             if linker and any(made.column("confidence")):
@@ -281,8 +278,8 @@ def _no_replies(name: str, where: Where | None) -> InputError:
     """Returns the error of a past without replies, or without one that meets conditions."""
     if not where:
         return InputError(
-            f"{name or 'what was given'}: no message is known to answer another. Name a folder of "
-            "pairs, extracted with `pair='adjacent'`, `within`."
+            f"{name or 'what was given'}: no message answers another; extract pairs first "
+            "(`pair='adjacent'`, `within`), and name their folder."
         )
     asked = ", ".join(f"{key}={value}" for key, value in where.items())
     return InputError(f"{name} has no reply with {asked} to a message by somebody else.")

@@ -348,8 +348,7 @@ def _added(topics: Topics, collection: Collection) -> Topics:
     """Returns topics with more messages, each of which goes to the nearest topic, or to none."""
     if (given := _facts(collection)) != topics.model:
         raise InputError(
-            f"the topics were found with {_named(topics.model)}, not with {_named(given)};"
-            " give that model, or find topics again."
+            f"the topics were found with {_named(topics.model)}, not with {_named(given)}."
         )
     known = dict(zip(topics.ids, topics.texts, strict=True))
     fresh = [

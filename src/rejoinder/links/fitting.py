@@ -16,7 +16,7 @@ from rejoinder.io.files.atomic import write_bytes
 from rejoinder.links.beliefs import BELIEFS, Beliefs, best_candidates
 from rejoinder.links.features import NAMES, PAIR_NAMES, WINDOW, Ints, PieceFeatures, read_piece
 from rejoinder.links.linker import FORMAT, SETTINGS
-from rejoinder.links.threads import AROUND, LinkedChannel
+from rejoinder.links.threads import AROUND, Channel
 from rejoinder.models.config import read_tensors
 
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ class _Rows:
 
 
 def fit(
-    channels: Iterable[LinkedChannel],
+    channels: Iterable[Channel],
     encoder: SentenceEncoder,
     path: Path,
     *,
     learned_from: str,
-    held_out: Iterable[LinkedChannel],
+    held_out: Iterable[Channel],
     groups: Sequence[int] | None = None,
     runs_with: str | None = None,
     begin_with: Path | None = None,
@@ -135,7 +135,7 @@ def fit(
     return settings
 
 
-def _read(channels: Iterable[LinkedChannel], encoder: SentenceEncoder) -> _Rows:
+def _read(channels: Iterable[Channel], encoder: SentenceEncoder) -> _Rows:
     import torch
 
     pairs, messages, answers, valid, known, who = [], [], [], [], [], dict[int, Ints]()

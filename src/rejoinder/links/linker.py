@@ -1,6 +1,6 @@
 """`Linker`: which earlier message each message of a chat answers, and how sure that is."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib.resources import files
 from json import JSONDecodeError, loads
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -52,8 +52,8 @@ class Said(Protocol):
     """A message of a channel."""
 
     @property
-    def author(self) -> str:
-        """Empty where it is not known."""
+    def author(self) -> str | None:
+        """Empty or None where it is not known."""
 
     @property
     def time(self) -> float | None:
@@ -64,7 +64,7 @@ class Said(Protocol):
         """What it says."""
 
     @property
-    def source(self) -> str:
+    def source(self) -> str | None:
         """Its channel."""
 
 
@@ -195,40 +195,27 @@ class Linker:
         for name, values in given.items():
             if values is not None and len(values) != count:
                 raise InputError(f"{name} has {len(values)} rows, and texts {count}.")
-        who = [author or "" for author in authors] if authors is not None else [""] * count
-        when = _as_times(times if times is not None else [None] * count)
+        none = [None] * count
+        rows = map(_Row, range(count), texts, authors or none, times or none, sources or none)
+        sizes = Counter(sources or none)
+        changed = (one for one in rows if same.get(one.source, 0) <= sizes[one.source])
         found, sure = np.full(count, KEPT, np.int64), np.ones(count, np.float32)
-
-        def decide(rows: Ints, start: int) -> None:
-            low, high = max(start - _BEFORE, 0), min(start + _PIECE + _AFTER, len(rows))
-            some, end = rows[low:high], min(start + _PIECE, len(rows))
-            near, confidence = self._decided(
-                [texts[row] for row in some], [who[row] for row in some], when[some],
-                start - low, end - low,
-            )  # fmt: skip
-            found[rows[start:end]] = np.where(near < 0, NONE, some[near])
-            sure[rows[start:end]] = confidence
-
-        pieces = [
-            (rows, start)
-            for source, rows in _channels(sources, count).items()
-            for start in range(_first_piece(same.get(source, 0), len(rows)), len(rows), _PIECE)
-        ]
-        with ThreadPoolExecutor(default_workers()) as pool:
-            list(pool.map(decide, *zip(*pieces, strict=True)) if pieces else ())
+        for one, parent, confidence in self.stream(changed, same=same):
+            found[one.row] = NONE if parent is None else parent.row
+            sure[one.row] = confidence
         return Links(found, sure)
 
     def stream(
-        self, messages: Iterable[Message]
+        self, messages: Iterable[Message], *, same: Mapping[str | None, int] = {}
     ) -> Iterator[tuple[Message, Message | None, float]]:
         """Yields each message, the one that it most likely answers, and how sure that is.
 
         None stands for none. The messages of a channel are in their order; memory holds about 2,400
-        of each.
+        of each. Of the `same`, see `link`, those are left out that are decided already.
         """
         with ThreadPoolExecutor(default_workers()) as pool:
             running = deque[Future[list[tuple[Message, Message | None, float]]]]()
-            for said, start, end in _pieces(messages):
+            for said, start, end in _pieces(messages, same):
                 running.append(pool.submit(self._answers, said, start, end))
                 if len(running) > default_workers():
                     yield from running.popleft().result()
@@ -239,8 +226,8 @@ class Linker:
         self, said: list[Message], start: int, end: int
     ) -> list[tuple[Message, Message | None, float]]:
         near, sure = self._decided(
-            [one.text for one in said], [one.author for one in said],
-            _as_times([one.time for one in said]), start, end,
+            [one.text for one in said], [one.author or "" for one in said],
+            np.array([one.time for one in said], np.float64), start, end,
         )  # fmt: skip
         parents = [None if parent < 0 else said[parent] for parent in near.tolist()]
         return list(zip(said[start:end], parents, sure.tolist(), strict=True))
@@ -313,40 +300,41 @@ class Linker:
         return parents, sure
 
 
-def _pieces(messages: Iterable[Message]) -> Iterator[tuple[list[Message], int, int]]:
-    """Yields messages of a channel, and which of them to decide, as soon as those are there."""
-    waiting: dict[str, tuple[list[Message], int]] = {}
+class _Row(NamedTuple):
+    """A message by its index."""
+
+    row: int
+    text: str
+    author: str | None
+    time: float | None
+    source: str | None
+
+
+def _pieces(
+    messages: Iterable[Message], same: Mapping[str | None, int]
+) -> Iterator[tuple[list[Message], int, int]]:
+    """Yields messages of a channel, and which of them to decide, as soon as those are there.
+
+    The first piece of a channel is the one in which anything may differ from the `same`.
+    """
+    waiting: dict[str | None, tuple[list[Message], int]] = {}
     for one in messages:
-        said, decided = waiting.get(one.source, ([], 0))
+        first = max(same.get(one.source, 0) - _AFTER, 0) // _PIECE * _PIECE
+        said, decided = waiting.get(one.source, ([], first))
         said.append(one)
         if len(said) == decided + _PIECE + _AFTER:
-            end = decided + _PIECE
-            yield said, decided, end
-            cut = max(end - _BEFORE, 0)
-            said, decided = said[cut:], end - cut
+            yield _piece(said, decided)
+            cut = max(decided + _PIECE - _BEFORE, 0)
+            said, decided = said[cut:], decided + _PIECE - cut
         waiting[one.source] = said, decided
     for said, decided in waiting.values():
         for start in range(decided, len(said), _PIECE):
-            yield said, start, min(start + _PIECE, len(said))
+            yield _piece(said, start)
 
 
-def _as_times(times: Sequence[float | None]) -> NDArray[np.float64]:
-    return np.array([np.nan if time is None else time for time in times], np.float64)
-
-
-def _first_piece(same: int, count: int) -> int:
-    """Returns where the first piece begins in which anything may differ."""
-    return count if same > count else max(same - _AFTER, 0) // _PIECE * _PIECE
-
-
-def _channels(sources: Sequence[str | None] | None, count: int) -> dict[str | None, Ints]:
-    """Returns the rows of each channel, in their order."""
-    if sources is None:
-        return {None: np.arange(count)}
-    rows: dict[str | None, list[int]] = {}
-    for row, source in enumerate(sources):
-        rows.setdefault(source, []).append(row)
-    return {source: np.array(each, np.int64) for source, each in rows.items()}
+def _piece(said: list[Message], start: int) -> tuple[list[Message], int, int]:
+    low, end = max(start - _BEFORE, 0), min(start + _PIECE, len(said))
+    return said[low : end + _AFTER], start - low, end - low
 
 
 def shipped_links() -> Path:

@@ -6,7 +6,6 @@ which also compare conversations, the connected messages.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
@@ -25,6 +24,7 @@ from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.exports.files import Files, opened
 from rejoinder.io.files.hashed import sha256_of_file, sha256_of_folder
 from rejoinder.links.linker import Linker
+from rejoinder.links.threads import Channel
 from rejoinder.measures import unit_rows
 from rejoinder.protocols import Embeddings
 
@@ -38,28 +38,14 @@ Answers = Mapping[int, Sequence[int]]
 
 
 @dataclass(frozen=True)
-class AnnotatedLog:
-    """The messages of a log, and what some of them answer."""
+class AnnotatedLog(Channel):
+    """The messages of a log, without those of the program, and what some of them answer."""
 
     name: str
     lines: list[int]
-    """(N,) the line of each message, from 0; those of the program are left out."""
-    authors: list[str]
-    times: list[float]
-    """Seconds; clocks of 12 hours are unrolled."""
-    texts: list[str]
+    """(N,) the line of each message, from 0."""
     answers: Answers
     """By line, with the lines of the program."""
-
-    @property
-    def labels(self) -> dict[int, list[int]]:
-        """The same by message, without those that the program wrote or whose message it did."""
-        place = {line: row for row, line in enumerate(self.lines)}
-        return {
-            place[line]: [place[one] for one in answered if one in place]
-            for line, answered in self.answers.items()
-            if line in place
-        }
 
     def predicted(self, parents: Iterable[int]) -> dict[int, list[int]]:
         """Returns answers by line from (N,) messages, -1 for none; others begin conversations."""
@@ -89,9 +75,7 @@ def read_logs(path: Path) -> Iterator[AnnotatedLog]:
     with opened(path) as files:
         names = [name for name in files.names if name.endswith(_ANNOTATION)]
         if not names:
-            raise DataMissingError(
-                f"{path} has no annotated logs; unpack irc-disentanglement there."
-            )
+            raise DataMissingError(f"{path} has no annotated logs of irc-disentanglement.")
         for name in names:
             raw = name.removesuffix(_ANNOTATION) + ".raw.txt"
             said, annotated = (_text_of(files, one) for one in (raw, name))
@@ -123,7 +107,13 @@ def _log(name: str, raw: str, annotation: str) -> AnnotatedLog:
             authors.append(said[3] or said[4])
             times.append(60.0 * now)
             texts.append(said[5])
-    return AnnotatedLog(name, lines, authors, times, texts, answers)
+    place = {line: row for row, line in enumerate(lines)}
+    labels = {
+        place[line]: [place[one] for one in answered if one in place]
+        for line, answered in answers.items()
+        if line in place
+    }
+    return AnnotatedLog(authors, times, texts, labels, name, lines, answers)
 
 
 @dataclass(frozen=True)
@@ -151,7 +141,7 @@ def link_scores(logs: Iterable[tuple[Answers, Answers]]) -> LinkScores:
     """
     links = np.zeros(3)
     whole = np.zeros(3)
-    pairs = Counter[tuple[int, int, int]]()
+    pairs = list[tuple[int, int, int]]()
     for number, (gold, found) in enumerate(logs):
         said, meant = (
             {(line, one) for line, answered in each.items() for one in answered}
@@ -159,7 +149,7 @@ def link_scores(logs: Iterable[tuple[Answers, Answers]]) -> LinkScores:
         )
         links += len(said & meant), len(said), len(meant)
         ours, theirs = _conversations(found), _conversations(gold)
-        pairs.update((number, ours[line], theirs[line]) for line in gold)
+        pairs += [(number, ours[line], theirs[line]) for line in gold]
         first, second = (_members(each) for each in (ours, theirs))
         whole += len(first & second), len(first), len(second)
     precision, recall, f = _scores(*links.tolist())
@@ -194,18 +184,15 @@ def _members(conversations: dict[int, int]) -> set[frozenset[int]]:
     return {frozenset(one) for one in members.values() if len(one) > 1}
 
 
-def _agreement(pairs: Counter[tuple[int, int, int]]) -> tuple[float, float]:
+def _agreement(pairs: Sequence[tuple[int, int, int]]) -> tuple[float, float]:
     from scipy.optimize import linear_sum_assignment
 
-    total = sum(pairs.values())
-    rows: dict[tuple[int, int], int] = {}
-    columns: dict[tuple[int, int], int] = {}
-    for log, ours, theirs in pairs:
-        rows.setdefault((log, ours), len(rows))
-        columns.setdefault((log, theirs), len(columns))
-    table = np.zeros((len(rows), len(columns)))
-    for (log, ours, theirs), count in pairs.items():
-        table[rows[log, ours], columns[log, theirs]] = count
+    given, total = np.array(pairs, np.int64).reshape(-1, 3), len(pairs)
+    rows, columns = (
+        np.unique(given[:, [0, side]], axis=0, return_inverse=True)[1].ravel() for side in (1, 2)
+    )
+    table = np.zeros((rows.max(initial=-1) + 1, columns.max(initial=-1) + 1))
+    np.add.at(table, (rows, columns), 1)
 
     def entropy(counts: np.typing.NDArray[np.float64]) -> float:
         shares = counts[counts > 0] / total

@@ -6,7 +6,6 @@ Links of a piece are hidden, and then found again by a `Linker`.
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from rejoinder.links.linker import SURE, Linker
 
@@ -17,44 +16,28 @@ SHARES, SLOWEST, LEAST = (0.04, 0.1, 0.25, 0.5), 64, 4
 and the fewest messages of one."""
 
 
-class LinkedChannel(Protocol):
-    """Messages of a channel, and what some of them answer."""
-
-    @property
-    def authors(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def times(self) -> Sequence[float]:
-        """Seconds; NaN where unknown."""
-
-    @property
-    def texts(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def labels(self) -> Mapping[int, Sequence[int]]:
-        """What some messages answer, by index; themselves where they begin a conversation."""
-
-
 @dataclass(frozen=True)
 class Channel:
     """Messages of a channel, or of a part of it, and what some of them answer."""
 
     authors: Sequence[str]
     times: Sequence[float]
+    """Seconds; NaN where unknown."""
     texts: Sequence[str]
     labels: Mapping[int, Sequence[int]]
+    """What some messages answer, by index; themselves where they begin a conversation."""
 
 
-def pieces(channel: LinkedChannel, size: int) -> Iterator[Channel]:
+def pieces(channel: Channel, size: int) -> Iterator[Channel]:
     """Yields parts of a channel with `size` known links each, and the messages around them."""
     known = sorted(channel.labels)
     for start in range(0, len(known), size):
         some = known[start : start + size]
         low, high = max(some[0] - AROUND[0], 0), some[-1] + 1 + AROUND[1]
         yield Channel(
-            channel.authors[low:high],
-            channel.times[low:high],
-            channel.texts[low:high],
+            channel.authors[low:high], channel.times[low:high], channel.texts[low:high],
             {row - low: [max(one - low, 0) for one in channel.labels[row]] for row in some},
-        )
+        )  # fmt: skip
 
 
 def with_beginnings(channel: Channel, linker: Linker) -> Channel:
@@ -68,7 +51,7 @@ def with_beginnings(channel: Channel, linker: Linker) -> Channel:
     return replace(channel, labels={**known, **channel.labels})
 
 
-def quiet_chats(channel: LinkedChannel, draw: random.Random) -> Iterator[Channel]:
+def quiet_chats(channel: Channel, draw: random.Random) -> Iterator[Channel]:
     """Yields some conversations of a channel without the rest, slower, as a few people talk.
 
     There is at most one for each of `SHARES`.
@@ -109,7 +92,7 @@ class FoundAgain:
     """Share of links that are right and `SURE`."""
 
 
-def found_again(linker: Linker | None, channels: Iterable[LinkedChannel]) -> FoundAgain:
+def found_again(linker: Linker | None, channels: Iterable[Channel]) -> FoundAgain:
     """Returns how well a linker, None for the message before, finds the links of channels."""
     count = right = links = sure = good = 0
     for channel in channels:
