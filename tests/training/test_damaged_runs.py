@@ -34,7 +34,6 @@ def test_an_untouched_run_ends_with_the_same_bytes(run):
     [
         "config_sha256",
         "pairs_sha256",
-        "initial_sha256",
         "files",
         "text",
         "pairs",

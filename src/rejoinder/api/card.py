@@ -84,9 +84,8 @@ def _own_results(path: Path, config: dict[str, Any]) -> "list[Result]":
         given = (result.encoder.get("sha256"), result.encoder.get("adaptation"))
         if given != (config["files"][WEIGHTS]["sha256"], config.get("adaptation")):
             raise InputError(
-                f"{path} holds results of {result.encoder.get('name')}, whose weights or "
-                "adaptation are not those of this model; evaluate it, or name the file with "
-                "`baseline`."
+                f"{path} holds results of another model, {result.encoder.get('name')}; evaluate "
+                "this one, or name the file with `baseline`."
             )
     return results
 

@@ -84,10 +84,8 @@ class Request:
         families = [family for family, _ in families_of(tasks)]
         for name in given:
             if not any(family.heeds(name, context) for family in families):
-                raise InputError(
-                    f"{name.removeprefix('use')} has no effect on {', '.join(tasks)}; leave it "
-                    "out, or add a task that it acts on."
-                )
+                what = name.removeprefix("use")
+                raise InputError(f"{what} has no effect on {', '.join(tasks)}; leave it out.")
         if "usepytorch" in given and "mode" not in given:
             raise InputError("pytorch has no effect in the mode fast; set mode to compat too.")
 
@@ -234,8 +232,7 @@ def repeat(
     for number, result in enumerate(read_results(Path(path))):
         if not result.run:
             raise InputError(
-                f"{path}: results[{number}].run is empty: the result was not made by `rejoinder "
-                "evaluate`, and can't be repeated."
+                f"{path}: results[{number}].run is empty; `rejoinder evaluate` did not make it."
             )
         try:
             request = decoded(Request, result.run)
@@ -293,8 +290,7 @@ def _loaded(encoder: str | Path | Encodes, adaptation: str | Path | None) -> Enc
         return load_encoder(encoder, adaptation)
     if not isinstance(encoder, Encodes):
         raise InputError(
-            f"an encoder of type {type(encoder).__name__} has no method encode; a name, or an "
-            "object with encode(list[str]) -> (N, D), is needed."
+            f"a {type(encoder).__name__} has no encode(list[str]) -> (N, D), which is needed."
         )
     return encoder if adaptation is None else Adapted(encoder, read_adaptation(Path(adaptation)))
 

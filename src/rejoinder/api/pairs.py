@@ -94,7 +94,7 @@ def _frame(given: object, columns: Sequence[str], what: str) -> pl.DataFrame:
     if missing := [name for name in columns if name not in frame.columns]:
         raise InputError(
             f"{what} have no column {', '.join(map(repr, missing))}; their columns are "
-            f"{', '.join(map(repr, frame.columns[:20]))}. {', '.join(columns)} are needed."
+            f"{', '.join(map(repr, frame.columns[:20]))}."
         )
     frame = frame.select(columns)
     if frame.is_empty():
@@ -262,9 +262,8 @@ class HeldOut:
             if pairs.count(split) < LEAST_PAIRS:
                 raise InputError(
                     f"{pairs.count(split):,} of {pairs.manifest.counts.pairs:,} pairs are {split}, "
-                    f"and {LEAST_PAIRS} are needed to tell whether a model gets better. Extract "
-                    "with larger shares of them (`split=(60, 20, 20)`), fewer rules "
-                    "(`rules='none'`), or more conversations."
+                    f"and {LEAST_PAIRS} are needed. Extract with `split=(60, 20, 20)`, with "
+                    "`rules='none'`, or from more conversations."
                 )
         self.questions = None if questions is None else Questions(questions)
         self._graded = None if graded is None else read_graded(graded)
@@ -301,6 +300,5 @@ class HeldOut:
 def _refuse_few(count: int, what: str, path: Path | None) -> None:
     if count < _LEAST:
         raise InputError(
-            f"{path} has {count} {what}, and {_LEAST} are needed: a tenth is held out to tell "
-            "whether a model gets better."
+            f"{path} has {count} {what}; {_LEAST} are needed, as a tenth is held out to test on."
         )

@@ -304,8 +304,8 @@ def training_pairs(data: Path | None, sets: Sequence[str]) -> TrainingPairs:
             total += len(keys)
     if len(kept) < _LEAST:
         raise InputError(
-            f"{', '.join(sets)}: {len(kept):,} pairs are left without repetitions and those of "
-            f"evaluation sets; at least {_LEAST} are needed."
+            f"{', '.join(sets)}: {len(kept):,} pairs are left without repetitions and leaks; "
+            f"{_LEAST} are needed."
         )
     owners, first, second, gold, sources = map(list, zip(*kept.values(), strict=True))
     weights = np.array([WEIGHTS.get(name, 1) for name in owners])

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from rejoinder.api.pairs import GivenPairs, folder_of_pairs
+from rejoinder.api.pairs import DevScores, GivenPairs, folder_of_pairs
 from rejoinder.corpus.writer import open_pairs
-from rejoinder.errors import InputError, TrainingError
-from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder
 from rejoinder.io.files.claims import claim, refuse_occupied, swap_in
 from rejoinder.io.files.storage import creation_errors, resolved
@@ -24,7 +23,7 @@ from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.preparation import Data, PreparationProgress, Prepared
 from rejoinder.training.loop.checkpoint import Reporter, SilentReporter
 from rejoinder.training.loop.loop import Evaluate, Limits
-from rejoinder.training.loop.run import RunResult, begin, go_on, removed_if_refused
+from rejoinder.training.loop.run import Run, begin, go_on, removed_if_refused
 from rejoinder.training.workers import Workers, joined_workers
 
 Config = RunConfig | Path | str
@@ -33,23 +32,6 @@ _SPLIT = (95.0, 2.5, 2.5)
 """Shares of train, dev and test in pairs in memory, those of `extract`."""
 _MOST_RANKED = 10_000
 """Inputs of the dev split that an evaluation during training ranks."""
-
-
-@dataclass(frozen=True)
-class Run(RunResult):
-    """A run on disk and the outcome of its last session."""
-
-    def load_encoder(self) -> SentenceEncoder:
-        """Loads the trained model.
-
-        Raises:
-            TrainingError: the run was stopped before it exported a model.
-        """
-        if self.model is None:
-            raise TrainingError(
-                f"{self.folder} stopped at step {self.steps:,} and has no model yet; resume it."
-            )
-        return SentenceEncoder.load(self.model)
 
 
 class SessionOptions(TypedDict, total=False):
@@ -124,21 +106,10 @@ def train(
     with joined_workers(device) as workers, ExitStack() as stack:
         with workers.agreed():
             session = _Session(
-                workers,
-                stack,
-                pairs=pairs,
-                data=data,
-                overrides=overrides,
-                device=device,
-                threads=threads,
-                stop_at=stop_at,
-                minutes=minutes,
-                resume=resume,
-                overwrite=overwrite,
-                evaluate=evaluate,
-                reporter=reporter,
-                progress=progress,
-            )
+                workers, stack, pairs=pairs, data=data, overrides=overrides, device=device,
+                threads=threads, stop_at=stop_at, minutes=minutes, resume=resume,
+                overwrite=overwrite, evaluate=evaluate, reporter=reporter, progress=progress,
+            )  # fmt: skip
             plan = session.plan(config, folder)
         return session.train(plan)
 
@@ -168,8 +139,7 @@ def train_seeds(
         RejoinderError: see `train`.
     """
     folder = Path(out)
-    device = options.get("device", "auto")
-    with joined_workers(device) as workers, ExitStack() as stack:
+    with joined_workers(options.get("device", "auto")) as workers, ExitStack() as stack:
         with workers.agreed():
             session = _Session(workers, stack, **options)
             if not session.resume:
@@ -208,7 +178,7 @@ class _Session:
     def __init__(
         self, workers: Workers, stack: ExitStack, **options: Unpack[SessionOptions]
     ) -> None:
-        self._workers = workers
+        self._workers, self._options = workers, options
         self.resume = options.get("resume", False)
         self.overwrite = options.get("overwrite", False)
         if self.resume and self.overwrite:
@@ -219,11 +189,6 @@ class _Session:
         if (stop_at is not None and stop_at < 1) or (minutes is not None and not minutes > 0):
             raise InputError(f"stop_at and minutes must be above 0; got {stop_at} and {minutes}.")
         self._limits = Limits(stop_at, None if minutes is None else 60 * minutes)
-        self._device, self._threads = options.get("device", "auto"), options.get("threads")
-        self._overrides = options.get("overrides", ())
-        self._evaluate = options.get("evaluate")
-        self._reporter = options.get("reporter") or SilentReporter()
-        self._progress = options.get("progress") or (lambda _done, _total: None)
         pairs, data = options.get("pairs"), options.get("data")
         self._prepared: Prepared | None = None
         """What the first run prepared; the others differ in their seeds only."""
@@ -234,22 +199,39 @@ class _Session:
 
     def plan(self, config: Config | None, run: Path, seed: int | None = None) -> _Plan:
         """Loads and checks the config of the run in a folder, one of several if `seed` is given."""
-        work = place_of_run(run) if self.resume else place_to_begin(run, overwrite=self.overwrite)
+        work = self._place(run)
         begun = self.resume and (work / CONFIG).is_file()
         if self.resume and not begun and (config is None or seed is None):
-            raise nothing_to_resume(run)
+            others = sorted(path.name.removeprefix("seed-") for path in run.glob("seed-*"))
+            raise InputError(
+                f"{run} holds runs of several seeds; resume them with `seed={','.join(others)}`."
+                if others
+                else f"{run} holds no run to resume; without `resume=True` a new one begins."
+            )
         if config is None and not begun:
             raise InputError(
                 "`config` is missing: a TOML file, or a name that `rejoinder config list` shows."
             )
         seeds = [] if seed is None else [f"training.seed={seed}"]
         source = work / CONFIG if config is None else config
-        loaded = load_config(source, [*self._overrides, *seeds])
+        loaded = load_config(source, [*self._options.get("overrides", ()), *seeds])
         return _Plan(loaded, source, run, work, begun)
+
+    def _place(self, out: Path) -> Path:
+        """Returns where to train the run of an output."""
+        place = place_of_run(out)
+        if self.resume:
+            return place
+        if place != out and not self.overwrite:
+            raise InputError(
+                f"an interrupted run is at {place}; use `resume=True`, or `overwrite=True`."
+            )
+        is_full = out.is_dir() and any(out.iterdir())
+        return unfinished_folder(out) if self.overwrite and is_full else out
 
     def train(self, plan: _Plan) -> Run:
         """Begins or resumes a run, and moves it to its folder once it has a model."""
-        leads, work = self._workers.leads, plan.work
+        leads, work, threads = self._workers.leads, plan.work, self._options.get("threads")
         with ExitStack() as stack:
             with self._workers.agreed():  # the others wait until the run has begun
                 if leads:
@@ -263,13 +245,23 @@ class _Session:
                         self._data,
                         work,
                         overwrite=self.overwrite,
-                        progress=self._progress,
-                        threads=self._threads,
+                        progress=self._options.get("progress") or (lambda _done, _total: None),
+                        threads=threads,
                         prepared=self._prepared,
                     )
             if leads and not plan.resume:
                 stack.enter_context(removed_if_refused(work))
-            run = self._go_on(plan)
+            run = go_on(
+                work,
+                self._data,
+                self._limits,
+                config=plan.config,
+                device=self._options.get("device", "auto"),
+                threads=threads,
+                workers=self._workers,
+                evaluate=self._options.get("evaluate") or self._dev_scores(plan.config),
+                reporter=self._options.get("reporter") or SilentReporter(),
+            )
             if work == plan.folder or run.model is None:
                 return run
             with self._workers.agreed():
@@ -286,25 +278,7 @@ class _Session:
         pairs = None if self._data.pairs is None else self._data.pairs.folder
         return [pairs, self._data.folder, plan.config.training.init_from, source]
 
-    def _go_on(self, plan: _Plan) -> Run:
-        result = go_on(
-            plan.work,
-            self._data,
-            self._limits,
-            config=plan.config,
-            device=self._device,
-            threads=self._threads,
-            workers=self._workers,
-            evaluate=self._evaluate or self._dev_scores(plan.config),
-            reporter=self._reporter,
-        )
-        return Run(**vars(result))
-
     def _dev_scores(self, config: RunConfig) -> Evaluate:
-        # imported here: a run with its own scores needs no evaluation, and a missing extra is
-        # reported before anything else is loaded
-        from rejoinder.api.pairs import DevScores
-
         pairs = None if self._data.pairs is None else self._data.pairs.folder
         return DevScores(
             pairs,
@@ -321,30 +295,3 @@ def place_of_run(out: Path) -> Path:
     """Returns where the run of an output is now."""
     unfinished = unfinished_folder(out)
     return unfinished if (unfinished / CONFIG).is_file() else out
-
-
-def place_to_begin(out: Path, *, overwrite: bool) -> Path:
-    """Returns where to begin a run.
-
-    Raises:
-        InputError: an interrupted run was about to replace `out`, and `overwrite` is false.
-    """
-    left = place_of_run(out)
-    if left != out and not overwrite:
-        raise InputError(
-            f"an interrupted run that was to replace {out} is at {left}; continue it with "
-            "`resume=True`, or begin again with `overwrite=True`."
-        )
-    is_full = out.is_dir() and any(out.iterdir())
-    return unfinished_folder(out) if overwrite and is_full else out
-
-
-def nothing_to_resume(out: Path) -> InputError:
-    """Returns the error that an output holds no run to resume."""
-    seeds = sorted(path.name.removeprefix("seed-") for path in out.glob("seed-*"))
-    if seeds:
-        return InputError(
-            f"{out} holds runs of several seeds; resume them with the same seeds: "
-            f"`seed={','.join(seeds)}`."
-        )
-    return InputError(f"{out} holds no run to resume; without `resume=True` a new one begins.")

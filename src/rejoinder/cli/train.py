@@ -26,7 +26,8 @@ from rejoinder.errors import ConfigError, InputError, RejoinderError, require
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rejoinder.api.training import Run, SessionOptions
+    from rejoinder.api.training import SessionOptions
+    from rejoinder.training.loop.run import Run
 
 
 @options.prints("json", excludes=[("--exclude-leaks", "--no-exclude-leaks")])

@@ -76,8 +76,7 @@ def checked(kind: type[_Table], tree: object, where: str, name: str = "") -> _Ta
         for key, index in re.findall(r"\.([^.[]+)|\[(\d+)\]", at):
             found = found[key or int(index)]  # type: ignore[index]
         raise ModelError(
-            f"{where}: {(name + at).lstrip('.') or 'the content'} is {short(found)}: {said}. The "
-            "folder is damaged."
+            f"{where}: {(name + at).lstrip('.') or 'the content'} is {short(found)}: {said}."
         ) from None
 
 

@@ -149,8 +149,7 @@ class Adaptation:
         values = np.linalg.svd(matrix, compute_uv=False)
         if values[-1] <= _FLATTEST * values[0]:
             raise ModelError(
-                "the adaptation can't be inverted, so responses can't be ranked with it; fit it "
-                "with smaller steps or a larger penalty."
+                "the adaptation can't be inverted, to rank responses; fit it with a larger penalty."
             )
         return np.asarray(np.linalg.inv(matrix), np.float64)
 
@@ -162,8 +161,7 @@ class Adaptation:
         """
         if dim != self.dim:
             raise ModelError(
-                f"{where}the adaptation was fitted for {self.dim} dimensions; the encoder's "
-                f"embeddings have {dim}. Fit one for this encoder: `rejoinder adapt`."
+                f"{where}the adaptation is for {self.dim} dimensions; the encoder has {dim}."
             )
 
     def write(self, path: Path) -> None:
@@ -201,16 +199,12 @@ def read_adaptation(path: str | Path) -> Adaptation:
         adaptation = Adaptation(matrix, saved.facts, pairs)
     except UNREADABLE as error:
         raise ModelError(
-            f"{path} is not an adaptation of format version {FORMAT}, or damaged: {error}; copy it "
-            "again, or fit it again."
+            f"{path} is not an adaptation of format version {FORMAT}, or damaged: {error}."
         ) from None
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     if pairs.dtype != np.uint64 or pairs.ndim != 1:
-        raise ModelError(
-            f"{path} is damaged: fitted_pairs of {pairs.dtype} in shape {pairs.shape}; copy it "
-            "again."
-        )
+        raise ModelError(f"{path} is damaged: fitted_pairs of {pairs.dtype}, {pairs.shape}.")
     if adaptation.sha256 != saved.sha256:
         raise ModelError(f"{path} was changed (SHA-256 of the matrix); copy it again.")
     return adaptation
@@ -242,10 +236,7 @@ class Adapted:
                 dimension than the adaptation has. If it describes none, `encode` raises this.
         """
         if not isinstance(adaptation, Adaptation):
-            raise InputError(
-                f"an adaptation is needed, as read_adaptation(path) returns it; got a "
-                f"{type(adaptation).__name__}."
-            )
+            raise InputError(f"an adaptation is needed; got a {type(adaptation).__name__}.")
         refuse_unadaptable(encoder)
         dim = described(encoder).get("dim")
         if isinstance(dim, int):
@@ -292,10 +283,7 @@ def refuse_unadaptable(encoder: protocols.Encodes) -> None:
         ModelError: it scores pairs itself, or is adapted already.
     """
     if isinstance(encoder, type | str) or not isinstance(encoder, protocols.Encodes):
-        raise InputError(
-            f"an encoder is needed, an object with encode(list of strings); got {encoder!r}. "
-            "SentenceEncoder(path) opens a model folder."
-        )
+        raise InputError(f"an encoder is needed, such as SentenceEncoder(folder); got {encoder!r}.")
     about = described(encoder)
     if isinstance(encoder, protocols.ScoresPairs):
         raise ModelError(
@@ -398,10 +386,7 @@ def fit_adaptation(
     refuse_unadaptable(encoder)
     for which, pairs in (("train", train), ("dev", dev)):
         if not isinstance(pairs, GradedPairs):
-            raise InputError(
-                f"{which} must be GradedPairs, as read_stsb(folder, split) returns them; got a "
-                f"{type(pairs).__name__}."
-            )
+            raise InputError(f"{which} must be GradedPairs; got a {type(pairs).__name__}.")
     texts = list(dict.fromkeys([*train.first, *train.second, *dev.first, *dev.second]))
     if isinstance(encoder, protocols.Prepares):
         encoder.prepare(name, texts)
@@ -437,13 +422,11 @@ def _embed(encoder: protocols.Encodes, texts: Sequence[str]) -> protocols.Embedd
         raise ModelError(f"the encoder did not return an array of numbers: {error}.") from error
     if rows.ndim != 2 or len(rows) != len(texts):
         raise ModelError(
-            f"the encoder returned an array of shape {rows.shape} for {len(texts)} sentences; "
-            "(N, D) is needed."
+            f"the encoder returned the shape {rows.shape} for {len(texts)} sentences, not (N, D)."
         )
     if not 0 < rows.shape[1] <= _MAX_DIM:
         raise InputError(
-            f"embeddings of {rows.shape[1]:,} dimensions can't be adapted; at most {_MAX_DIM:,}, "
-            "because W has their square."
+            f"embeddings of {rows.shape[1]:,} dimensions can't be adapted; at most {_MAX_DIM:,}."
         )
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
@@ -465,8 +448,7 @@ def fit(train: Graded, dev: Graded, settings: FitSettings | None = None) -> Adap
     for which, gold in (("training", train.gold), ("dev", dev.gold)):
         if len(gold) < 2 or not 0 <= gold.min() < gold.max() <= 5:
             raise InputError(
-                f"the gold scores of the {len(gold)} {which} pairs can't be fitted: scores from 0 "
-                "to 5 are needed, and not all equal."
+                f"the {len(gold)} {which} pairs need scores from 0 to 5 that are not all equal."
             )
     from threadpoolctl import threadpool_limits
 

@@ -132,8 +132,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     version = config.get("format_version") if isinstance(config, dict) else None
     if version not in FORMATS or isinstance(version, bool):
         raise ModelError(
-            f"{path} is of format version {short(version)}; this version reads 1 to {FORMATS[-1]}. "
-            "Train or export the model again, or use the version that wrote it."
+            f"{path} is of format version {short(version)}; this version reads 1 to {FORMATS[-1]}."
         )
     if _SEAL in config or version != 1:
         config = check_seal(config, path, ModelError, _REMEDY)
@@ -166,10 +165,7 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     if config["format_version"] == GRAPH_FORMAT:
         needed.add(GRAPH)
     if known.files.keys() != needed:
-        raise ModelError(
-            f"{where}: files lists {', '.join(known.files)}; such a model has "
-            f"{', '.join(sorted(needed))}. The folder is damaged."
-        )
+        raise ModelError(f"{where}: files is {[*known.files]}; such a model has {sorted(needed)}.")
 
 
 class _Head(Struct, frozen=True):
@@ -230,13 +226,12 @@ def _head_shapes(name: str, head: _Head, dim: int, where: str) -> encoders.Shape
     given = (head.inputs, *head.layers[-1:])
     if name == RESPONSES and head.layers and given != (1, dim):
         raise ModelError(
-            f"{where}: heads.{name} reads {head.inputs} embeddings and ends in {head.layers[-1]} "
-            f"units; it reads 1, and embeddings have {dim}."
+            f"{where}: heads.{name} takes {given} embeddings to units; (1, {dim}) is needed."
         )
     if name == ENTAILMENT and given != (PAIR_FEATURES, CLASSES):
         raise ModelError(
-            f"{where}: heads.{name} has inputs {head.inputs} and layers {head.layers}; inputs "
-            f"{PAIR_FEATURES} and layers that end in {CLASSES}, a unit for each class, are needed."
+            f"{where}: heads.{name} takes {given} embeddings to units; "
+            f"{(PAIR_FEATURES, CLASSES)} is needed."
         )
     return encoders.dense_shapes(
         f"heads.{name}", head.inputs * dim, head.layers, residual=head.residual

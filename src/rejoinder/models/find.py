@@ -42,13 +42,11 @@ def find_model(model: object, sha256: str | None = None, progress: Progress | No
         return cached_model(str(model), sha256, progress)
     if sha256 is not None:
         raise InputError(
-            f"sha256 is for a model at an https address; {short(model)} is a name or a folder, "
-            "whose files are checked without it."
+            f"sha256 is for a model at an https address; {short(model)} is a name or a folder."
         )
     if not isinstance(model, str | PathLike):
         raise InputError(
-            "a model is given by its name, folder or https address, a string or a Path; "
-            f"got {short(model)}."
+            f"a model is given by name, folder or https address, str or Path; got {short(model)}."
         )
     try:
         path = Path(model)
@@ -64,8 +62,7 @@ def find_model(model: object, sha256: str | None = None, progress: Progress | No
         raise
     if os.path.exists(path / FILE):  # noqa: PTH110 -- nor for a folder that can't be read
         raise ModelError(
-            f"{path.name!r} is an installed model, and a model folder here, too. The folder is "
-            f"given as ./{path.name}, the installed model as {shipped}."
+            f"{path.name!r} is a folder here, ./{path.name}, and an installed model, {shipped}."
         )
     return shipped
 
@@ -107,9 +104,8 @@ def shipped_model(name: str = DEFAULT) -> Path:
         return found[name]
     known = ", ".join(found)
     raise ModelError(
-        f"no model named {short(name)} is installed "
-        f"({f'installed: {known}' if known else 'this installation has no models'}). Give the "
-        "path of a model folder that is there, such as RUN/model."
+        f"no model named {short(name)} is installed (installed: {known or 'none'}). Give the path "
+        "of a model folder that is there, such as RUN/model."
     )
 
 
@@ -188,9 +184,8 @@ def _check_address(address: str) -> None:
         raise InputError(f"{address} is not an address: {error}.") from None
     if parts.scheme != "https" and not (parts.scheme == "http" and local):
         raise InputError(
-            f"{address}: models are loaded by https, so that others can't change them on the way; "
-            "http is allowed for this machine only. Give an https address, or download the model "
-            "and give its folder."
+            f"{address}: models are loaded by https, and by http from this machine only; give an "
+            "https address, or a folder."
         )
 
 
@@ -198,8 +193,7 @@ def _checked(sha256: str | None, address: str) -> str:
     """Returns the SHA-256 in lower case."""
     if sha256 is None:
         raise InputError(
-            f"{address}: a model at an address needs the SHA-256 of its archive, so that nothing "
-            "else can be loaded instead; give it as `model_sha256`, in Python as sha256=. "
+            f"{address}: give the SHA-256 of the archive as `model_sha256`, in Python as sha256=. "
             "Commands without that option take the folder that `rejoinder info` tells."
         )
     if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
@@ -245,7 +239,6 @@ def _model_in(folder: Path, address: str) -> Path:
     found = [config.parent for config in (*folder.glob(FILE), *folder.glob(f"*/{FILE}"))]
     if len(found) != 1:
         raise ModelError(
-            f"{address} holds {len(found) or 'no'} model folders; an archive of one is needed: "
-            f"a folder with {FILE}, or its files."
+            f"{address} holds {len(found) or 'no'} model folders; an archive of one is needed."
         )
     return found[0]

@@ -201,8 +201,7 @@ def _read(folder: Path, *, verify: bool) -> ModelContents:
         adaptation.check_dim(dim, f"{folder / ADAPTATION}: ")
         if adaptation.describe() != config["adaptation"]:
             raise ModelError(
-                f"{folder / FILE}: the table adaptation differs from {ADAPTATION}; the two files "
-                f"are of different models. {_REMEDY}"
+                f"{folder / FILE}: the table adaptation differs from {ADAPTATION}. {_REMEDY}"
             )
     return ModelContents(
         name=config["name"],
@@ -232,8 +231,7 @@ def _check_tensors(
     missing, foreign = shapes.keys() - tensors.keys(), tensors.keys() - shapes.keys()
     if missing or foreign:
         raise ModelError(
-            f"{where}: tensors {sorted(missing)} are missing, {sorted(foreign)} are unknown; "
-            "the weights are not those of config.json."
+            f"{where}: tensors {sorted(missing)} are missing, {sorted(foreign)} are unknown."
         )
     for name, shape in shapes.items():
         actual = tensors[name].shape

@@ -56,10 +56,7 @@ def smaller(
         ModelError: a weight is beyond the largest float16.
     """
     if options == ExportOptions():
-        raise InputError(
-            "no option is given; give dtype, dim, max_words, unknown_buckets, letter_buckets, "
-            "spelling or saturation."
-        )
+        raise InputError(f"no option is given; give one of {', '.join(vars(options))}.")
     if options.dtype not in (None, *DTYPES):
         raise InputError(f"dtype is {options.dtype!r}; one of {', '.join(DTYPES)} is needed.")
     made = replace(model, tensors=dequantized(model.tensors))
@@ -119,13 +116,12 @@ def _with_dim(model: ModelContents, dim: int, *, any_dim: bool) -> ModelContents
     if not model.is_sum_of_rows:
         what = "its dense layers" if model.kind.name == "dan" else f"a {model.kind.name}"
         raise InputError(
-            f"dim can't be cut: {model.name} computes its embedding by {what}, of which every unit "
-            "reads all others. Only a DAN with encoder.layers = [] can be cut."
+            f"dim can't be cut: {model.name} computes its embedding by {what}; only a DAN with "
+            "encoder.layers = [] can be cut."
         )
     if model.adaptation is not None:
         raise InputError(
-            f"dim can't be cut: the adaptation of {model.name} reads all {model.dim} dimensions. "
-            "Export the model as it was before the adaptation, and adapt the result."
+            f"dim can't be cut: the adaptation of {model.name} reads all {model.dim} dimensions."
         )
     if not 1 <= dim < model.dim:
         raise InputError(f"dim must be from 1 to {model.dim - 1}; got {dim}.")
@@ -133,9 +129,8 @@ def _with_dim(model: ModelContents, dim: int, *, any_dim: bool) -> ModelContents
     if dim not in nested and not any_dim:
         trained = f"for {', '.join(map(str, nested))}" if nested else f"for {model.dim} alone"
         raise InputError(
-            f"{model.name} was trained {trained}; its first {dim} dimensions alone are worse than "
-            "those of a model trained for them. Train one with training.nested_dims, or allow it "
-            "with `any_dim=True`."
+            f"{model.name} was trained {trained}, not for {dim} dimensions alone; train one with "
+            "training.nested_dims, or allow it with `any_dim=True`."
         )
     table = "encoder.table.weight"
     tensors = {
@@ -175,15 +170,14 @@ def _with_rows(model: ModelContents, options: ExportOptions) -> ModelContents:
     if not isinstance(features, WordFeatures) or model.kind.table is None:
         raise InputError(
             "max_words and unknown_buckets are for models that read words; the "
-            f"{model.kind.name} {model.name} reads subwords, which are made of each other."
+            f"{model.kind.name} {model.name} reads subwords."
         )
     known, before = len(features.vocabulary), features.unknown_buckets
     words = known if options.max_words is None else options.max_words
     buckets = before if options.unknown_buckets is None else options.unknown_buckets
     if options.max_words is not None and not 1 <= words < known:
         raise InputError(
-            f"max_words must be from 1 to {known - 1:,}, fewer than the {known:,} words of "
-            f"{model.name}; got {words:,}."
+            f"max_words must be from 1 to {known - 1:,}, below that of {model.name}; got {words:,}."
         )
     if options.unknown_buckets is not None and not 0 <= buckets < before:
         allowed = f"from 0 to {before - 1:,}" if before else "it has none"
@@ -205,8 +199,7 @@ def _with_letters(model: ModelContents, options: ExportOptions) -> ModelContents
     features, buckets = model.features, options.letter_buckets or 0
     if not isinstance(features, WordFeatures) or features.buckets or model.kind.table is None:
         raise InputError(
-            "letter_buckets is for models that read words, without bigrams; the "
-            f"{model.kind.name} {model.name} is none."
+            f"letter_buckets is for models of words without bigrams; {model.name} is none."
         )
     if options.unknown_buckets is not None:
         raise InputError("letter_buckets are read instead of unknown_buckets; leave these out.")
@@ -230,8 +223,7 @@ def _with_spelling(model: ModelContents, *, spelling: bool) -> ModelContents:
     features = model.features
     if not isinstance(features, WordFeatures):
         raise InputError(
-            f"spelling is for models that read words; the {model.kind.name} {model.name} reads "
-            "subwords, of which every word is made."
+            f"spelling is for models of words; the {model.kind.name} {model.name} reads subwords."
         )
     wanted: Spellings = "likely" if spelling else "as written"
     if features.spelling == wanted:
@@ -247,8 +239,7 @@ def _with_saturation(model: ModelContents, k: float) -> ModelContents:
     """
     if not model.is_sum_of_rows or model.adaptation is not None:
         raise InputError(
-            f"saturation is for a DAN that averages rows and does no more; {model.name} has other "
-            "layers, or an adaptation, which were fitted to the rows as they are."
+            f"saturation is for a DAN without layers and adaptation; {model.name} has some."
         )
     if not 0 < k < np.inf:
         raise InputError(f"saturation must be above 0; got {k}.")
@@ -266,8 +257,7 @@ def _stored(source: ModelContents, made: ModelContents, dtype: str | None) -> Te
     table = None if made.kind.table is None else f"encoder.{made.kind.table}"
     if dtype == "int8" and table is None:
         raise InputError(
-            f"int8 is for embedding tables, of which a sentence reads single rows; the "
-            f"{made.kind.name} {made.name} has none. float16 is the smallest type for it."
+            f"int8 is for embedding tables; the {made.kind.name} {made.name} has none: use float16."
         )
     for name, tensor in made.tensors.items():
         if tensor.ndim < 2 or tensor.dtype == np.int32:
@@ -293,8 +283,7 @@ def _as_type(tensor: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[A
         largest = float(np.abs(tensor).max())
         if largest > _LARGEST_HALF:
             raise ModelError(
-                f"{name} holds {largest:.3g}; the largest float16 is {_LARGEST_HALF:,.0f}. Export "
-                "it as float32."
+                f"{name} holds {largest:.3g}, no float16 (up to {_LARGEST_HALF:,.0f}): use float32."
             )
     return tensor.astype(dtype)
 

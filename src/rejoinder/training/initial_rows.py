@@ -41,7 +41,6 @@ from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data import preparation
 from rejoinder.training.data.examples import GroupText
 from rejoinder.training.data.stream import read_without
-from rejoinder.training.objectives import ParaphraseTask
 
 _SEED = 0
 """Rows are learned from the data, as the vocabulary is: runs of several seeds share them."""
@@ -66,23 +65,17 @@ def learn_rows(
     words = len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows
     counts = Cooccurrences(words, _SEED, ranked=ranked)
     labelled = data.labelled(config, prepared.leak_sets)
-    interleaved = [
-        (task, files)
-        for task, files in labelled
-        if isinstance(task, ParaphraseTask) and task.interleave
-    ]
-    others = [(task, files) for task, files in labelled if (task, files) not in interleaved]
+    others = [each for each in labelled if not getattr(each[0], "interleave", False)]
     for texts in _texts(config, data, others, prepared, progress):
         counts.add(features(texts))
-    for _, files in interleaved:
-        for file in files:
-            assert isinstance(file.content, GroupText)  # noqa: S101 -- a task of groups
-            counts.add(interleave(file.content, features(file.content.texts)))
+    for groups in _groups(labelled, "interleave"):
+        counts.add(interleave(groups, features(groups.texts)))
     rows = counts.rows(_width(config, features))
     function_words = counts.most_frequent(FUNCTION_WORDS)
-    groups = _groups(labelled, "retrofit")
-    if groups:
-        links = [links_of(each, features(each.texts), len(rows), function_words) for each in groups]
+    if defined := _groups(labelled, "retrofit"):
+        links = (
+            links_of(each, features(each.texts), len(rows), function_words) for each in defined
+        )
         rows = retrofitted(rows, sum(links))
     inflected = _groups(labelled, "inflections")
     if inflected and isinstance(features, WordFeatures):
@@ -97,7 +90,7 @@ def _groups(labelled: preparation.LabelledTasks, setting: str) -> list[GroupText
     return [
         file.content
         for task, files in labelled
-        if isinstance(task, ParaphraseTask) and getattr(task, setting)
+        if getattr(task, setting, False)
         for file in files
         if isinstance(file.content, GroupText)
     ]

@@ -28,7 +28,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
-from rejoinder.encoders.nn.layers import RowGradient, gradient_of_rows, merged, short_spins
+from rejoinder.encoders.nn.layers import RowGradient, merged, short_spins
 from rejoinder.errors import InputError, OtherWorkerError, RejoinderError, TrainingError
 from rejoinder.io.files.system import processor_name, usable_cores
 from rejoinder.training.config.settings import RunConfig
@@ -163,11 +163,10 @@ def joined_workers(device: str) -> Iterator[Workers]:
     rank = _number("RANK")
     if not 0 <= rank < count or "MASTER_ADDR" not in os.environ:
         raise InputError(
-            f"WORLD_SIZE is {count} and RANK is {rank}, with MASTER_ADDR "
-            f"{os.environ.get('MASTER_ADDR', 'unset')}: workers are started with torchrun, which "
-            "sets all three; without workers, unset WORLD_SIZE."
+            f"WORLD_SIZE is {count}, RANK is {rank}, MASTER_ADDR is "
+            f"{os.environ.get('MASTER_ADDR', 'unset')}; torchrun sets all three for its workers."
         )
-    gpu = worker_device(device, local_rank()).type == "cuda"  # NCCL talks through that GPU
+    gpu = worker_device(device).type == "cuda"  # NCCL talks through that GPU
     try:
         store, _, _ = next(iter(rendezvous("env://", rank, count, timeout=_TIMEOUT)))
         dist.init_process_group(
@@ -186,17 +185,11 @@ def worker_leads() -> bool:
     return _number("WORLD_SIZE", 1) < 2 or _number("RANK", 0) == 0
 
 
-def local_rank() -> int:
-    """Returns the number of this worker on its host, from 0."""
-    return _number("LOCAL_RANK", 0)
-
-
 def _number(name: str, default: int | None = None) -> int:
     text = os.environ.get(name, "" if default is None else str(default))
     if not text.isdecimal():
         raise InputError(
-            f"the environment variable {name} is {text!r}; torchrun sets it to a number, and "
-            "without workers WORLD_SIZE is unset."
+            f"{name} is {text!r}; torchrun sets it to a number. Unset WORLD_SIZE without workers."
         )
     return int(text)
 
@@ -246,24 +239,13 @@ def _summed_rows(
     union, places, offsets = merged(
         [rows for rows, _ in parts], [owned for _, owned in parts], owners
     )
-    row = own.by_owner.shape[1] * own.by_owner.element_size()
-    # copies of rows that many workers touch are many times in what is gathered
-    gathered = (workers.count - 1) * max(owners) * row
-    reduced = 2 * (workers.count - 1) * len(union) * row // workers.count
-    if gathered <= reduced:
-        by_worker = workers.gather(_padded(own.by_owner, max(owners)))
-        together = [part[:count] for part, count in zip(by_worker, owners, strict=True)]
-        return RowGradient(union, places, offsets, torch.cat(together))
-    total = own.by_owner.new_zeros(len(union), own.by_owner.shape[1])
-    total.index_copy_(0, torch.searchsorted(union, own.rows), own.summed())
-    workers.add(total)
-    return gradient_of_rows(union, total)
+    by_worker = workers.gather(_padded(own.by_owner, max(owners)))
+    together = [part[:count] for part, count in zip(by_worker, owners, strict=True)]
+    return RowGradient(union, places, offsets, torch.cat(together))
 
 
 def _padded(tensor: Tensor, length: int) -> Tensor:
     """Returns a tensor padded with zeros to a length."""
-    if len(tensor) == length:
-        return tensor
     padded = tensor.new_zeros(length, *tensor.shape[1:])
     padded[: len(tensor)] = tensor
     return padded
@@ -294,8 +276,8 @@ def pick_device(name: str) -> torch.device:
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
-def worker_device(name: str, number: int) -> torch.device:
-    """Returns the device of the worker of that number on its host: GPUs are one each.
+def worker_device(name: str) -> torch.device:
+    """Returns the device of this worker: GPUs are one each.
 
     Raises:
         InputError: see `pick_device`, or the host has fewer GPUs than workers.
@@ -303,11 +285,10 @@ def worker_device(name: str, number: int) -> torch.device:
     device = pick_device(name)
     if device.type != "cuda":
         return device
-    gpus = torch.cuda.device_count()
+    gpus, number = torch.cuda.device_count(), _number("LOCAL_RANK", 0)
     if number >= gpus:
         raise InputError(
-            f"worker {number} of this host finds {gpus} CUDA devices; start as many workers with "
-            f"--nproc-per-node {gpus}, or train with `device='cpu'`."
+            f"worker {number} finds {gpus} CUDA devices; start --nproc-per-node {gpus} workers."
         )
     torch.cuda.set_device(number)
     return torch.device("cuda", number)
@@ -368,8 +349,7 @@ def compile_blocks(encoder: nn.Module) -> None:
     compilers = [os.environ.get("CXX", "c++"), "g++", "clang++"]
     if not torch.cuda.is_available() and not any(map(shutil.which, compilers)):
         raise InputError(
-            "training.compile needs a C++ compiler, and none was found; install g++ or set CXX, or "
-            "leave the setting out."
+            "training.compile needs a C++ compiler; install g++, set CXX, or leave the setting out."
         )
     for block in encoder.get_submodule("blocks").children():
         block.compile(dynamic=True, options={"fallback_random": True})

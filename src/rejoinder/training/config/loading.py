@@ -165,8 +165,7 @@ def _key(table: dict[str, Any] | list[Any], step: str, name: str) -> Any:
         return step
     if step not in map(str, range(len(table))):
         raise ConfigError(
-            f"{name!r}: {step!r} is not an index of a list of {len(table)}; write, for example, "
-            "phases.0.steps=1000."
+            f"{name!r}: {step!r} is not an index of {len(table)}; write, say, phases.0.steps=9."
         )
     return int(step)
 

@@ -61,18 +61,13 @@ def select_sources(pairs: Pairs, training: TrainingConfig) -> Selection:
         InputError: the pairs lack a source of that name, or no pair of the train split is left.
     """
     present = {name: splits.get("train", 0) for name, splits in pairs.manifest.sources.items()}
-    unknown = [name for name in training.sources if name not in present]
-    if unknown:
-        raise InputError(
-            f"training.sources: {pairs.folder} has no {', '.join(map(repr, unknown))}; "
-            f"its sources, with their pairs in the train split, are {_listed(present)}."
-        )
     names = training.sources or present
+    unknown = [name for name in names if name not in present]
     chosen = {name: count for name, count in present.items() if name in names}
-    if training.sources and not sum(chosen.values()):
+    if unknown or (training.sources and not any(chosen.values())):
+        what = f"has no {', '.join(map(repr, unknown))}" if unknown else "has no pair of these"
         raise InputError(
-            f"training.sources leaves no pair of the train split of {pairs.folder}; its sources, "
-            f"with their pairs there, are {_listed(present)}."
+            f"training.sources: {pairs.folder} {what} in its train split: {_listed(present)}."
         )
     left_out = {name: count for name, count in present.items() if name not in chosen}
     return Selection(chosen, left_out)
@@ -115,9 +110,8 @@ def read_labelled(
         examples: Any = kind.examples(task, content) if kind.examples else content
         if len(examples) < 2:
             raise InputError(
-                f"{path} leaves {len(examples)} rows for {task.objective}: {content.leaks} contain "
-                f"an evaluation sentence, {content.unlabelled} have no label in use; at least 2 "
-                "are needed."
+                f"{path} leaves {len(examples)} rows for {task.objective}, and needs 2: "
+                f"{content.leaks} have an evaluation sentence, {content.unlabelled} no used label."
             )
         labelled.append(Labelled(file.path, content, examples))
     return labelled
@@ -471,8 +465,7 @@ def open_mixture(
     for name in {**facts, **prepared.labelled}:
         if facts.get(name) != prepared.labelled.get(name):
             raise TrainingError(
-                f"{name} is not the file that the run began with; name the folder of that file "
-                "with `data`."
+                f"{name} is not the file that the run began with; name its folder with `data`."
             )
     tasks = []
     for task, files in labelled:

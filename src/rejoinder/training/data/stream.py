@@ -71,8 +71,7 @@ class Part:
         """
         if self.count > 1 and rows < 2 * self.count:
             raise InputError(
-                f"batches of {what} have {rows} rows, which {self.count} workers can't divide; "
-                f"allowed: from {2 * self.count} rows. Raise batch_size, or start fewer workers."
+                f"batches of {what} have {rows} rows; {self.count} workers need {2 * self.count}."
             )
 
     def seed(self) -> tuple[int, ...]:
@@ -310,7 +309,7 @@ class PairStream:
         if start.window >= self.windows:
             raise TrainingError(
                 f"the checkpoint is in window {start.window} of {self.pairs.folder}, which has "
-                f"{self.windows}; it was changed after it was written. Begin the run again."
+                f"{self.windows}. Begin the run again."
             )
         without_batch = 0  # windows since the last batch
         with closing(prefetched(self._windows(start), ahead=1)) as windows:

@@ -123,8 +123,7 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
     stored = _read(folder)
     if stored.config_sha256 != config_hash(config):
         raise TrainingError(
-            f"checkpoint {folder} belongs to another config; resume with the config.toml of the "
-            "run, or begin another run."
+            f"checkpoint {folder} belongs to another config; resume with that of the run."
         )
     if folder.name != f"step-{stored.step}":
         raise TrainingError(
@@ -141,9 +140,7 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
         try:
             tensors[name.removesuffix(".safetensors")] = tensor_files.load_file(folder / name)
         except UNREADABLE as error:
-            raise _damaged(folder, f"{name}: {error}") from None
-    if not tensors.keys() >= {"weights", "optimizer"}:
-        raise _damaged(folder, f"it holds {', '.join(tensors)}")
+            raise TrainingError(f"checkpoint {folder} is damaged: {name}: {error}.") from None
     state = TrainingState(*(getattr(stored, name) for name in TrainingState.__struct_fields__))
     stretch = tensors.get("stretch", {}).get("facts")
     return Checkpoint(state, tensors["weights"], tensors["optimizer"], stretch)
@@ -170,10 +167,6 @@ def _read(folder: Path) -> _Stored:
     )
 
 
-def _damaged(folder: Path, what: str) -> TrainingError:
-    return TrainingError(f"checkpoint {folder} is damaged: {what}. {_REMEDY}")
-
-
 def _by_step(folder: Path) -> list[Path]:
     """Returns the folders `step-N` below `folder` in the order of N; other files are ignored."""
     steps = {
@@ -184,7 +177,7 @@ def _by_step(folder: Path) -> list[Path]:
     return [steps[step] for step in sorted(steps)]
 
 
-_RUN_FORMAT = 3
+_RUN_FORMAT = 4
 """Format version of a run's `manifest.json`."""
 _MANIFEST = "manifest.json"
 _EXCLUDED = "excluded.safetensors"
@@ -211,19 +204,12 @@ class Manifest(Record, frozen=True, kw_only=True):
     text: Mapping[str, Any]
     """Result of `TextFeatures.config`."""
     config_sha256: Digest
-    initial_sha256: str
-    """That of the weights that training starts from, empty if there are none."""
     initial: Mapping[str, Any]
     files: Mapping[str, Any]
 
 
-def write_start(
-    run: Path, config: RunConfig, data: Data, prepared: Prepared, initial_sha256: str
-) -> None:
-    """Writes everything that a resumed run reads into the new folder `run`, before the first step.
-
-    `initial_sha256` is that of the weights that training starts from, empty if there are none.
-    """
+def write_start(run: Path, config: RunConfig, data: Data, prepared: Prepared) -> None:
+    """Writes all that a resumed run reads into the new folder `run`, before the first step."""
     (run / "vocabulary").mkdir(parents=True, exist_ok=True)
     files = [f"vocabulary/{name}" for name in prepared.features.save(run / "vocabulary")]
     excluded = {str(number): rows for number, rows in prepared.excluded.items()}
@@ -243,14 +229,13 @@ def write_start(
         sources_left_out=data.selection(config).left_out,
         text=prepared.features.config(),
         config_sha256=config_hash(config),
-        initial_sha256=initial_sha256,
         files=hashed.file_facts(run, files),
     )
     write_text(run / _MANIFEST, hashed.sealed_text(manifest, _RUN_FORMAT))
 
 
-def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]:
-    """Reads and checks what `write_start` wrote: what was learned, and `initial_sha256`.
+def read_start(run: Path, data: Data, config: RunConfig) -> Prepared:
+    """Reads and checks what `write_start` wrote.
 
     Raises:
         TrainingError: the config or the data differ from those at the start, or a file is damaged.
@@ -258,8 +243,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
     manifest = read_manifest(run)
     if manifest.config_sha256 != config_hash(config):
         raise TrainingError(
-            f"the config differs from the one that {run} began with; resume with {run}/config.toml "
-            "as it was (name, export and logging may change), or begin another run."
+            f"the config differs from {run}/config.toml in more than name, export and logging."
         )
     if manifest.pairs_sha256 != data.pairs_sha256:
         given = "no folder of pairs" if data.pairs is None else data.pairs.folder
@@ -282,7 +266,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
         raise TrainingError(f"the files of {run} can't be read: {error}. {_NO_RESUME}") from None
     features = load_features(run / "vocabulary", manifest.text)
     rows = {int(number): value for number, value in excluded.items()}
-    return Prepared(features, rows, rows=learned, **_counted_in(manifest)), manifest.initial_sha256
+    return Prepared(features, rows, rows=learned, **_counted_in(manifest))
 
 
 def _counted_in(facts: Prepared | Manifest) -> dict[str, Any]:
@@ -297,9 +281,8 @@ def read_manifest(run: Path) -> Manifest:
     Raises:
         TrainingError: the folder is not a run, or the manifest is damaged or of another version.
     """
-    path = run / _MANIFEST
     return hashed.read_sealed(
-        path,
+        run / _MANIFEST,
         Manifest,
         _RUN_FORMAT,
         TrainingError,

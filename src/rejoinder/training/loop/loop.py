@@ -141,8 +141,8 @@ class Trainer:
             if self.workers.leads and self.whitened != self.state.step:
                 self._write_checkpoint()
             raise self.workers.lost(
-                f"a worker of the run ended before step {self.state.step + 1} was done; the same "
-                "call with `resume=True` continues from the last checkpoint, if there is one."
+                f"a worker ended before step {self.state.step + 1} was done; go on from the last "
+                "checkpoint, if there is one, with `resume=True`."
             ) from None
 
     def _train(self, limits: Limits) -> bool:
@@ -284,17 +284,12 @@ class Trainer:
 
     def _check(self, step: int, loss: Tensor, finite: Tensor) -> None:
         """Refuses a step whose loss or gradient is not finite."""
-        advice = (
-            "the weights were not changed by it. Lower the learning rate, or train in fp32; the "
-            "last checkpoint is intact."
-        )
         if torch.isfinite(loss) & finite:  # one question to a GPU, which takes time to answer
             return
-        if not torch.isfinite(loss):
-            raise self.workers.error(f"the loss of batch {step + 1} is {loss.item()}; {advice}")
+        gradient = "" if not torch.isfinite(loss) else ", and its gradient is not finite"
         raise self.workers.error(
-            f"the gradient of batch {step + 1} is not finite (its loss is {loss.item():.4g}); "
-            f"{advice}"
+            f"the loss of batch {step + 1} is {loss.item():.4g}{gradient}; it did not change the "
+            "weights. Lower the learning rate, or train in fp32; the last checkpoint is intact."
         )
 
     def _whiten(self, step: int, phase: Phase) -> None:

@@ -13,10 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rejoinder.encoders import BIGRAM_ROWS, ENCODERS, EncoderKind
+from rejoinder.encoders import BIGRAM_ROWS, ENCODERS
 from rejoinder.encoders.layers import dequantized
 from rejoinder.encoders.nn.layers import BOOKKEEPING
 from rejoinder.errors import ConfigError, RejoinderError, TrainingError
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, claim_output, sweep
 from rejoinder.models.find import find_model
@@ -36,15 +37,14 @@ from rejoinder.training.workers import (
     check_batches,
     compile_blocks,
     kept_memory,
-    local_rank,
     own_torch_state,
     worker_device,
 )
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """The outcome of one session of a run."""
+class Run:
+    """A run on disk and the outcome of its last session."""
 
     folder: Path
     """Folder of the run."""
@@ -70,6 +70,18 @@ class RunResult:
     """Number of workers of this session."""
     workers_before: int = 1
     """Number of workers of the session before; another number changes the order of batches."""
+
+    def load_encoder(self) -> SentenceEncoder:
+        """Loads the trained model.
+
+        Raises:
+            TrainingError: the run was stopped before it exported a model.
+        """
+        if self.model is None:
+            raise TrainingError(
+                f"{self.folder} stopped at step {self.steps:,} and has no model yet; resume it."
+            )
+        return SentenceEncoder.load(self.model)
 
 
 def begin(
@@ -102,9 +114,7 @@ def begin(
                     with own_torch_state(torch.device("cpu"), threads):
                         rows = learn_rows(config, data, prepared, progress)
                 prepared = replace(prepared, rows=rows, initial=_facts_of(initial))
-            checkpoint.write_start(
-                folder, config, data, prepared, "" if initial is None else initial.sha256
-            )
+            checkpoint.write_start(folder, config, data, prepared)
             return prepared
 
 
@@ -133,7 +143,7 @@ def go_on(
     device: str = "auto",
     threads: int | None = None,
     workers: Workers = ALONE,
-) -> RunResult:
+) -> Run:
     """Trains in the folder of a run, from its last checkpoint if it has one; exports the model.
 
     While it trains, torch's thread count and random generators are the run's; the caller's are
@@ -160,25 +170,47 @@ def go_on(
     """
     with ExitStack() as stack:
         with workers.agreed():
-            torch_device = worker_device(device, local_rank())
+            torch_device = worker_device(device)
             if workers.leads:
                 stack.enter_context(claim(run))
                 sweep(run)
         stack.enter_context(own_torch_state(torch_device, threads))
         stack.enter_context(kept_memory())
         with workers.agreed():
-            trainer, prepared = _trainer(
-                run, data, config, torch_device, workers, reporter, evaluate
+            if not (run / "config.toml").is_file():
+                raise TrainingError(
+                    f"worker {workers.rank} finds no run at {run}, a folder that all must see."
+                )
+            stored = load_config(run / "config.toml")
+            config = config or stored
+            prepared = checkpoint.read_start(run, data, config)
+            if config != stored and workers.leads:
+                write_text(run / "config.toml", to_toml(config))
+            check_batches(config, workers)
+            saved = checkpoint.latest(run)
+            model = _drawn_model(run, config, prepared, fresh=saved is None)
+            cache = preparation.open_cache(run, config, data, prepared, workers.count)
+            mixture = preparation.open_mixture(config, data, prepared, cache, workers.part)
+            data.forget_labelled()  # the streams hold the ids
+            told = reporter if workers.leads else checkpoint.SilentReporter()
+            model = model.to(torch_device)
+            trainer = Trainer(
+                config, run, model, prepared.features, mixture, told, evaluate, workers
             )
-        config = trainer.config
-        done = _logged(trainer, limits)
+            if saved is not None:
+                trainer.resume(saved)
+        if workers.leads:
+            trainer.reporter = log = checkpoint.RunLog(run, trainer.state, reporter)
+            if trainer.workers_before != workers.count:
+                log.workers_changed(trainer.state.step, trainer.workers_before, workers.count)
+        done = trainer.train(limits)
         folder = run / "model" if done or trainer.out_of_time else None
         with workers.agreed():
             if folder is not None and workers.leads:
                 export(folder, trainer, _training_facts(config, data, prepared, trainer))
             if done and workers.leads:
                 preparation.remove_cache(run)
-    return RunResult(
+    return Run(
         folder=run,
         done=done,
         steps=trainer.state.step,
@@ -194,71 +226,19 @@ def go_on(
     )
 
 
-def _trainer(
-    run: Path,
-    data: preparation.Data,
-    config: RunConfig | None,
-    device: torch.device,
-    workers: Workers,
-    reporter: checkpoint.Reporter,
-    evaluate: Evaluate,
-) -> tuple[Trainer, preparation.Prepared]:
-    """Returns the trainer of a run, at its last checkpoint if it has one."""
-    if not (run / "config.toml").is_file():
-        raise TrainingError(
-            f"worker {workers.rank} finds no run at {run}; workers on several hosts need a folder "
-            "that all of them see."
-        )
-    stored = load_config(run / "config.toml")
-    config = config or stored
-    prepared, initial_sha256 = checkpoint.read_start(run, data, config)
-    if config != stored and workers.leads:
-        write_text(run / "config.toml", to_toml(config))
-    check_batches(config, workers)
-    saved = checkpoint.latest(run)
-    model = _drawn_model(run, config, prepared, None if saved else initial_sha256)
-    cache = preparation.open_cache(run, config, data, prepared, workers.count)
-    mixture = preparation.open_mixture(config, data, prepared, cache, workers.part)
-    data.forget_labelled()  # the streams hold the ids
-    trainer = Trainer(
-        config,
-        run,
-        model.to(device),
-        prepared.features,
-        mixture,
-        reporter if workers.leads else checkpoint.SilentReporter(),
-        evaluate,
-        workers,
-    )
-    if saved is not None:
-        trainer.resume(saved)
-    return trainer, prepared
-
-
-def _logged(trainer: Trainer, limits: Limits) -> bool:
-    """Trains with a log in the folder of the run, which worker 0 writes."""
-    if not trainer.workers.leads:
-        return trainer.train(limits)
-    trainer.reporter = log = checkpoint.RunLog(trainer.run, trainer.state, trainer.reporter)
-    if trainer.workers_before != trainer.workers.count:
-        log.workers_changed(trainer.state.step, trainer.workers_before, trainer.workers.count)
-    return trainer.train(limits)
-
-
 def _drawn_model(
-    run: Path, config: RunConfig, prepared: preparation.Prepared, initial_sha256: str | None
+    run: Path, config: RunConfig, prepared: preparation.Prepared, *, fresh: bool
 ) -> TrainableModel:
-    """Returns the model before the first step, without the weights of `init_from` if None."""
+    """Returns the model before the first step; weights of `init_from` are for a `fresh` run."""
     generator = torch.Generator().manual_seed(config.training.seed)
     model = TrainableModel(prepared.features.rows, config, generator)
     if prepared.rows is not None:
         rows = model.get_parameter(f"encoder.{ENCODERS[config.encoder.kind].token_rows}")
         turn_rows(rows, torch.from_numpy(prepared.rows))
-    if initial_sha256 is not None and (initial := open_initial(config)) is not None:
-        if initial.sha256 != initial_sha256:
+    if fresh and (initial := open_initial(config)) is not None:
+        if initial.sha256 != prepared.initial.get("sha256"):
             raise TrainingError(
-                f"training.init_from {config.training.init_from} is not the model that {run} began "
-                "with; put that model back, or begin the run again."
+                f"training.init_from {config.training.init_from} is not what {run} began with."
             )
         start_from(model, initial)
     if config.training.compile:
@@ -270,14 +250,10 @@ def _unfinished(config: RunConfig, state: checkpoint.TrainingState, limits: Limi
     """Returns a warning that a limit of time cut the schedule, with a number of steps that fits."""
     steps = state.step
     phase, within = phase_at(config.phases, max(steps - 1, 0))
-    where = (
-        f", inside the warm-up of {phase.warmup_steps:,} steps: it is hardly trained"
-        if within < phase.warmup_steps
-        else ""
-    )
-    seconds = limits.seconds or state.seconds
+    warming = within < phase.warmup_steps
+    where = ", inside the warm-up: it is hardly trained" if warming else ""
+    seconds, total = limits.seconds or state.seconds, config.steps
     fitting = max(1, int(steps * seconds / max(state.seconds, 1e-9)))
-    total = config.steps
     settings = " ".join(
         f"phases.{number}.steps={max(1, fitting * phase.steps // total)}"
         for number, phase in enumerate(config.phases)
@@ -326,23 +302,23 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
     """Writes or replaces the model folder of a run, with facts of its training."""
     config = trainer.config
     features: TextFeatures = trainer.features
-    half = config.export.dtype == "float16"
+    kept = np.dtype(config.export.dtype)
     weights = {name: value.detach().cpu() for name, value in trainer.model.state_dict().items()}
     kind = ENCODERS[config.encoder.kind]
     table = None if kind.table is None else f"encoder.{kind.table}"
-    tensors: dict[str, NDArray[np.generic]] = {
-        name: _halved(value.float().numpy(), half=half and _stored_in_half(name, value, kind))
-        for name, value in weights.items()
-        if name.startswith(("encoder.", "heads."))
-        and not name.endswith(BOOKKEEPING)
-        and name != table
-    }
+    tensors: dict[str, NDArray[np.generic]] = {}
+    for name, value in weights.items():
+        if name.startswith("encoder.") and name != table and not name.endswith(BOOKKEEPING):
+            dtype = kept if kind.table is None and value.ndim > 1 else np.float32
+            tensors[name] = value.float().numpy().astype(dtype, copy=False)
+        elif name.startswith("heads."):
+            tensors[name] = value.float().numpy()
     if table is not None:
         rows, bigram_rows = weights[table].float().numpy(), None
         if isinstance(features, WordFeatures):  # subwords are all kept
             seen = weights[table.removesuffix(".weight") + BOOKKEEPING]
             features, rows, bigram_rows = _trained_rows(features, rows, seen.numpy())
-        tensors[table] = _halved(rows, half=half)
+        tensors[table] = rows.astype(kept, copy=False)
         if bigram_rows is not None:
             tensors[BIGRAM_ROWS] = bigram_rows
     tensors["scale"] = np.asarray(trainer.model.scale().detach().cpu().numpy())
@@ -358,11 +334,6 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
         ),
         overwrite=True,
     )
-
-
-def _stored_in_half(name: str, value: Tensor, kind: EncoderKind) -> bool:
-    """Whether `export.dtype` acts on a tensor other than the table: matrices of dense encoders."""
-    return kind.table is None and name.startswith("encoder.") and value.ndim > 1
 
 
 def _trained_rows(
@@ -388,10 +359,6 @@ def _trained_rows(
     return replace(features, vocabulary=vocabulary), rows, None
 
 
-def _halved(array: NDArray[np.float32], *, half: bool) -> NDArray[np.generic]:
-    return array.astype(np.float16) if half else array
-
-
 def open_initial(config: RunConfig) -> ModelContents | None:
     """Reads the model that a config starts from, if it names one.
 
@@ -412,8 +379,8 @@ def open_initial(config: RunConfig) -> ModelContents | None:
     for name, (stored, wanted) in settings.items():
         if stored != wanted:
             raise ConfigError(
-                f"training.init_from {folder} has {name} {stored}; the config has {wanted}: they "
-                "must be equal, since training starts from the model's weights and vocabulary."
+                f"training.init_from {folder} has {name} {stored}; the config must be equal, and "
+                f"has {wanted}."
             )
     return model
 
