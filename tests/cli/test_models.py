@@ -48,7 +48,7 @@ def test_without_any_model_that_is_one_sentence(here, monkeypatch, words):
     monkeypatch.setattr("rejoinder.models.find.FOLDER", here / "none")
     error = call(*words).exception
     assert str(error) == (
-        "no model named 'rejoinder-base' is installed (this installation has no models). Give the "
+        "no model named 'rejoinder-base' is installed (installed: none). Give the "
         "path of a model folder that is there, such as RUN/model."
     )
 
@@ -74,5 +74,5 @@ def test_a_list_of_no_models(tmp_path, monkeypatch):
     monkeypatch.setattr("rejoinder.models.find.FOLDER", tmp_path)
     result = call("models", "--json")
     assert (result.exit_code, result.stdout) == (0, "[]\n")
-    assert "this installation has no models" in result.stderr
+    assert "installed: none" in result.stderr
     assert call("models", "-q").stderr == ""

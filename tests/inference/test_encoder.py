@@ -535,7 +535,7 @@ def test_what_is_no_path_is_named(path):
 def test_a_model_is_found_by_its_folder_where_no_name_is_installed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rejoinder.models.find.FOLDER", tmp_path / "none")
-    said = r"no model named '\w.* is installed \(this installation has no models\)\. Give the path"
+    said = r"no model named '\w.* is installed \(installed: none\)\. Give the path"
     for unknown in ("rejoinder-base", "nowhere", "x" * 5_000):
         with pytest.raises(ModelError, match=said):
             find_model(unknown)

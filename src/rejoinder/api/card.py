@@ -15,9 +15,9 @@ from rejoinder.models.find import find_model
 if TYPE_CHECKING:
     from rejoinder.evaluation.results import Result
 
-_PAIRS = ("sts", "stsb", "stsb-unrepeated")
-_CLASSES = ("senteval", "probing", "snli")
-_RANKED = ("response", "cqa", "coco")
+_PAIRS = {"sts", "stsb", "stsb-unrepeated"}
+_CLASSES = {"senteval", "probing", "snli"}
+_RANKED = {"response", "cqa", "coco"}
 _UNCHECKED = "not checked for sentences"
 _REMEDY = "Leave the run out, or name another."
 
@@ -58,15 +58,8 @@ def write_card(
             "`baseline` FILE needs `results` FILE of the model to compare with; give both."
         )
     machine, minutes = _machine(folder, None if run is None else Path(run), config)
-    card = model_card(
-        config,
-        Measured(
-            results=_tables(own, baselines) if own else "",
-            index=list(_index(own)),
-            machine=machine,
-            minutes=minutes,
-        ),
-    )
+    tables = _tables(own, baselines) if own else ""
+    card = model_card(config, Measured(tables, list(_index(own)), machine, minutes))
     path = folder / FILE if out is None else Path(out)
     read = [*results, *baselines, *([] if resolved(path) == resolved(folder / FILE) else [folder])]
     refuse_inputs(path, read)
@@ -136,15 +129,11 @@ def _index(results: "Sequence[Result]") -> Iterator[dict[str, Any]]:
 def _task_type(task: str) -> str:
     from rejoinder.evaluation.tasks import task_groups
 
-    groups = task_groups()
-
-    def among(names: Sequence[str]) -> bool:
-        return any(task in groups.get(name, ()) for name in names)
-
-    pairs = among(_PAIRS) or task.endswith("regression")
-    if among(_RANKED):
+    within = {name for name, tasks in task_groups().items() if task in tasks}
+    if within & _RANKED:
         return "text-ranking"
-    return "text-classification" if among(_CLASSES) and not pairs else "sentence-similarity"
+    is_pairs = within & _PAIRS or task.endswith("regression")
+    return "text-classification" if within & _CLASSES and not is_pairs else "sentence-similarity"
 
 
 def _machine(folder: Path, run: Path | None, config: dict[str, Any]) -> tuple[str, float | None]:
@@ -159,11 +148,7 @@ def _machine(folder: Path, run: Path | None, config: dict[str, Any]) -> tuple[st
     training = config.get("training") or {}
     if manifest.pairs_sha256 != training.get("pairs_sha256"):
         raise TrainingError(f"{run} was trained on other pairs than {folder}. {_REMEDY}")
-    machine = manifest.machine
-    text = ", ".join(
-        str(part)
-        for part in (machine["processor"], f"{machine['cores']} cores", machine["accelerator"])
-        if part
-    )
-    last = checkpoint.latest(run)
-    return text, None if last is None else checkpoint.read_seconds(last) / 60
+    machine, last = manifest.machine, checkpoint.latest(run)
+    parts = machine["processor"], f"{machine['cores']} cores", machine["accelerator"]
+    minutes = None if last is None else checkpoint.read_seconds(last) / 60
+    return ", ".join(str(part) for part in parts if part), minutes

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -73,14 +73,12 @@ class Request:
             InputError: names the first such setting, or an unknown task.
         """
         tasks, context = resolve(self.tasks.split(",")), self.context()
-        usual = {"pairs": None, "split": "test", "form": None, "text": "both"}
-        given = [name for name, value in usual.items() if getattr(self, name) != value]
-        fitting = ClassifierSettings()
-        given += [
-            name
-            for name in ("usepytorch", "nhid", "kfold", "mode")
-            if getattr(self.classifiers, name) != getattr(fitting, name)
-        ]
+        usual = {
+            "pairs": None, "split": "test", "form": None, "text": "both",
+            **vars(ClassifierSettings()),
+        }  # fmt: skip
+        chosen = {**vars(self), **vars(self.classifiers)}
+        given = [name for name, value in usual.items() if chosen[name] != value]
         families = [family for family, _ in families_of(tasks)]
         for name in given:
             if not any(family.heeds(name, context) for family in families):
@@ -239,23 +237,25 @@ def repeat(
         except ValueError as error:
             raise InputError(f"{path}: results[{number}].run is damaged: {error}.") from None
         groups.setdefault(replace(request, tasks=""), []).append(result)
-    encoders: dict[tuple[str, str | None], tuple[Encodes, Mapping[str, Any]]] = {}
+
+    @lru_cache
+    def opened(name: str, adaptation: str | None) -> tuple[Encodes, Mapping[str, Any]]:
+        loaded = load_encoder(name, adaptation)
+        return loaded, identity(loaded)
+
     same = 0
     costs: list[Mapping[str, float]] = []
     differences: list[tuple[str, str, str, Any, Any]] = []
     missing: list[Missing] = []
     for request, results in groups.items():
-        name = (request.encoder, request.adaptation)
-        if name not in encoders:
-            loaded = load_encoder(*name)
-            encoders[name] = loaded, identity(loaded)
+        loaded, about = opened(request.encoder, request.adaptation)
         again = score_tasks(
-            encoders[name][0],
+            loaded,
             list(dict.fromkeys(result.task for result in results)),
             request.context(),
             progress=progress,
             cache=None if cache is None else Path(cache),
-            about=encoders[name][1],
+            about=about,
             skip_missing=True,
         )
         by_part = {(result.task, result.split): result for result in again}
@@ -277,8 +277,7 @@ def repeat(
             differences += [(before.task, before.split, *row) for row in found]
         missing += again.missing
     earlier = (result.cost for results in groups.values() for result in results)
-    speeds = (speed(earlier), speed(costs))
-    return Repeated(same, tuple(differences), tuple(missing), speeds)
+    return Repeated(same, tuple(differences), tuple(missing), (speed(earlier), speed(costs)))
 
 
 def _text(path: object) -> str | None:

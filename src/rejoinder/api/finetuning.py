@@ -252,17 +252,9 @@ def finetune(
         stage("scoring the fine-tuned model")
         after = held_out.test(SentenceEncoder(made))
         tuned = FineTuned(
-            folder=target,
-            before=before,
-            after=after,
-            pairs=run.pairs,
-            words=len(words),
-            steps=run.steps,
-            seconds=run.seconds,
-            share=share,
-            search=search,
-            model=str(model),
-        )
+            folder=target, before=before, after=after, pairs=run.pairs, words=len(words),
+            steps=run.steps, seconds=run.seconds, share=share, search=search, model=str(model),
+        )  # fmt: skip
         if not (tuned.is_better or force):
             return replace(tuned, folder=None)
         write_model(target, made, overwrite=overwrite)
@@ -286,15 +278,12 @@ def _new_words(model: ModelContents, pairs: Pairs) -> list[str]:
     features = model.features
     if not isinstance(features, WordFeatures):
         return []
-    least = least_count(pairs.count("train"))
+    least = 3 if pairs.count("train") < _FEW else 5
     try:
         learned, _ = learn_vocabulary(
-            _texts(pairs),
-            max_words=_MOST_WORDS,
-            min_count=least,
-            allowed=pairs.words,
+            _texts(pairs), max_words=_MOST_WORDS, min_count=least, allowed=pairs.words,
             fold=features.fold_marks,
-        )
+        )  # fmt: skip
     except InputError:  # no word is frequent enough, or several people's
         return []
     known = set(features.vocabulary.words)
@@ -389,11 +378,6 @@ def _without_defaults(encoder: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in encoder.items()
         if name == "kind" or value != fields[name].default
     }
-
-
-def least_count(pairs: int) -> int:
-    """Returns how often a word must occur among so many pairs to get a row."""
-    return 3 if pairs < _FEW else 5
 
 
 def recipe(

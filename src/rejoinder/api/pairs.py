@@ -114,11 +114,11 @@ def _of_rows(rows: Sequence[Any], columns: Sequence[str], what: str) -> pl.DataF
     values: list[list[Any]] = []
     for number, row in enumerate(rows):
         named = isinstance(row, Mapping)
-        if isinstance(row, str) or not (named or isinstance(row, Sequence)):
-            raise InputError(f"row {number} of {what} is {reprlib.repr(row)}; {_needed(columns)}")
-        one = [row.get(name) for name in columns] if named else list(row)
+        is_row = named or (isinstance(row, Sequence) and not isinstance(row, str))
+        one = [row.get(name) for name in columns] if named else list(row) if is_row else []
         if len(one) != len(columns):
-            raise InputError(f"row {number} of {what} has {len(one)} values; {_needed(columns)}")
+            found = f"has {len(one)} values" if is_row else f"is {reprlib.repr(row)}"
+            raise InputError(f"row {number} of {what} {found}; ({', '.join(columns)}) is needed.")
         for name, value in zip(columns, one, strict=True):
             kind, needed = (Real, "a number") if name == "score" else (str, "a string")
             if not isinstance(value, kind):
@@ -128,10 +128,6 @@ def _of_rows(rows: Sequence[Any], columns: Sequence[str], what: str) -> pl.DataF
         values.append(one)
     schema = {name: pl.String if name != "score" else pl.Float64 for name in columns}
     return pl.DataFrame(values, schema, orient="row", strict=False)
-
-
-def _needed(columns: Sequence[str]) -> str:
-    return f"({', '.join(columns)}) is needed."
 
 
 def response_pairs(folder: Path, split: str, without: Collection[str] = ()) -> ResponsePairs:

@@ -252,12 +252,10 @@ def fit_scorer(
         training = training_pairs(None if data is None else Path(data), sets)
         encoder = encoder or SentenceEncoder(shipped_model(), threads=threads)
         features = {name: [*FAMILIES[name].features] for name in names}
-        compute = scorer.PairFeatures(
-            encoder, scorer.known_families(features, scorer.FILE), threads
-        )
-        regression, interval = _fitted(
-            compute(training.first, training.second), training, seed, threads, progress
-        )
+        known = scorer.known_families(features, scorer.FILE)
+        compute = scorer.PairFeatures(encoder, known, threads)
+        rows = compute(training.first, training.second)
+        regression, interval = _fitted(rows, training, seed, threads, progress)
         described = encoder.describe()
         facts = scorer.ScorerFacts(
             encoder=described["name"],
@@ -336,9 +334,8 @@ def _fitted(
         unseen[held_out] = fit(np.flatnonzero(~held_out), fold + 1)(features[held_out])
     regression = fit(np.arange(len(gold)), _FOLDS + 1)
     left_out = folds >= 0
-    slope, offset, interval = calibration(
-        unseen[left_out], gold[left_out], training.sources[left_out]
-    )
+    known = unseen[left_out], gold[left_out], training.sources[left_out]
+    slope, offset, interval = calibration(*known)
     return scaled(regression, slope, offset), interval
 
 
@@ -427,8 +424,6 @@ def _dev(data: Path | None, score: Callable[[list[str], list[str]], Array]) -> d
     except DataMissingError:
         return {}
     scores = score(pairs.first, pairs.second).astype(np.float64)
-    found = {
-        "pearson": pearson_correlation(scores, pairs.gold),
-        "spearman": spearman_correlation(scores, pairs.gold),
-    }
-    return {name: round(value, 6) for name, value in found.items() if math.isfinite(value)}
+    found = {"pearson": pearson_correlation, "spearman": spearman_correlation}
+    values = {name: measure(scores, pairs.gold) for name, measure in found.items()}
+    return {name: round(value, 6) for name, value in values.items() if math.isfinite(value)}

@@ -203,11 +203,12 @@ class _Session:
         begun = self.resume and (work / CONFIG).is_file()
         if self.resume and not begun and (config is None or seed is None):
             others = sorted(path.name.removeprefix("seed-") for path in run.glob("seed-*"))
-            raise InputError(
-                f"{run} holds runs of several seeds; resume them with `seed={','.join(others)}`."
-                if others
-                else f"{run} holds no run to resume; without `resume=True` a new one begins."
-            )
+            what = "no run to resume; without `resume=True` a new one begins"
+            if others:
+                what = (
+                    f"runs of several seeds; resume with the same seeds: `seed={','.join(others)}`"
+                )
+            raise InputError(f"{run} holds {what}.")
         if config is None and not begun:
             raise InputError(
                 "`config` is missing: a TOML file, or a name that `rejoinder config list` shows."

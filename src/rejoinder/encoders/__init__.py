@@ -147,8 +147,7 @@ class EncoderKind:
         sizes = self.text_sizes(text, where)
         if self.shapes is None:
             of_module = resolve("rejoinder.encoders.nn.layers:shapes_of")
-            shapes: Shapes = of_module(self, encoder, sizes, where)
-            return shapes
+            return of_module(self, encoder, sizes, where)  # type: ignore[no-any-return]
         return self.shapes(checked(self.sizes, encoder, where, "encoder"), sizes)
 
     def text_sizes(self, text: object, where: str) -> TextSizes:
@@ -239,8 +238,7 @@ TRANSFORMER = EncoderKind(
 
 
 ENCODERS: Registry[EncoderKind] = Registry(
-    "encoder",
-    {kind.name: kind for kind in (DAN, TRANSFORMER, BILSTM)},
+    "encoder", {kind.name: kind for kind in (DAN, TRANSFORMER, BILSTM)}
 )
 """Every encoder kind by its name."""
 

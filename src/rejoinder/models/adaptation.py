@@ -8,7 +8,7 @@ W from the identity.
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -456,25 +456,24 @@ def fit(train: Graded, dev: Graded, settings: FitSettings | None = None) -> Adap
     # else runs (24 s instead of 4 on two busy cores)
     cores = 1 if train.first.shape[1] <= _MAX_DIM_ONE_CORE else None
     with threadpool_limits(cores, user_api="blas"):
-        return _fit(train, dev, settings)
-
-
-def _fit(train: Graded, dev: Graded, settings: FitSettings) -> Adaptation:
-    matrix: Floats = np.eye(train.first.shape[1], dtype=np.float32)
-    scale = _least_squares(scores(matrix, train), train.gold)
-    before = _pearson(scores(matrix, dev), dev.gold)
-    best, best_matrix, best_scale, best_epoch = before, matrix.copy(), scale.copy(), 0
-    adam = _Adam(matrix, settings.learning_rate), _Adam(scale, settings.scale_learning_rate)
-    for epoch in range(1, settings.max_epochs + 1):
-        for batch in _batches(train, settings, epoch):
-            _, *gradients = loss_and_gradients(matrix, scale, batch, settings.penalty)
-            for optimizer, gradient in zip(adam, gradients, strict=True):
-                optimizer.step(gradient)
-        after = _pearson(scores(matrix, dev), dev.gold)
-        if after > best:
-            best, best_matrix, best_scale, best_epoch = after, matrix.copy(), scale.copy(), epoch
-        elif epoch - best_epoch >= settings.patience:
-            break
+        matrix: Floats = np.eye(train.first.shape[1], dtype=np.float32)
+        scale = _least_squares(scores(matrix, train), train.gold)
+        before = _pearson(scores(matrix, dev), dev.gold)
+        best, best_matrix, best_scale, best_epoch = before, matrix.copy(), scale.copy(), 0
+        adam = _Adam(matrix, settings.learning_rate), _Adam(scale, settings.scale_learning_rate)
+        for epoch in range(1, settings.max_epochs + 1):
+            order = np.random.default_rng([settings.seed, epoch]).permutation(len(train))
+            for low in range(0, len(order), settings.batch_size):
+                batch = train.rows(order[low : low + settings.batch_size])
+                _, *gradients = loss_and_gradients(matrix, scale, batch, settings.penalty)
+                for optimizer, gradient in zip(adam, gradients, strict=True):
+                    optimizer.step(gradient)
+            after = _pearson(scores(matrix, dev), dev.gold)
+            if after > best:
+                best, best_epoch = after, epoch
+                best_matrix, best_scale = matrix.copy(), scale.copy()
+            elif epoch - best_epoch >= settings.patience:
+                break
     facts = {
         "kind": "linear",
         "pairs": len(train),
@@ -552,12 +551,6 @@ def _pearson(s: NDArray[np.float64], gold: NDArray[np.float64]) -> float:
     s, gold = s - s.mean(), gold - gold.mean()
     spread = float(np.sqrt((s @ s) * (gold @ gold)))
     return float(s @ gold) / spread if spread > 0 else 0.0
-
-
-def _batches(train: Graded, settings: FitSettings, epoch: int) -> Iterator[Graded]:
-    order = np.random.default_rng([settings.seed, epoch]).permutation(len(train))
-    for low in range(0, len(order), settings.batch_size):
-        yield train.rows(order[low : low + settings.batch_size])
 
 
 class _Adam:

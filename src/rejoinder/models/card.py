@@ -99,6 +99,7 @@ def model_card(
     """
     text, training = _text(), config.get("training") or {}
     terms = terms_of(training_rows(training, config.get("adaptation")))
+    adds_vectors = config["encoder"]["kind"] == "dan" and not config["text"].get("bigram_buckets")
     known = languages_of(training)
     if use is None:
         name = config["name"] if config["name"] in shipped_models() else "path/to/this/folder"
@@ -121,7 +122,7 @@ def model_card(
         "## Results\n",
         measured.results.strip() + "\n" if measured.results else text["no_results"],
         text["limits"].format(
-            order=text["no_order" if _blind(config) else "order"].rstrip(),
+            order=text["no_order" if adds_vectors else "order"].rstrip(),
             misspelt="badly misspelt" if config["text"]["rules"] in SPELT_RULES else "misspelt",
         ),
         "## Licence\n",
@@ -178,14 +179,8 @@ def _facts(
     yield "heads", ", ".join(config["heads"])
     yield "training pairs", f"{training.get('pairs') or 0:,}"
     yield "steps, seed", f"{training.get('steps', '?')}, {training.get('seed', '?')}"
-    tree = training.get("config")
-    phases = tree.get("phases") if isinstance(tree, Mapping) else None
-    if isinstance(phases, list | tuple):
-        shown = [
-            f"{phase.get('steps')} steps of {phase.get('batch_size')} pairs"
-            for phase in phases
-            if isinstance(phase, Mapping)
-        ]
+    if phases := _config_of(training).phases:
+        shown = (f"{phase.steps} steps of {phase.batch_size} pairs" for phase in phases)
         yield "phases", ", then ".join(shown)
     if config.get("adaptation") is not None:
         facts = config["adaptation"]
@@ -204,10 +199,8 @@ def _exported(facts: Mapping[str, Any]) -> str:
             "unknown_buckets": "buckets of unknown words",
             "letter_buckets": "buckets of letters"}  # fmt: skip
     options = [f"{facts[key]} {what}" for key, what in kept.items() if facts.get(key) is not None]
-    if facts.get("spelling") is not None:
-        options.append(
-            "misspelt words read as known ones" if facts["spelling"] else "spelling as it is"
-        )
+    if (spelling := facts.get("spelling")) is not None:
+        options.append("misspelt words read as known ones" if spelling else "spelling as it is")
     if facts.get("saturation") is not None:
         options.append(f"long rows shortened with K = {facts['saturation']:g}")
     dropped = [f"without the head of {head}" for head in facts["dropped"]]
@@ -249,15 +242,10 @@ def _data(training: Mapping[str, Any], rows: Sequence[DataRow], note: str) -> It
     )
     left_out = training.get("sources_left_out") or {}
     if left_out:
-        yield (
-            f"Left out by choice: {sum(left_out.values()):,} pairs of "
-            f"{_cell(_listed(list(left_out)))}.\n"
-        )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f", and {len(names) - _LARGEST:,} other sources" if len(names) > _LARGEST else ""
-    return ", ".join(names[:_LARGEST]) + more
+        names, pairs = [*left_out], sum(left_out.values())
+        more = f", and {len(names) - _LARGEST:,} other sources" if len(names) > _LARGEST else ""
+        listed = _cell(", ".join(names[:_LARGEST]) + more)
+        yield f"Left out by choice: {pairs:,} pairs of {listed}.\n"
 
 
 def _leaks(training: Mapping[str, Any]) -> Iterator[str]:
@@ -287,11 +275,6 @@ def _unchecked(dataset: DataSet, sets: Sequence[str]) -> str:
     if name in sets or not absent or {"probing", "recipes"} & {*dataset.groups}:
         return ""
     return dataset.name + (f" ({', '.join(absent)})" if absent != quoted else "")
-
-
-def _blind(config: Mapping[str, Any]) -> bool:
-    """Whether an encoder can't see the order of words: it adds up their vectors."""
-    return config["encoder"]["kind"] == "dan" and not config["text"].get("bigram_buckets")
 
 
 def _attribution(rows: Sequence[DataRow]) -> Iterator[str]:
@@ -336,10 +319,29 @@ class _Task(Struct, frozen=True):
     data: list[_File] = []
 
 
-class _Tasks(Struct, frozen=True):
-    """What is read of a run's config: the languages of the rows that its tasks choose."""
+class _Phase(Struct, frozen=True):
+    steps: int | None = None
+    batch_size: int | None = None
+
+
+class _Start(Struct, frozen=True):
+    init_from: str = ""
+
+
+class _Config(Struct, frozen=True):
+    """What is read of a run's config: such as the languages of the rows that its tasks choose."""
 
     tasks: list[_Task] = []
+    phases: list[_Phase] = []
+    training: _Start = _Start()
+
+
+def _config_of(training: Mapping[str, Any]) -> _Config:
+    """Returns the config of a run; an empty one for a kind that this version does not know."""
+    try:
+        return decoded(_Config, training.get("config", {}))
+    except ValueError:
+        return _Config()
 
 
 def training_rows(
@@ -366,24 +368,12 @@ def training_rows(
         known = {(row.kind, row.name) for row in rows}
         inherited = training_rows(initial.get("training") or {})
         rows += [row for row in inherited if (row.kind, row.name) not in known]
-    elif _initial(training):
-        rows.append(DataRow("model", _initial(training), _OTHER_MODEL))
+    elif name := _config_of(training).training.init_from:
+        rows.append(DataRow("model", name, _OTHER_MODEL))
     if adaptation is not None:
-        name = str((adaptation.get("data") or {}).get("name", ""))
-        rows.append(
-            DataRow(
-                "adaptation", source_of(adaptation), licence_of_file(name), adaptation.get("pairs")
-            )
-        )
+        licence = licence_of_file(str((adaptation.get("data") or {}).get("name", "")))
+        rows.append(DataRow("adaptation", source_of(adaptation), licence, adaptation.get("pairs")))
     return rows
-
-
-def _initial(training: Mapping[str, Any]) -> str:
-    """Returns the model that training started from, empty if there was none."""
-    config = training.get("config")
-    table = config.get("training") if isinstance(config, Mapping) else None
-    initial = table.get("init_from") if isinstance(table, Mapping) else None
-    return initial if isinstance(initial, str) else ""
 
 
 def _file_row(path: str, facts: Mapping[str, Any]) -> DataRow:
@@ -428,11 +418,7 @@ def languages_of(training: Mapping[str, Any]) -> list[str]:
     """
     if not any(row.licence.known for row in training_rows(training, None)):
         return []
-    try:
-        tasks = decoded(_Tasks, training.get("config", {})).tasks
-    except ValueError:  # of an encoder that this version does not know
-        return ["en"]
-    files = (file for task in tasks for file in task.data)
+    files = (file for task in _config_of(training).tasks for file in task.data)
     codes = {code for file in files for code in file.where.get("lang", "en").split("-")}
     return ["en", *sorted(codes - {"en"})]
 

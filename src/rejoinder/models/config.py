@@ -125,9 +125,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise ModelError(
             f"{folder} is not a model folder: it has no {FILE}. The model of a run is RUN/model."
         ) from None
-    except RecursionError:
-        raise ModelError(f"{path} is nested too deeply; the folder is damaged.") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
     version = config.get("format_version") if isinstance(config, dict) else None
     if version not in FORMATS or isinstance(version, bool):
@@ -270,8 +268,7 @@ def renamed(tensors: Mapping[str, Any]) -> dict[str, Any]:
 
 def _renamed(name: str) -> str:
     for old, new in _PREFIXES:
-        if re.match(old, name):
-            return re.sub(f"^{old}", new, name)
+        name = re.sub(f"^{old}", new, name)
     return name
 
 

@@ -166,7 +166,6 @@ def cached_model(address: str, sha256: str | None, progress: Progress | None = N
         BusyError: another process has been downloading the model for ten minutes.
         StorageError: the cache can't be written.
     """
-    _check_address(address)
     folder = cache_folder() / "models" / _checked(sha256, address)
     if not folder.is_dir():
         try:
@@ -176,7 +175,8 @@ def cached_model(address: str, sha256: str | None, progress: Progress | None = N
     return _model_in(folder, address)
 
 
-def _check_address(address: str) -> None:
+def _checked(sha256: str | None, address: str) -> str:
+    """Returns the SHA-256 in lower case, after checking it and the address."""
     try:
         parts = urlsplit(address)
         local = parts.hostname in _LOOPBACK
@@ -188,12 +188,9 @@ def _check_address(address: str) -> None:
             "https address, or a folder."
         )
 
-
-def _checked(sha256: str | None, address: str) -> str:
-    """Returns the SHA-256 in lower case."""
     if sha256 is None:
         raise InputError(
-            f"{address}: give the SHA-256 of the archive as `model_sha256`, in Python as sha256=. "
+            f"{address} needs the SHA-256 of its archive: `model_sha256`, in Python sha256=. "
             "Commands without that option take the folder that `rejoinder info` tells."
         )
     if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):

@@ -72,21 +72,19 @@ def smaller(
         made = _with_saturation(made, options.saturation)
     made = replace(made, tensors=_stored(model, made, options.dtype))
     again = options == ExportOptions(dtype="int8") and model.weight_type == "int8"
-    same = (
-        made.features == model.features
-        and made.tensors.keys() == model.tensors.keys()
-        and all(
-            tensor.dtype == model.tensors[name].dtype
-            and np.array_equal(tensor, model.tensors[name])
-            for name, tensor in made.tensors.items()
-        )
-    )
-    if again or same:
+    if again or (made.features == model.features and _equal(made.tensors, model.tensors)):
         raise InputError(
             f"{model.name} has weights of {options.dtype} already, so the export changes nothing."
         )
     facts = export_facts(model, options, model.heads.keys() - made.heads.keys())
     return replace(made, export=facts, sha256="")
+
+
+def _equal(one: Tensors, other: Tensors) -> bool:
+    return one.keys() == other.keys() and all(
+        tensor.dtype == other[name].dtype and np.array_equal(tensor, other[name])
+        for name, tensor in one.items()
+    )
 
 
 def export_facts(
@@ -133,9 +131,7 @@ def _with_dim(model: ModelContents, dim: int, *, any_dim: bool) -> ModelContents
             "training.nested_dims, or allow it with `any_dim=True`."
         )
     table = "encoder.table.weight"
-    tensors = {
-        name: value for name, value in model.tensors.items() if not name.startswith("heads.")
-    }
+    tensors = {name: part for name, part in model.tensors.items() if not name.startswith("heads.")}
     tensors[table] = tensors[table][:, :dim]
     heads: dict[str, Mapping[str, Any]] = {}
     head = model.heads.get(RESPONSES)
@@ -267,25 +263,14 @@ def _stored(source: ModelContents, made: ModelContents, dtype: str | None) -> Te
             rows, scales = quantize_rows(tensor.astype(np.float32))
             tensors[name], tensors[scales_name(name)] = rows, scales
         else:
-            tensors[name] = _as_type(
-                tensor, np.dtype(np.float16) if kept == np.int8 else kept, name
-            )
+            made_as = np.dtype(np.float16) if kept == np.int8 else kept
+            largest = float(np.abs(tensor).max(initial=0)) if made_as == np.float16 else 0
+            if largest > _LARGEST_HALF and tensor.dtype != np.float16:
+                raise ModelError(
+                    f"{name} holds {largest:.3g}, above {_LARGEST_HALF:,.0f}: use float32."
+                )
+            tensors[name] = tensor.astype(made_as)
     return tensors
-
-
-def _as_type(tensor: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[Any]:
-    """Returns a tensor in another type.
-
-    Raises:
-        ModelError: a value is too large for float16.
-    """
-    if dtype == np.float16 and tensor.dtype != np.float16 and tensor.size:
-        largest = float(np.abs(tensor).max())
-        if largest > _LARGEST_HALF:
-            raise ModelError(
-                f"{name} holds {largest:.3g}, no float16 (up to {_LARGEST_HALF:,.0f}): use float32."
-            )
-    return tensor.astype(dtype)
 
 
 _FREQUENT = 500
@@ -360,10 +345,8 @@ def turned(rows: Rows, spelt: Rows) -> Rows:
     """
     share = np.linspace(0, _PULL, len(rows), endpoint=False, dtype=np.float32)[:, None]
     moved = (rows + share * spelt) / (np.float32(1) + share)
-    made: Rows = moved * (_lengths(rows) / np.maximum(_lengths(moved), np.float32(1e-12)))
-    return made
+    return np.asarray(moved * (_lengths(rows) / np.maximum(_lengths(moved), np.float32(1e-12))))
 
 
 def _lengths(rows: Rows) -> Rows:
-    lengths: Rows = np.linalg.norm(rows, axis=1, keepdims=True)
-    return lengths
+    return np.asarray(np.linalg.norm(rows, axis=1, keepdims=True), np.float32)

@@ -174,10 +174,7 @@ def mutual_loss(step: "StepInputs") -> "StepLoss":
     from rejoinder.training.losses.in_batch import in_batch_softmax
 
     return in_batch_softmax(
-        *(step.left, step.right, step.scale),
-        same=step.same,
-        symmetric=True,
-        nested=step.nested,
+        step.left, step.right, step.scale, same=step.same, symmetric=True, nested=step.nested
     )
 
 
@@ -209,8 +206,7 @@ class ResponsesTask(PairsTask):
 
 
 def _response_head(config: Any) -> Head:
-    head = config.head
-    return Head(head.layers, head.activation, residual=head.residual)
+    return Head(config.head.layers, config.head.activation, residual=config.head.residual)
 
 
 def respond(head: "Callable[[Tensor], Tensor]", embeddings: "Tensor") -> "Tensor":
@@ -352,10 +348,7 @@ class ParaphraseTask(LabelledTask):
 
 
 PARAPHRASE = ObjectiveKind(
-    name="paraphrase",
-    task=ParaphraseTask,
-    loss=mutual_loss,
-    read=examples.read_group_text,
+    name="paraphrase", task=ParaphraseTask, loss=mutual_loss, read=examples.read_group_text
 )
 
 

@@ -323,10 +323,10 @@ def kept_memory() -> Iterator[None]:
     than on glibc nothing changes. It is a setting of the process; at the end it has glibc's
     defaults, and what is kept goes back to the system.
     """
-    library = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
-    if library is None:
+    if platform.libc_ver()[0] != "glibc":
         yield
         return
+    library = ctypes.CDLL(None)
     for parameter, value in _KEPT.items():
         library.mallopt(parameter, value)
     try:

@@ -365,27 +365,20 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, width) to (N, dim)."""
-        y = x
-        for number, layer in enumerate(self.layers):
-            y = layer(y if number == 0 else self.activation(y))
-        if not self.residual:
-            return y
-        return y + (x if self.skip is None else self.skip(x))
+        return self._through(x, None)
 
     def first_entries(self, x: Tensor) -> Tensor:
         """Returns (N, n), the first `n` entries of the outputs for (N, n) `x` padded with zeros.
 
         Products that zeros and unread outputs would take are left out.
         """
-        size, last = x.shape[1], len(self.layers) - 1
-        y = x
+        return self._through(x, x.shape[1])
+
+    def _through(self, x: Tensor, size: int | None) -> Tensor:
+        y, last = x, len(self.layers) - 1
         for number, layer in enumerate(self.layers):
-            y = _block(
-                layer,
-                y if number == 0 else self.activation(y),
-                outside=size if number == last else None,
-                inside=size if number == 0 else None,
-            )
+            y = self.activation(y) if number else y
+            y = _block(layer, y, size if number == last else None, None if number else size)
         if not self.residual:
             return y
         return y + (x if self.skip is None else _block(self.skip, x, size, size))
@@ -394,6 +387,8 @@ class FeedForward(nn.Module):
 def _block(layer: nn.Module, x: Tensor, outside: int | None, inside: int | None) -> Tensor:
     """Applies the first `outside` units of a linear layer to its first `inside` inputs."""
     assert isinstance(layer, nn.Linear)  # noqa: S101 -- for the type checker
+    if outside is inside is None:
+        return layer(x)  # type: ignore[no-any-return]
     bias = None if layer.bias is None else layer.bias[:outside]
     return F.linear(x, layer.weight[:outside, :inside], bias)
 

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -56,14 +55,11 @@ def load_config(config: RunConfig | Path | str, overrides: Sequence[str] = ()) -
 def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
-    except OSError as error:
-        shipped = not path.exists() and path.stem in shipped_names()
+    except (OSError, ValueError) as error:  # not there, not UTF-8, or a name with a NUL
+        shipped = isinstance(error, FileNotFoundError) and path.stem in shipped_names()
         hint = f" The shipped config is called {path.stem}." if shipped else ""
-        raise InputError(f"{path} can't be read: {error.strerror}.{hint}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text in UTF-8; a config is a TOML file.") from None
-    except ValueError:
-        raise InputError(f"{str(path)!r} is not a file name: it contains a NUL.") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{str(path)!r} can't be read: {reason}.{hint}") from None
 
 
 def _parsed_toml(text: str, where: str) -> dict[str, Any]:
@@ -181,13 +177,12 @@ def _parsed_value(text: str) -> Any:
 _SUFFIX = ".toml"
 
 
-def _folder() -> Traversable:
-    return files("rejoinder").joinpath("data", "configs")
+_FOLDER = files("rejoinder").joinpath("data", "configs")
 
 
 def shipped_names() -> Sequence[str]:
     """Returns the names of the shipped configs in alphabetical order."""
-    names = (file.name for file in _folder().iterdir())
+    names = (file.name for file in _FOLDER.iterdir())
     return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
 
 
@@ -211,7 +206,7 @@ def shipped_text(name: str) -> str:
             f"there is no shipped config {name!r} ({nearest(name, shipped_names())}); "
             f"the path of a file contains a separator or ends in {_SUFFIX}."
         )
-    return _folder().joinpath(name + _SUFFIX).read_text("utf-8")
+    return _FOLDER.joinpath(name + _SUFFIX).read_text("utf-8")
 
 
 def purpose(name: str) -> str:
@@ -349,10 +344,8 @@ def _phases(config: RunConfig) -> Iterator[str]:
         yield "no [[phases]]: give the number of steps to train, as [[phases]] steps = 1000"
     for number, phase in enumerate(config.phases):
         if phase.warmup_steps > phase.steps:
-            yield (
-                f"phases.{number}.warmup_steps is {phase.warmup_steps}; allowed: up to the "
-                f"phase's steps = {phase.steps}"
-            )
+            at = f"phases.{number}.warmup_steps"
+            yield f"{at} is {phase.warmup_steps}; allowed: up to the phase's steps = {phase.steps}"
 
 
 def _rates(config: RunConfig) -> Iterator[str]:
@@ -368,10 +361,8 @@ def _whitening(config: RunConfig) -> Iterator[str]:
     for number, phase in enumerate(config.phases):
         if phase.whitens and not sums:
             what = "encoder.layers" if isinstance(encoder, DanConfig) else f"a {encoder.kind}"
-            yield (
-                f"phases.{number}.{'sif' if phase.sif else 'whitening'} changes rows whose sum is "
-                f"the embedding, and {what} would read them; set it to 0"
-            )
+            key = f"phases.{number}.{'sif' if phase.sif else 'whitening'}"
+            yield f"{key} changes rows whose sum is the embedding; {what} reads them: set it to 0"
 
 
 def _dimensions(config: RunConfig) -> Iterator[str]:
@@ -391,20 +382,15 @@ def _text(config: RunConfig) -> Iterator[str]:
     text, encoder = config.text, config.encoder
     kind = ENCODERS[encoder.kind]
     if text.kind != kind.text:
-        yield (f'text.kind is "{text.kind}"; encoder.kind "{encoder.kind}" reads "{kind.text}"')
+        yield f'text.kind is "{text.kind}"; encoder.kind "{encoder.kind}" reads "{kind.text}"'
     elif text.kind == "words":
         if text.bigram_buckets and not kind.bigrams:
-            yield (
-                f"text.bigram_buckets is {text.bigram_buckets}; a {encoder.kind} reads no bigrams: "
-                "set it to 0"
-            )
+            yield f"text.bigram_buckets is {text.bigram_buckets}; set it to 0 for a {encoder.kind}"
         width = getattr(encoder, "width", 0)
         gib = 4 * width * (text.bigram_buckets + text.unknown_buckets) / 2**30
         if gib > _MAX_GIB:
-            yield (
-                f"text.bigram_buckets and text.unknown_buckets are rows of encoder.width = {width} "
-                f"numbers, {gib:,.0f} GiB; allowed: up to {_MAX_GIB} GiB"
-            )
+            what = "text.bigram_buckets and text.unknown_buckets"
+            yield f"{what} take {gib:,.0f} GiB as rows of {width}; allowed: up to {_MAX_GIB} GiB"
 
 
 def _shares(config: RunConfig) -> Iterator[str]:
@@ -419,9 +405,8 @@ def _names(config: RunConfig) -> Iterator[str]:
     for number, task in enumerate(config.tasks):
         first = labels.setdefault(task.label, number)
         if first != number:
-            advice = (
-                "keep one" if OBJECTIVES[task.objective].read is None else "give it another name"
-            )
+            can_be_named = OBJECTIVES[task.objective].read is not None
+            advice = "give it another name" if can_be_named else "keep one"
             yield f"tasks.{number} is called {task.label}, as tasks.{first} is; {advice}"
 
 

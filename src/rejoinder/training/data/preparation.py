@@ -254,10 +254,10 @@ def prepare(
     else:
         for _ in texts():  # read for the leaks alone
             pass
-    leaks = sum(map(len, left_out))
-    by_set = _counted(left_out, sets)
-    facts = labelled_facts(tasks)
-    return Prepared(features, excluded, pairs, leaks, facts, leaks_by_set=by_set, leak_sets=sets)
+    return Prepared(
+        features, excluded, pairs, sum(map(len, left_out)), labelled_facts(tasks),
+        leaks_by_set=_counted(left_out, sets), leak_sets=sets,
+    )  # fmt: skip
 
 
 def distinct_texts(tasks: LabelledTasks) -> Iterator[pl.Series]:
@@ -301,11 +301,10 @@ def _allowed_words(data: Data, tasks: LabelledTasks) -> frozenset[str] | None:
     Pairs of private conversations name those that several people used; words of labelled files,
     which anybody can have, are allowed besides.
     """
-    allowed = None if data.pairs is None else data.pairs.words
-    if allowed is None:
+    if data.pairs is None or data.pairs.words is None:
         return None
     labelled = (tokenize(texts).explode().drop_nulls() for texts in distinct_texts(tasks))
-    return allowed.union(*labelled)
+    return data.pairs.words.union(*labelled)
 
 
 def _features(
@@ -319,12 +318,9 @@ def _features(
             texts, size=text.max_words, min_count=text.min_count, max_tokens=text.max_tokens
         )
     vocabulary, _ = learn_vocabulary(
-        texts,
-        max_words=text.max_words,
-        min_count=text.min_count,
-        allowed=allowed,
+        texts, max_words=text.max_words, min_count=text.min_count, allowed=allowed,
         fold=text.fold_marks,
-    )
+    )  # fmt: skip
     return WordFeatures(vocabulary, text.bigram_buckets, text.unknown_buckets, text.fold_marks)
 
 
@@ -356,10 +352,8 @@ def _sources(config: RunConfig, pairs: Pairs | None) -> list[DataRow]:
             for name, count in chosen.items()
             if count
         ]
-    named = config.training.sources
-    if not named:
-        return [DataRow("source", "the pairs", NOT_STATED)]
-    return [DataRow("source", name, licence_of_source(name)) for name in named]
+    named = [DataRow("source", name, licence_of_source(name)) for name in config.training.sources]
+    return named or [DataRow("source", "the pairs", NOT_STATED)]
 
 
 _IDS = "ids"
@@ -407,10 +401,7 @@ class Mixture:
         return int(np.searchsorted(self._bounds, value, side="right"))
 
     def batches(
-        self,
-        step: int,
-        positions: Mapping[str, Position],
-        size: Callable[[int, Task], int],
+        self, step: int, positions: Mapping[str, Position], size: Callable[[int, Task], int]
     ) -> Iterator[MixedBatch]:
         """Yields the batches of all steps from `step` (from 0) on.
 
@@ -478,18 +469,11 @@ def open_mixture(
             LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout, part=part)
             for file in files
         ]
-        kind = OBJECTIVES[task.objective]
-        if kind.read is None:
-            streams = [
-                PairStream(
-                    data.needed_pairs(),
-                    prepared.features,
-                    seed=seed,
-                    excluded=prepared.excluded,
-                    word_dropout=dropout,
-                    cache=cache,
-                    part=part,
-                )
-            ]
+        if OBJECTIVES[task.objective].read is None:
+            pairs = PairStream(
+                data.needed_pairs(), prepared.features, seed=seed, excluded=prepared.excluded,
+                word_dropout=dropout, cache=cache, part=part,
+            )  # fmt: skip
+            streams = [pairs]
         tasks.append((task, streams))
     return Mixture(tasks, seed)

@@ -343,10 +343,8 @@ class PairStream:
         """Reads window after window without end; the first one from `position` on."""
         while True:
             yield position, self._read(position.epoch, position.window)
-            if position.window + 1 < self.windows:
-                position = Position(position.epoch, position.window + 1)
-            else:
-                position = Position(position.epoch + 1)
+            epochs, window = divmod(position.window + 1, self.windows)
+            position = Position(position.epoch + epochs, window)
 
     def _generator(self, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *numbers])
@@ -371,8 +369,7 @@ class PairStream:
 
     def _texts(self, block: Block, *, store: bool) -> PairTexts:
         """Returns the ids of all pairs of a block."""
-        stored = None if self._cache is None else self._cache.read(block)
-        if stored is not None:
+        if self._cache is not None and (stored := self._cache.read(block)) is not None:
             return stored
         frame = self.pairs.read(block, ["input", "response"])
         inputs, responses = frame.get_column("input"), frame.get_column("response")
@@ -399,9 +396,7 @@ def read_without(pairs: Pairs, block: Block, left_out: NDArray[np.int64] | None)
     frame = pairs.read(block, ["input", "response"])
     if left_out is None:
         return frame
-    keep = np.ones(len(frame), bool)
-    keep[left_out] = False
-    return frame.filter(pl.Series(keep))
+    return frame[np.setdiff1d(np.arange(len(frame)), left_out)]
 
 
 def text_keys(texts: pl.Series) -> NDArray[np.int64]:
@@ -449,14 +444,12 @@ class LabelledStream:
 
     def _batch(self, chosen: Indices, generator: np.random.Generator, after: Position) -> Batch:
         picked = self._examples.pick(chosen, generator)  # the same in all parts
-        sides = (
-            side[self._part.of(len(side))] for side in (picked.left, picked.right, picked.more)
-        )
-        sentences = self._sentences.take(np.concatenate(list(sides)))
+        sides = picked.left, picked.right, picked.more
+        own = [side[self._part.of(len(side))] for side in sides]
+        sentences = self._sentences.take(np.concatenate(own))
         if self._word_dropout:
             if self._part.count > 1:
-                numbers = (after.epoch, 1 + after.offset, *self._part.seed())
-                generator = self._generator(*numbers)
+                generator = self._generator(after.epoch, 1 + after.offset, *self._part.seed())
             sentences = drop_ids(sentences, self._word_dropout, generator)
         keys = self._keys[picked.left], self._keys[picked.right]
         return Batch(sentences, *keys, after, picked.labels, self._part)

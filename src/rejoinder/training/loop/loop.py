@@ -318,21 +318,14 @@ def add_gradients(model: TrainableModel, batch: CollatedBatch, seed: int) -> Ste
         embeddings = embeddings.detach().requires_grad_()
     result = model.loss(batch, embeddings)
     result.loss.backward(result.loss.new_tensor(weight))  # type: ignore[no-untyped-call]
-    if several:
+    if several:  # carries the gradient on to the encoder's parameters, part by part
         assert embeddings.grad is not None  # noqa: S101 -- the loss depends on it
-        _carry_on(model, batch, embeddings.grad, seed)
+        by_part = torch.split(embeddings.grad, list(map(len, parts)))
+        for number, (chunk, gradient) in enumerate(zip(batch.chunks, by_part, strict=True)):
+            again = _embedded(model, chunk, seed, number)
+            if again.requires_grad:
+                again.backward(gradient)  # type: ignore[no-untyped-call]
     return StepLoss(result.loss.detach(), result.correct)
-
-
-def _carry_on(model: TrainableModel, batch: CollatedBatch, gradient: Tensor, seed: int) -> None:
-    """Carries the gradient by the embeddings on to the encoder's parameters, part by part."""
-    start = 0
-    for number, chunk in enumerate(batch.chunks):
-        embeddings = _embedded(model, chunk, seed, number)
-        part = gradient[start : start + len(embeddings)]
-        if embeddings.requires_grad:
-            embeddings.backward(part)  # type: ignore[no-untyped-call]
-        start += len(part)
 
 
 def _embedded(model: TrainableModel, chunk: Any, seed: int, number: int) -> Tensor:

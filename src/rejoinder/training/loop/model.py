@@ -91,10 +91,7 @@ class TrainableModel(nn.Module):
     def __init__(self, rows: int, config: RunConfig, generator: torch.Generator) -> None:
         """Draws the weights from `generator`, which is on the CPU, for `rows` token ids."""
         super().__init__()
-        self.settings = config.objective
-        self.precision = config.training.precision
-        self.nested_dims = config.training.nested_dims
-        self.mini_batch_size = config.training.mini_batch_size
+        self.config = config
         module = ENCODERS[config.encoder.kind].module_class
         self.encoder = cast("TrainableEncoder", module(rows, config.encoder, generator))
         if config.training.rank_init:
@@ -128,19 +125,17 @@ class TrainableModel(nn.Module):
     @property
     def device(self) -> torch.device:
         """The device of the parameters."""
-        device: torch.device = self.log_scales[RESPONSES].device
-        return device
+        return self.log_scales[RESPONSES].device  # type: ignore[no-any-return]
 
     def scale(self, task: str = RESPONSES) -> Tensor:
         """Returns () float32, the factor of dot products in the softmax of a task."""
-        scale: Tensor = self.log_scales[_scale_key(task)].exp().clamp(max=self.settings.max_scale)
-        return scale
+        largest = self.config.objective.max_scale
+        return self.log_scales[_scale_key(task)].exp().clamp(max=largest)  # type: ignore[no-any-return]
 
     def autocast(self) -> torch.autocast:
         """Returns a context in which matrix products have the precision of the run."""
-        low = self.precision == "bf16" or (
-            self.precision == "auto" and multiplies_in_bfloat16(self.device)
-        )
+        precision = self.config.training.precision
+        low = precision == "bf16" or (precision == "auto" and multiplies_in_bfloat16(self.device))
         return torch.autocast(self.device.type, torch.bfloat16, enabled=low)
 
     def collate(self, mixed: MixedBatch) -> CollatedBatch:
@@ -150,9 +145,9 @@ class TrainableModel(nn.Module):
         own = batch.part.of(total)
         if batch.labels is not None:
             labels = torch.from_numpy(batch.labels[own])
-        elif self.settings.mask_duplicates:
+        elif self.config.objective.mask_duplicates:
             same = torch.from_numpy(duplicates(batch.left_keys[own], batch.right_keys[own]))
-        size = 2 * self.mini_batch_size or max(1, len(batch.sentences))
+        size = 2 * self.config.training.mini_batch_size or max(1, len(batch.sentences))
         chunks = tuple(
             self.encoder.collate(batch.sentences.part(start, start + size))
             for start in range(0, max(1, len(batch.sentences)), size)
@@ -163,8 +158,7 @@ class TrainableModel(nn.Module):
     def embed(self, chunk: Any) -> Tensor:
         """Returns (N, D) float32 unit rows, the embeddings of a part of a batch."""
         with self.autocast():
-            embeddings: Tensor = self.encoder(chunk)
-            return embeddings
+            return self.encoder(chunk)
 
     def loss(self, batch: CollatedBatch, embeddings: Tensor) -> StepLoss:
         """Returns the loss of a batch by its embeddings: left sides, right sides, others."""
@@ -181,7 +175,7 @@ class TrainableModel(nn.Module):
                     scale=self.scale(batch.task.label) if kind.ranks else left.new_ones(()),
                     head=self._head(kind.name),
                     task=batch.task,
-                    nested=self.nested_dims if kind.ranks else (),
+                    nested=self.config.training.nested_dims if kind.ranks else (),
                 )
             )
 
@@ -274,10 +268,6 @@ class RowOptimizer:
         self.sums = torch.zeros(rows, device=table.weight.device)
         """(rows,) float32 for Adagrad, (0,) for SGD."""
 
-    def collect(self) -> None:
-        """Takes the gradient of this step from the table."""
-        self.pending = self.table.take_gradient()
-
     @torch.no_grad()
     def gradient_sum(self) -> Tensor:
         """Returns () a number that is finite if and only if the squares of this step's sums are."""
@@ -305,12 +295,9 @@ class Optimizers:
     def __init__(
         self, dense: list[nn.Parameter], tables: list[SparseTable], config: OptimizerConfig
     ) -> None:
-        # `step` sets the learning rate
-        self.dense: torch.optim.Optimizer = (
-            torch.optim.Adam(dense, lr=0.0, betas=_ADAM_BETAS, fused=True)
-            if config.dense == "adam"
-            else torch.optim.SGD(dense, lr=0.0)
-        )
+        self.dense: torch.optim.Optimizer = torch.optim.SGD(dense, lr=0.0)  # `step` sets the rate
+        if config.dense == "adam":
+            self.dense = torch.optim.Adam(dense, lr=0.0, betas=_ADAM_BETAS, fused=True)
         self.rows = [RowOptimizer(table, adagrad=config.table == "adagrad") for table in tables]
 
     def zero(self) -> None:
@@ -322,7 +309,7 @@ class Optimizers:
     def collect(self) -> None:
         """Takes the gradients of the rows of tables, after the backward pass."""
         for rows in self.rows:
-            rows.collect()
+            rows.pending = rows.table.take_gradient()
 
     def finite(self) -> Tensor:
         """Returns () bool, whether all gradients of this step are finite.
