@@ -57,8 +57,7 @@ class PackedGroup(OnDevice):
 
     def unpad(self, padded: Tensor) -> Tensor:
         """Takes (G, T, C) to the (K, C) rows of the tokens."""
-        rows: Tensor = _Gather.apply(padded.flatten(0, 1), self.slots)  # type: ignore[no-untyped-call]
-        return rows
+        return padded.flatten(0, 1).index_select(0, self.slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +115,6 @@ def _packed(groups: list[Padded]) -> Pack:
         longest=max(group.present.shape[1] for group in groups),
         groups=tuple(packed),
     )
-
-
-class _Gather(torch.autograd.Function):
-    """Rows of slots, which are all different. PyTorch's own backward adds row by row."""
-
-    @staticmethod
-    def forward(ctx, padded, slots):  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(slots)
-        ctx.size = len(padded)
-        return padded.index_select(0, slots)
-
-    @staticmethod
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        (slots,) = ctx.saved_tensors
-        zeros = gradient.new_zeros(ctx.size, gradient.shape[1])
-        return zeros.index_copy_(0, slots, gradient), None
 
 
 varlen_attn: Any = None
