@@ -126,9 +126,9 @@ def test_bad_input_is_one_line(place):
     Adaptation(np.eye(9, dtype=np.float32), {}).write(place / "nine.safetensors")
     task = ("--tasks", "stsb/cosine", "--data", "sts")
     said = refused("evaluate", "model", *task, "--adaptation", "nine.safetensors")
-    assert "is for 9 dimensions; the encoder has 5" in said
+    assert "fitted for 9 dimensions; the encoder's have 5" in said
     said = refused("evaluate", "py:made_up_encoder:bag", *task, "--adaptation", "nine.safetensors")
-    assert "fitted for 9 dimensions; the encoder's embeddings have 7" in said
+    assert "fitted for 9 dimensions; the encoder's have 7" in said
     assert "nowhere is missing" in refused("evaluate", "model", *task, "--adaptation", "nowhere")
     assert "is not there" in refused("adapt", "model", "--sts", "model", "--out", "new")
     assert "is not a model folder" in refused("adapt", "sts", "--sts", "sts", "--out", "new")

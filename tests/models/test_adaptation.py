@@ -300,14 +300,14 @@ def test_adapt_prepares_encoders_and_checks_them():
 
 @pytest.mark.parametrize("encoder", [5, None, "model/", Plain, lambda texts: texts])
 def test_what_is_no_encoder_is_named(encoder, adaptation):
-    with pytest.raises(InputError, match=r"encoder .*encode"):
+    with pytest.raises(InputError, match=r"encode.list of strings"):
         Adapted(encoder, adaptation)
-    with pytest.raises(InputError, match=r"encoder .*encode"):
+    with pytest.raises(InputError, match=r"encode.list of strings"):
         fit_adaptation(encoder, None, None)
 
 
 def test_what_is_no_adaptation_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"read_adaptation.*str"):
+    with pytest.raises(InputError, match=r"adaptation is needed.*str"):
         Adapted(Plain(), "adapted/")
     with pytest.raises(InputError, match=r"path .*got 5"):
         read_adaptation(5)

@@ -208,11 +208,11 @@ def test_an_adaptation_goes_along():
         (dan_model(unknown_buckets=9), {"unknown_buckets": 9}, "is 9; tiny: from 0 to 8"),
         (dan_model(unknown_buckets=9), {"unknown_buckets": -1}, "is -1; tiny: from 0 to 8"),
         (dan_model(), {"dim": 3}, "dim .*dense layers"),
-        (bilstm_model(), {"dim": 3}, "by a bilstm, of which every unit"),
+        (bilstm_model(), {"dim": 3}, "by a bilstm; only a DAN"),
         (transformer_model(), {"dim": 3}, "dim .*transformer"),
         (transformer_model(), {"max_words": 9}, r"max_words .*words"),
         (transformer_model(), {"spelling": True}, "reads subwords"),
-        (transformer_model(), {"letter_buckets": 9}, "for models that read words"),
+        (transformer_model(), {"letter_buckets": 9}, "for models of words"),
         (dan_model(buckets=64), {"letter_buckets": 9}, "without bigrams"),
         (dan_model(**LINEAR), {"letter_buckets": 0}, "must be 1 or more; got 0"),
         (

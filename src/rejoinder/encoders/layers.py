@@ -130,9 +130,7 @@ def scales_name(table: str) -> str:
     return f"{table.removesuffix('.weight')}.scales"
 
 
-def quantize_rows(
-    table: NDArray[np.floating],
-) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantize_rows(table: NDArray[np.floating]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Returns (R, D) int8 rows and their (R,) float32 scales; `rows * scales` is near `table`.
 
     The scale of a row is its largest magnitude divided by `LARGEST`, so no value is off by more

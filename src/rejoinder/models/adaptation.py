@@ -161,7 +161,8 @@ class Adaptation:
         """
         if dim != self.dim:
             raise ModelError(
-                f"{where}the adaptation is for {self.dim} dimensions; the encoder has {dim}."
+                f"{where}the adaptation was fitted for {self.dim} dimensions; the encoder's have "
+                f"{dim}: `rejoinder adapt` fits another."
             )
 
     def write(self, path: Path) -> None:
@@ -283,7 +284,7 @@ def refuse_unadaptable(encoder: protocols.Encodes) -> None:
         ModelError: it scores pairs itself, or is adapted already.
     """
     if isinstance(encoder, type | str) or not isinstance(encoder, protocols.Encodes):
-        raise InputError(f"an encoder is needed, such as SentenceEncoder(folder); got {encoder!r}.")
+        raise InputError(f"an object with encode(list of strings) is needed; got {encoder!r}.")
     about = described(encoder)
     if isinstance(encoder, protocols.ScoresPairs):
         raise ModelError(

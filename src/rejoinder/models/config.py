@@ -163,7 +163,10 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     if config["format_version"] == GRAPH_FORMAT:
         needed.add(GRAPH)
     if known.files.keys() != needed:
-        raise ModelError(f"{where}: files is {[*known.files]}; such a model has {sorted(needed)}.")
+        raise ModelError(
+            f"{where}: files lists {', '.join(known.files)}; such a model has "
+            f"{', '.join(sorted(needed))}."
+        )
 
 
 class _Head(Struct, frozen=True):
@@ -222,15 +225,9 @@ def known_kind(encoder: Mapping[str, Any], where: str) -> encoders.EncoderKind:
 def _head_shapes(name: str, head: _Head, dim: int, where: str) -> encoders.Shapes:
     """Shapes of the dense layers of a head, `heads.NAME.layers.0.weight` and so on."""
     given = (head.inputs, *head.layers[-1:])
-    if name == RESPONSES and head.layers and given != (1, dim):
-        raise ModelError(
-            f"{where}: heads.{name} takes {given} embeddings to units; (1, {dim}) is needed."
-        )
-    if name == ENTAILMENT and given != (PAIR_FEATURES, CLASSES):
-        raise ModelError(
-            f"{where}: heads.{name} takes {given} embeddings to units; "
-            f"{(PAIR_FEATURES, CLASSES)} is needed."
-        )
+    needed = {RESPONSES: (1, dim), ENTAILMENT: (PAIR_FEATURES, CLASSES)}.get(name, given)
+    if given != needed and (head.layers or name == ENTAILMENT):
+        raise ModelError(f"{where}: heads.{name} has inputs and units {given}; needed: {needed}.")
     return encoders.dense_shapes(
         f"heads.{name}", head.inputs * dim, head.layers, residual=head.residual
     )

@@ -127,8 +127,8 @@ def _with_dim(model: ModelContents, dim: int, *, any_dim: bool) -> ModelContents
     if dim not in nested and not any_dim:
         trained = f"for {', '.join(map(str, nested))}" if nested else f"for {model.dim} alone"
         raise InputError(
-            f"{model.name} was trained {trained}, not for {dim} dimensions alone; train one with "
-            "training.nested_dims, or allow it with `any_dim=True`."
+            f"{model.name} was trained {trained}; its first {dim} dimensions alone are worse; "
+            "train one with training.nested_dims, or allow it with `any_dim=True`."
         )
     table = "encoder.table.weight"
     tensors = {name: part for name, part in model.tensors.items() if not name.startswith("heads.")}
@@ -235,7 +235,7 @@ def _with_saturation(model: ModelContents, k: float) -> ModelContents:
     """
     if not model.is_sum_of_rows or model.adaptation is not None:
         raise InputError(
-            f"saturation is for a DAN without layers and adaptation; {model.name} has some."
+            f"saturation is for sums of rows; {model.name} has other layers, or an adaptation."
         )
     if not 0 < k < np.inf:
         raise InputError(f"saturation must be above 0; got {k}.")

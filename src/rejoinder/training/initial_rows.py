@@ -408,10 +408,7 @@ def _positive_information(counts: sp.csr_matrix) -> sp.csr_matrix:
     information = np.log(table.data / expected)
     positive = information > 0
     return sp.csr_matrix(
-        (
-            information[positive].astype(np.float32),
-            (table.row[positive], table.col[positive]),
-        ),
+        (information[positive].astype(np.float32), (table.row[positive], table.col[positive])),
         shape=counts.shape,
     )
 

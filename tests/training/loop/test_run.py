@@ -296,9 +296,7 @@ def test_interrupting_saves_and_can_go_on(train, tmp_path, whole, number):
 def test_a_limit_of_time_exports_what_there_is(train, tmp_path):
     result, _ = train(DAN, tmp_path / "run", seconds=1e-6)
     assert (result.done, result.steps) == (False, 1)
-    assert "after 1 of 20 steps, inside the warm-up of 3 steps: it is hardly trained" in (
-        result.warning
-    )
+    assert "after 1 of 20 steps, inside the warm-up: it is hardly trained" in (result.warning)
     assert re.search(r"begin again with phases\.0\.steps=\d+ phases\.1\.steps=\d+", result.warning)
     assert SentenceEncoder.load(result.model).dim == 12
 
@@ -365,7 +363,7 @@ def test_other_data_or_another_config_or_damage_is_refused(train, tmp_path, smal
     with pytest.raises(TrainingError, match="another config"):
         checkpoint.load(run / "checkpoints/step-5", config)
     (run / "config.toml").write_text(to_toml(config))
-    with pytest.raises(TrainingError, match="the config differs from the one that"):
+    with pytest.raises(TrainingError, match="the config differs from "):
         train(DAN, run, resume=True)
 
 

@@ -56,10 +56,11 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except (OSError, ValueError) as error:  # not there, not UTF-8, or a name with a NUL
+        where = str(path).replace("\0", "\\0")
         shipped = isinstance(error, FileNotFoundError) and path.stem in shipped_names()
         hint = f" The shipped config is called {path.stem}." if shipped else ""
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{str(path)!r} can't be read: {reason}.{hint}") from None
+        raise InputError(f"{where} can't be read: {reason}.{hint}") from None
 
 
 def _parsed_toml(text: str, where: str) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def _key(table: dict[str, Any] | list[Any], step: str, name: str) -> Any:
         return step
     if step not in map(str, range(len(table))):
         raise ConfigError(
-            f"{name!r}: {step!r} is not an index of {len(table)}; write, say, phases.0.steps=9."
+            f"{name!r}: {step!r} is not an index of a list of {len(table)}, as in phases.0.steps."
         )
     return int(step)
 
@@ -385,7 +386,8 @@ def _text(config: RunConfig) -> Iterator[str]:
         yield f'text.kind is "{text.kind}"; encoder.kind "{encoder.kind}" reads "{kind.text}"'
     elif text.kind == "words":
         if text.bigram_buckets and not kind.bigrams:
-            yield f"text.bigram_buckets is {text.bigram_buckets}; set it to 0 for a {encoder.kind}"
+            buckets = text.bigram_buckets
+            yield f"text.bigram_buckets is {buckets}; a {kind.name} reads no bigrams: set it to 0"
         width = getattr(encoder, "width", 0)
         gib = 4 * width * (text.bigram_buckets + text.unknown_buckets) / 2**30
         if gib > _MAX_GIB:

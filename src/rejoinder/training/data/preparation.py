@@ -80,10 +80,7 @@ def _listed(present: Mapping[str, int]) -> str:
 
 
 def read_labelled(
-    task: Task,
-    folder: Path | None,
-    hashes: EvaluationHashes | None,
-    known: dict[str, LabelledText],
+    task: Task, folder: Path | None, hashes: EvaluationHashes | None, known: dict[str, LabelledText]
 ) -> list[Labelled]:
     """Returns the files of a task, which are below `folder`, without the sentences in `hashes`.
 

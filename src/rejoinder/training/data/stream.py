@@ -71,7 +71,8 @@ class Part:
         """
         if self.count > 1 and rows < 2 * self.count:
             raise InputError(
-                f"batches of {what} have {rows} rows; {self.count} workers need {2 * self.count}."
+                f"batches of {what} have {rows} rows; allowed: from {2 * self.count} rows, two for "
+                "each worker."
             )
 
     def seed(self) -> tuple[int, ...]:

@@ -141,8 +141,8 @@ class Trainer:
             if self.workers.leads and self.whitened != self.state.step:
                 self._write_checkpoint()
             raise self.workers.lost(
-                f"a worker ended before step {self.state.step + 1} was done; go on from the last "
-                "checkpoint, if there is one, with `resume=True`."
+                f"a worker of the run ended before step {self.state.step + 1} was done; "
+                "`resume=True` continues from the last checkpoint, if there is one."
             ) from None
 
     def _train(self, limits: Limits) -> bool:
@@ -286,10 +286,12 @@ class Trainer:
         """Refuses a step whose loss or gradient is not finite."""
         if torch.isfinite(loss) & finite:  # one question to a GPU, which takes time to answer
             return
-        gradient = "" if not torch.isfinite(loss) else ", and its gradient is not finite"
+        what = f"the loss of batch {step + 1} is {loss.item()}"
+        if torch.isfinite(loss):
+            what = f"the gradient of batch {step + 1} is not finite (its loss is {loss.item():.4g})"
         raise self.workers.error(
-            f"the loss of batch {step + 1} is {loss.item():.4g}{gradient}; it did not change the "
-            "weights. Lower the learning rate, or train in fp32; the last checkpoint is intact."
+            f"{what}; the weights were not changed by it. Lower the learning rate, or train in "
+            "fp32; the last checkpoint is intact."
         )
 
     def _whiten(self, step: int, phase: Phase) -> None:

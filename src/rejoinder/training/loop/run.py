@@ -379,8 +379,8 @@ def open_initial(config: RunConfig) -> ModelContents | None:
     for name, (stored, wanted) in settings.items():
         if stored != wanted:
             raise ConfigError(
-                f"training.init_from {folder} has {name} {stored}; the config must be equal, and "
-                f"has {wanted}."
+                f"training.init_from {folder} has {name} {stored}; the config has {wanted}: they "
+                "must be equal."
             )
     return model
 
