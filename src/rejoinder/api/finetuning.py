@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rejoinder.api.pairs import QUESTIONS_SCORE, GivenPairs, HeldOut, folder_of_pairs
-from rejoinder.api.training import train
+from rejoinder.api.training import Run, train
 from rejoinder.corpus.writer import Pairs, open_pairs
 from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.layers import BagSums, dequantized
@@ -45,7 +45,6 @@ from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.preparation import PreparationProgress
 from rejoinder.training.initial_rows import FUNCTION_WORDS
 from rejoinder.training.loop.checkpoint import Reporter
-from rejoinder.training.loop.run import Run
 
 WEIGHTS = (0.25, 0.2, 0.3, 0.15, 0.4, 0.1, 0.5, 0.05, 0.7, 0.0, 1.0)
 """The shares of meaning that are tried, up to either alone. Of equally good ones the first wins."""

@@ -14,7 +14,8 @@ from typing import TypedDict, Unpack
 
 from rejoinder.api.pairs import DevScores, GivenPairs, folder_of_pairs
 from rejoinder.corpus.writer import open_pairs
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, TrainingError
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder
 from rejoinder.io.files.claims import claim, refuse_occupied, swap_in
 from rejoinder.io.files.storage import creation_errors, resolved
@@ -23,7 +24,7 @@ from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.preparation import Data, PreparationProgress, Prepared
 from rejoinder.training.loop.checkpoint import Reporter, SilentReporter
 from rejoinder.training.loop.loop import Evaluate, Limits
-from rejoinder.training.loop.run import Run, begin, go_on, removed_if_refused
+from rejoinder.training.loop.run import RunResult, begin, go_on, removed_if_refused
 from rejoinder.training.workers import Workers, joined_workers
 
 Config = RunConfig | Path | str
@@ -32,6 +33,23 @@ _SPLIT = (95.0, 2.5, 2.5)
 """Shares of train, dev and test in pairs in memory, those of `extract`."""
 _MOST_RANKED = 10_000
 """Inputs of the dev split that an evaluation during training ranks."""
+
+
+@dataclass(frozen=True)
+class Run(RunResult):
+    """A run on disk and the outcome of its last session."""
+
+    def load_encoder(self) -> SentenceEncoder:
+        """Loads the trained model.
+
+        Raises:
+            TrainingError: the run was stopped before it exported a model.
+        """
+        if self.model is None:
+            raise TrainingError(
+                f"{self.folder} stopped at step {self.steps:,} and has no model yet; resume it."
+            )
+        return SentenceEncoder.load(self.model)
 
 
 class SessionOptions(TypedDict, total=False):
@@ -252,7 +270,7 @@ class _Session:
                     )
             if leads and not plan.resume:
                 stack.enter_context(removed_if_refused(work))
-            run = go_on(
+            result = go_on(
                 work,
                 self._data,
                 self._limits,
@@ -263,6 +281,7 @@ class _Session:
                 evaluate=self._options.get("evaluate") or self._dev_scores(plan.config),
                 reporter=self._options.get("reporter") or SilentReporter(),
             )
+            run = Run(**vars(result))
             if work == plan.folder or run.model is None:
                 return run
             with self._workers.agreed():

@@ -26,8 +26,7 @@ from rejoinder.errors import ConfigError, InputError, RejoinderError, require
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rejoinder.api.training import SessionOptions
-    from rejoinder.training.loop.run import Run
+    from rejoinder.api.training import Run, SessionOptions
 
 
 @options.prints("json", excludes=[("--exclude-leaks", "--no-exclude-leaks")])

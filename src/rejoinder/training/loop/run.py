@@ -17,7 +17,6 @@ from rejoinder.encoders import BIGRAM_ROWS, ENCODERS
 from rejoinder.encoders.layers import dequantized
 from rejoinder.encoders.nn.layers import BOOKKEEPING
 from rejoinder.errors import ConfigError, RejoinderError, TrainingError
-from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, claim_output, sweep
 from rejoinder.models.find import find_model
@@ -43,8 +42,8 @@ from rejoinder.training.workers import (
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run on disk and the outcome of its last session."""
+class RunResult:
+    """The outcome of one session of a run."""
 
     folder: Path
     """Folder of the run."""
@@ -70,18 +69,6 @@ class Run:
     """Number of workers of this session."""
     workers_before: int = 1
     """Number of workers of the session before; another number changes the order of batches."""
-
-    def load_encoder(self) -> SentenceEncoder:
-        """Loads the trained model.
-
-        Raises:
-            TrainingError: the run was stopped before it exported a model.
-        """
-        if self.model is None:
-            raise TrainingError(
-                f"{self.folder} stopped at step {self.steps:,} and has no model yet; resume it."
-            )
-        return SentenceEncoder.load(self.model)
 
 
 def begin(
@@ -143,7 +130,7 @@ def go_on(
     device: str = "auto",
     threads: int | None = None,
     workers: Workers = ALONE,
-) -> Run:
+) -> RunResult:
     """Trains in the folder of a run, from its last checkpoint if it has one; exports the model.
 
     While it trains, torch's thread count and random generators are the run's; the caller's are
@@ -210,7 +197,7 @@ def go_on(
                 export(folder, trainer, _training_facts(config, data, prepared, trainer))
             if done and workers.leads:
                 preparation.remove_cache(run)
-    return Run(
+    return RunResult(
         folder=run,
         done=done,
         steps=trainer.state.step,
