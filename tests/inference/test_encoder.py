@@ -23,7 +23,7 @@ from rejoinder.encoders.layers import dequantized
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.neighbours import NotFiniteError, nearest_rows
-from rejoinder.inference.outputs import open_runtime
+from rejoinder.inference.outputs import runtime_of
 from rejoinder.models.adaptation import Adaptation
 from rejoinder.models.find import find_model
 from rejoinder.models.smaller import ExportOptions, smaller
@@ -156,7 +156,7 @@ def test_int8_rows_give_the_embeddings_of_the_floats_that_they_stand_for(model):
 def test_a_table_of_int8_stays_int8_in_memory():
     model = int8_model()
     shape = model.tensors["encoder.table.weight"].shape
-    runtime = open_runtime(model, 1)
+    runtime = runtime_of(model)(model, 1)
     held = [value for part in (runtime, runtime.sums) for value in vars(part).values()]
     tables = [value for value in held if np.shape(value) == shape]
     assert [table.dtype for table in tables] == [np.int8]
@@ -297,14 +297,14 @@ def test_many_batches_are_put_together_in_order(encoder):
 @pytest.mark.parametrize(
     ("sentences", "said"),
     [
-        (None, "a string or a collection of strings; got None"),
-        (b"hello", r"got bytes"),
-        ({"text": "hello"}, "ordered collection of strings; got a dict"),
-        ({"hello"}, "ordered collection of strings; got a set"),
+        (None, "got None. Pass a string, or a list of strings"),
+        (b"hello", r"got a bytes"),
+        ({"text": "hello"}, "got a dict. Pass a string"),
+        ({"hello"}, "got a set. Pass a string"),
         ([["hello"]], "sentence 0 is a list"),
         (["hello", b"you"], "sentence 1 is a bytes"),
         (lambda: (word for word in ["hello", 5]), "sentence 1 is a int"),
-        (5, "a string or a collection of strings; got 5"),
+        (5, "got 5. Pass a string"),
         (["hello", None], "sentence 1 is a NoneType"),
         (np.ones(3), "sentence 0 is a float"),
         (pl.Series([1, 2]), "sentence 0 is a int"),

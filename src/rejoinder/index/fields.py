@@ -2,9 +2,10 @@
 
 `fields` has for each text its time, seconds since 1970 in UTC or NaN, the numbers of its author,
 source, thread and title in the string table `values`, and whether it asks something; number 0 is
-the empty string, where none is known. The string table `links` has for each text what it answers,
-then its own link. A segment whose texts have none of these has no such files. `others` has numbers
-for each field of the user's own, whose names are the string table of that name.
+the empty string, where none is known. Older indexes lack titles and questions. The string table
+`links` has for each text what it answers, then its own link. A segment whose texts have none of
+these has no such files. `others` has numbers for each field of the user's own, whose names are the
+string table of that name.
 """
 
 from array import array
@@ -29,7 +30,8 @@ FILES = ("fields", "links.bin", "links.offsets", "values.bin", "values.offsets")
 _OTHERS = ("others", "others.bin", "others.offsets")
 _FILTERED = ("fields", "others", "values.bin", "values.offsets")
 _STRINGS = (*NAMED, "title")
-_ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in (*_STRINGS, "asks"))])
+_OLD_ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in NAMED)])
+_ROW = np.dtype([*_OLD_ROW.descr, ("title", "<u4"), ("asks", "<u4")])
 ASKS, ENDS = 1, 2
 """What `asks` says: a question mark is in a text, or ends it."""
 _SURE = 8
@@ -134,7 +136,9 @@ class Fields:
             InputError: a file has another size than its facts say.
         """
         self._folder, self._facts = folder, facts
-        self._rows: NDArray[Any] = mapped(folder / "fields", _ROW, (rows,))
+        is_old = facts["fields"]["bytes"] == rows * _OLD_ROW.itemsize
+        kind = _OLD_ROW if is_old else _ROW
+        self._rows: NDArray[Any] = mapped(folder / "fields", kind, (rows,))
         count = facts["values.offsets"]["bytes"] // OFFSET.itemsize - 1
         self._strings = StringTable(folder, "values", count)
         self._links = StringTable(folder, "links", len(_LINKS) * rows)
@@ -152,8 +156,9 @@ class Fields:
         Raises:
             InputError: the files contradict each other.
         """
-        time, *numbers, asks = self._rows[row].item()
-        strings = dict(zip(_STRINGS, numbers, strict=True))
+        time, *numbers = self._rows[row].item()
+        sure = numbers[-1] >> _SURE if len(numbers) > len(_STRINGS) else 0
+        strings = dict(zip(_STRINGS, numbers, strict=False))
         own = {name: int(column[row]) for name, column in self._others.items()}
         strings |= {name: number for name, number in own.items() if number}
         if max(strings.values()) >= len(self._strings):
@@ -165,7 +170,7 @@ class Fields:
         }
         keys = (*KEYS, *self._others)
         found = {key: known[key] for key in keys if known.get(key) not in (None, "")}
-        return {**found, "confidence": sure / 100} if (sure := asks >> _SURE) else found
+        return {**found, "confidence": sure / 100} if sure else found
 
     def release(self) -> None:
         """Removes the strings from the memory of this process (see `mapped_files.release`)."""
@@ -239,7 +244,7 @@ class Fields:
         columns = self._columns
         if name in self._others:
             return self._others[name]
-        if name not in (*_STRINGS, "asks"):  # other segments have this field of the user's
+        if name not in (columns.dtype.names or ()):  # an older index, or a field of others
             return np.zeros(len(self._rows), np.uint32)
         return np.ascontiguousarray(columns[name])
 

@@ -259,15 +259,9 @@ class SentenceEncoder(Comparisons):
         )
 
     def _side(
-        self,
-        sentences: inputs.Sentences,
-        batch_size: int,
-        show: bool | None,
-        normalize: bool,
-        on_too_long: OnTooLong | None,
-        *,
-        response: bool = False,
-    ) -> Embeddings:
+        self, sentences: inputs.Sentences, batch_size: int, show: bool | None, normalize: bool,
+        on_too_long: OnTooLong | None, *, response: bool = False,
+    ) -> Embeddings:  # fmt: skip
         """Checks arguments of `encode` and `encode_response`, and computes the embeddings."""
         texts, single = inputs.as_texts(sentences)
         rows, _ = self.encoded(

@@ -116,15 +116,11 @@ def encode_file(
                 form.begin(parts.files, encoder.dim)
             else:
                 _skip(iter(source), before, digest, source.name)
-            for chunk in encoded_chunks(
-                encoder,
-                source,
-                progress,
-                response=response,
-                batch_size=batch_size,
-                on_too_long=way,
-                done=resumed,
-            ):
+            chunks = encoded_chunks(
+                encoder, source, progress, response=response, batch_size=batch_size,
+                on_too_long=way, done=resumed,
+            )  # fmt: skip
+            for chunk in chunks:
                 form.append(parts.files, chunk.texts, chunk.embeddings, chunk.known)
                 digest.add(bytes_of(chunk.texts))
                 n += len(chunk.texts)
@@ -153,12 +149,9 @@ def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -
     format_of(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file in it.")
-    if is_device(path):
-        if resume:
-            raise InputError(
-                f"{path} is not a regular file, so `resume=True` has nothing to continue."
-            )
-    elif path.exists() and not overwrite:
+    if is_device(path) and resume:
+        raise InputError(f"{path} is not a regular file, so `resume=True` has nothing to continue.")
+    if path.exists() and not (overwrite or is_device(path)):
         raise InputError(f"{path} exists; name another file, or replace it with `overwrite=True`.")
 
 

@@ -80,31 +80,23 @@ def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
         return as_texts(sentences.tolist())
     if hasattr(sentences, "to_pylist"):  # Arrow: its elements are not strings
         return as_texts(sentences.to_pylist())
-    if not isinstance(sentences, Iterable):
-        raise InputError(
-            f"sentences must be a string or a collection of strings; got {short(sentences)}."
-        )
     return as_strings(sentences), False
 
 
 def refuse_unordered(sentences: object) -> None:
-    """Refuses bytes, tables, dicts and sets, which are iterable but not lists of sentences."""
-    if isinstance(sentences, bytes | bytearray):
-        raise InputError(
-            "sentences must be strings; got bytes. Decode them: sentences.decode('utf-8')."
-        )
+    """Refuses what is not iterable, and bytes, tables, dicts and sets, which no list is."""
     columns = getattr(sentences, "columns", None)
-    if columns is not None and hasattr(sentences, "__getitem__"):  # of pandas, Polars, Arrow
+    if isinstance(sentences, bytes | bytearray):
+        remedy = "Decode them: sentences.decode('utf-8')"
+    elif columns is not None and hasattr(sentences, "__getitem__"):  # of pandas, Polars, Arrow
         named = ", ".join(repr(name) for name in list(columns)[:20])
-        raise InputError(
-            f"sentences must be strings; got a {type(sentences).__name__} with the columns "
-            f"{named}: pass the column with the sentences, as in frame['text']."
-        )
-    if isinstance(sentences, Mapping | Set):
-        raise InputError(
-            "sentences must be a string or an ordered collection of strings; got a "
-            f"{type(sentences).__name__}: pass a list instead."
-        )
+        remedy = f"Pass the column with the sentences, as in frame['text'], of {named}"
+    elif isinstance(sentences, Mapping | Set) or not isinstance(sentences, Iterable):
+        remedy = "Pass a string, or a list of strings"
+    else:
+        return
+    got = f"a {type(sentences).__name__}" if isinstance(sentences, Iterable) else short(sentences)
+    raise InputError(f"sentences must be strings; got {got}. {remedy}.")
 
 
 def as_matrix(values: object) -> NDArray[np.floating] | None:

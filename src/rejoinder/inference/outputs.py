@@ -144,24 +144,13 @@ class TorchRuntime:
         return embeddings
 
 
-def open_runtime(model: ModelContents, threads: int | None) -> Runtime:
-    """Opens the runtime of a model on `threads` threads, by default one per core.
-
-    Raises:
-        ModelError: the runtime can't read the model.
-        MissingExtraError: the runtime needs a package that is not installed.
-    """
-    runtime: Runtime = _runtime_of(model)(model, threads)
-    return runtime
-
-
 def computed_by(model: ModelContents) -> dict[str, str]:
     """Returns what computes the embeddings of a model on this machine, without loading it.
 
     `library` does the matrices. Of models of words, `words` is how their ids are found
     (`text.words`), and of a DAN, `sums` how rows are added (`encoders.dan.runtime`).
     """
-    found = {"library": str(_runtime_of(model).library)}
+    found = {"library": str(runtime_of(model).library)}
     if isinstance(model.features, WordFeatures):
         found["words"] = model.features.word_ids.way
     if model.kind.name == "dan" and model.graph is None:
@@ -169,7 +158,7 @@ def computed_by(model: ModelContents) -> dict[str, str]:
     return found
 
 
-def _runtime_of(model: ModelContents) -> Any:
+def runtime_of(model: ModelContents) -> Any:
     """Returns the class of the runtime of a model."""
     if model.graph is not None:
         return OnnxRuntime
@@ -210,11 +199,11 @@ class ModelOutputs:
         `on_too_long` says what to do with texts of more tokens than the encoder reads.
 
         Raises:
-            ModelError: the encoder kind is unknown.
+            ModelError: the encoder kind is unknown, or its runtime can't read the model.
             MissingExtraError: the encoder needs a package that is not installed.
         """
         self._model, self._dim, self._most = model, model.dim, model.max_tokens
-        self._runtime = open_runtime(model, threads)
+        self._runtime: Runtime = runtime_of(model)(model, threads)
         self._calls = 0
         heads = {
             name: Layers(f"heads.{name}", table, model.tensors)
@@ -250,10 +239,7 @@ class ModelOutputs:
             ModelError: an embedding is not finite, or the model has no response side.
         """
         if response and self._head is None:
-            raise ModelError(
-                f"{self._model.name} has no response side: {self._left_out()} Rank responses with "
-                "the model that it was exported from."
-            )
+            raise self._lacks("response side")
         adaptation = self._model.adaptation if adapted else None
         self._calls += 1
         if self._calls & (self._calls - 1) == 0:  # calls 1, 2, 4, 8 ...: a loop costs nothing
@@ -265,19 +251,14 @@ class ModelOutputs:
         def work(part: slice) -> None:
             batch = self._model.features.whole(texts[part])
             with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
-                rows = (
-                    self._runtime(batch)
-                    if self._most is None
-                    else self._rows(
-                        batch, self._most, way, counts, lambda index: place(part.start + index)
-                    )
-                )
+                rows, long = self._rows(batch, way, lambda index: place(part.start + index))
                 if response and self._head is not None:
                     rows = self._head(unit_rows(rows)) * (batch.lengths > 0)[:, None]
                 if adaptation is not None and not response:
                     rows = adaptation.project(rows)
                 rows = unit_rows(rows) if normalize else finite(rows)
             out[part] = rows
+            counts.append(long)
 
         each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)
         if adaptation is not None and response:
@@ -293,20 +274,16 @@ class ModelOutputs:
             return unit_rows(self._head(embeddings)) * known[:, None]
 
     def _rows(
-        self,
-        batch: Ragged,
-        most: int,
-        way: OnTooLong,
-        counts: list[int],
-        place: Callable[[int], str],
-    ) -> Array:
-        """Returns (N, D) rows of the runtime, and adds the number of long texts to `counts`.
+        self, batch: Ragged, way: OnTooLong, place: Callable[[int], str]
+    ) -> tuple[Array, int]:
+        """Returns (N, D) rows of the runtime, and the number of texts that are too long.
 
         The row of a text that is split has length 1, others are as the runtime returns them.
         """
-        long = batch.lengths > most
-        if not long.any():
-            return self._runtime(batch)
+        most = self._most
+        if most is None or not (long := batch.lengths > most).any():
+            return self._runtime(batch), 0
+        count = int(long.sum())
         if way == "error":
             index = int(np.argmax(long))
             raise InputError(
@@ -314,15 +291,14 @@ class ModelOutputs:
                 f"{most:,}. With `on_too_long='truncate'` the rest is left out; with "
                 "'split' the text is encoded in pieces."
             )
-        counts.append(int(long.sum()))
         if way == "truncate":
-            return self._runtime(batch.first(most))
+            return self._runtime(batch.first(most)), count
         cut, windows_of = windows(batch, most)
         rows = self._runtime(cut)
         firsts = offsets_of(windows_of)[:-1]
         units = unit_rows(rows) * cut.lengths[:, None].astype(np.float32)
         means = unit_rows(np.add.reduceat(units, firsts, axis=0))
-        return np.where((windows_of > 1)[:, None], means, rows[firsts])
+        return np.where((windows_of > 1)[:, None], means, rows[firsts]), count
 
     def entailment(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
         """Returns (N, 3) float32 probabilities of contradiction, neutral and entailment.
@@ -331,15 +307,12 @@ class ModelOutputs:
             ModelError: the model has no classifier.
         """
         if self._classifier is None:
-            export, name = self._model.export, self._model.name
+            export = self._model.export
             if export is not None and ENTAILMENT in export["dropped"]:
-                raise ModelError(
-                    f"{name} has no classifier: {self._left_out()} Classify with the model that it "
-                    "was exported from."
-                )
+                raise self._lacks("classifier")
             raise ModelError(
-                f"{name} was not trained on inference; train it with a task of entailment, as the "
-                "shipped config dan-multitask-modern does."
+                f"{self._model.name} was not trained on inference; train it with a task of "
+                "entailment, as the shipped config dan-multitask-modern does."
             )
         u1, u2 = np.split(self.embed([*premises, *hypotheses], adapted=False)[0], 2)
         features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
@@ -348,9 +321,12 @@ class ModelOutputs:
         probabilities: NDArray[np.float32] = shares / shares.sum(axis=1, keepdims=True)
         return probabilities
 
-    def _left_out(self) -> str:
-        """Says why an exported model lacks a head."""
-        return f"`rejoinder export` kept {self._dim} dimensions and left out heads that read more."
+    def _lacks(self, head: str) -> ModelError:
+        """Returns the error about a head that an exported model lacks."""
+        return ModelError(
+            f"{self._model.name} has no {head}: `rejoinder export` kept {self._dim} dimensions and "
+            "left out heads that read more. Take the model that it was exported from."
+        )
 
 
 def windows(tokens: Ragged, most: int) -> tuple[Ragged, NDArray[np.int64]]:

@@ -22,7 +22,7 @@ from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files import hashed
 from rejoinder.io.files.atomic import discard_unfinished, unfinished_folder, write_text
-from rejoinder.io.files.claims import claim_output, swap_in
+from rejoinder.io.files.claims import claim_output, remove, swap_in
 from rejoinder.io.files.storage import creation_errors, read_errors, resolved, storage_errors
 from rejoinder.io.formats.embedding_files import format_of
 from rejoinder.io.formats.texts import TextPart, part_lines, text_parts
@@ -125,14 +125,13 @@ def encode_files(
                     "Name an output in a folder that all machines share."
                 )
             records[number] = read_record(place, number, out.suffix, content=False)
-        n, unknown, too_long = (
-            sum(getattr(record, name) for record in records.values())
-            for name in ("n", "unknown", "too_long")
-        )
-        progress(n, 0, None)
-        counts = {"dim": encoder.dim, "n": n, "unknown": unknown, "too_long": too_long}
+        counts = {"dim": encoder.dim}
+        for name in ("n", "unknown", "too_long"):
+            counts[name] = sum(getattr(record, name) for record in records.values())
+        progress(counts["n"], 0, None)
         _publish(out, {**settings, **counts}, parts, records)
     seconds = time.perf_counter() - begun
+    n, unknown, too_long = counts["n"], counts["unknown"], counts["too_long"]
     return EncodedFile(out, n, encoder.dim, unknown, too_long, resumed, seconds)
 
 
@@ -184,12 +183,8 @@ class PartRecord(hashed.Record, frozen=True):
     sha256_of_part: hashed.Digest
 
 
-class _State(hashed.Record, frozen=True):
-    facts: _Begun
-
-
 def _state(place: Path) -> _Begun:
-    return hashed.read_sealed(place / _STATE, _State, _VERSION, InputError, _REMEDY).facts
+    return hashed.read_sealed(place / _STATE, _Begun, _VERSION, InputError, _REMEDY)
 
 
 def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
@@ -215,7 +210,7 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
     discard_unfinished(out)
     with creation_errors(out):
         place.mkdir()
-    write_text(place / _STATE, hashed.sealed_text(_State(facts), _VERSION))
+    write_text(place / _STATE, hashed.sealed_text(facts, _VERSION))
 
 
 def _is_finished(place: Path, number: int, suffix: str) -> bool:
@@ -224,11 +219,9 @@ def _is_finished(place: Path, number: int, suffix: str) -> bool:
 
 
 def _publish(
-    out: Path,
-    about: Mapping[str, Any],
-    parts: Sequence[TextPart],
+    out: Path, about: Mapping[str, Any], parts: Sequence[TextPart],
     records: Mapping[int, PartRecord],
-) -> None:
+) -> None:  # fmt: skip
     """Writes the manifest and renames the folder of the parts to the output."""
     place = unfinished_folder(out)
     entries = []
@@ -244,10 +237,7 @@ def _publish(
         # last, so that a process killed before has lost nothing
         (out / _STATE).unlink()
         for left in out.glob(".*"):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink()
+            remove(left)
 
 
 @dataclass(frozen=True)
@@ -336,26 +326,15 @@ def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
     path, record = record_of(task.folder, number, task.suffix)
     try:
         written = encode_file(
-            encoder,
-            part_lines(part),
-            path,
-            response=task.response,
-            batch_size=task.batch_size,
-            on_too_long=task.on_too_long,
-            resume=True,
-            overwrite=True,
-        )
+            encoder, part_lines(part), path, response=task.response, batch_size=task.batch_size,
+            on_too_long=task.on_too_long, resume=True, overwrite=True,
+        )  # fmt: skip
     except InputError as error:
         if str(part.path) in str(error):
             raise
         raise InputError(f"{part.name}: {error}") from None
-    told = PartRecord(
-        written.n,
-        written.unknown,
-        written.too_long,
-        path.stat().st_size,
-        hashed.sha256_of_file(path),
-    )
+    size, sha256 = path.stat().st_size, hashed.sha256_of_file(path)
+    told = PartRecord(written.n, written.unknown, written.too_long, size, sha256)
     write_text(record, hashed.sealed_text(told, _VERSION))
 
 

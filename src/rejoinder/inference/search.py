@@ -223,10 +223,8 @@ class Comparisons:
             InputError: an argument is not valid, or embeddings are not finite or of another
                 dimension.
         """
-        top_k, most = (
-            inputs.whole_number("top_k", top_k),
-            inputs.whole_number("max_pairs", max_pairs),
-        )
+        top_k = inputs.whole_number("top_k", top_k)
+        most = inputs.whole_number("max_pairs", max_pairs)
         show = inputs.flag("show_progress_bar", show_progress_bar)
         cores = self._threads or default_workers()
         return nearest_pairs(self._vectors(sentences), top_k, most, cores, show=show)

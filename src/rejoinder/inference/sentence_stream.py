@@ -134,7 +134,10 @@ class Source:
             path = Path(items)
             self.name = str(items)
             self.size = path.stat().st_size if path.is_file() else None
-            self._entries = entries_of(path, columns, self._count_read, self._count_left_out)
+            left_out = self.left_out
+            self._entries = entries_of(
+                path, columns, self._count_read, lambda reason: left_out.update([reason])
+            )
         elif columns is not None:
             raise InputError("columns are for a file; strings were given.")
         else:
@@ -176,9 +179,6 @@ class Source:
 
     def _count_read(self, count: int) -> None:
         self.read += count
-
-    def _count_left_out(self, reason: str) -> None:
-        self.left_out[reason] += 1
 
 
 GivenText = str | tuple[str, str]

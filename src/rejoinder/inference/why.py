@@ -44,7 +44,6 @@ def explain(model: ModelContents, first: str, second: str) -> Explanation:
     Raises:
         ModelError: the embeddings of the model are not sums of rows.
     """
-    _refuse_layers(model)
     tokens, rows = zip(*(_tokens_and_rows(model, text) for text in (first, second)), strict=True)
     lengths = [float(np.linalg.norm(side.sum(axis=0))) for side in rows]
     scale = lengths[0] * lengths[1]
@@ -65,18 +64,12 @@ def word_shares(
     Raises:
         ModelError: the embeddings of the model are not sums of rows.
     """
-    _refuse_layers(model)
     _, rows = _tokens_and_rows(model, query)
     total = rows.sum(axis=0)
     unit = total / max(float(np.linalg.norm(total)), _TINY)
-    matrix = None if model.adaptation is None else model.adaptation.matrix.astype(np.float64)
-    # instead of the rows of all words, the query is mapped
-    direction = unit if matrix is None else unit @ matrix
     found = []
-    for tokens, plain in (_tokens_and_plain_rows(model, text) for text in texts):
-        total = plain.sum(axis=0)
-        length = float(np.linalg.norm(total if matrix is None else matrix @ total))
-        shares = plain @ direction / max(length, _TINY)
+    for tokens, rows in (_tokens_and_rows(model, text) for text in texts):
+        shares = rows @ unit / max(float(np.linalg.norm(rows.sum(axis=0))), _TINY)
         cosine = float(np.clip(shares.sum(), -1, 1))
         found.append((cosine, _by_word(tokens, shares.tolist())))
     return found
@@ -98,7 +91,8 @@ def _by_word(tokens: Sequence[Token], values: Sequence[float]) -> list[tuple[int
     return [(start, stop, share) for (start, stop), share in shares.items()]
 
 
-def _refuse_layers(model: ModelContents) -> None:
+def _tokens_and_rows(model: ModelContents, text: str) -> tuple[list[Token], NDArray[np.float64]]:
+    """Returns the tokens of a text that have a row, and their (N, D) rows, adapted."""
     if not model.is_sum_of_rows:
         kind = model.encoder["kind"]
         layers = "layers" if kind == "dan" else "an encoder"
@@ -106,20 +100,6 @@ def _refuse_layers(model: ModelContents) -> None:
             f"{model.name} ({kind}) has {layers} between words and embedding, so its similarities "
             "can't be explained by words. Use a DAN without layers, such as rejoinder-base."
         )
-
-
-def _tokens_and_rows(model: ModelContents, text: str) -> tuple[list[Token], NDArray[np.float64]]:
-    """Returns the tokens of a text that have a row, and their (N, D) rows, adapted."""
-    tokens, rows = _tokens_and_plain_rows(model, text)
-    if model.adaptation is not None:
-        rows = rows @ model.adaptation.matrix.T.astype(np.float64)
-    return tokens, rows
-
-
-def _tokens_and_plain_rows(
-    model: ModelContents, text: str
-) -> tuple[list[Token], NDArray[np.float64]]:
-    """Returns the tokens of a text that have a row, and their (N, D) rows."""
     [tokens] = read_tokens(model.features, [text])
     numbers = np.array([token.id for token in tokens], np.int64)
     places = model.tensors.get(BIGRAM_ROWS)
@@ -132,7 +112,10 @@ def _tokens_and_plain_rows(
     table: NDArray[Any] = model.tensors[_TABLE][numbers]
     if table.dtype == np.int8:
         table = dequantize_rows(table, model.tensors[scales_name(_TABLE)][numbers])
-    return _whole_words(model, text, tokens, table.astype(np.float64))
+    tokens, rows = _whole_words(model, text, tokens, table.astype(np.float64))
+    if model.adaptation is not None:
+        rows = rows @ model.adaptation.matrix.T.astype(np.float64)
+    return tokens, rows
 
 
 def _whole_words(
