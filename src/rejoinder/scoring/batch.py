@@ -47,11 +47,8 @@ class Lexicon:
     kinds: Kinds
     """(R,) uint8: places in `KINDS`."""
 
-    def lemmas(self, word: str) -> tuple[int, int]:
-        """Returns the numbers of a word and of its basic form, -1 if there is none."""
-        return self.places.get(word, -1), self._basic(word)
-
-    def _basic(self, word: str) -> int:
+    def basic(self, word: str) -> int:
+        """Returns the number of the basic form of a word, -1 if there is none."""
         for ending, other in _ENDINGS:
             if word.endswith(ending) and len(word) - len(ending) >= _LEAST_LEMMA:
                 base = word[: -len(ending)]
@@ -100,8 +97,8 @@ def lexicon() -> Lexicon:
 
 @lru_cache(1 << 16)
 def lemmas_of(word: str) -> tuple[int, int]:
-    """Returns `Lexicon.lemmas` of a word."""
-    return lexicon().lemmas(word)
+    """Returns the numbers of a word and of its basic form in the lexicon, -1 if there is none."""
+    return lexicon().places.get(word, -1), lexicon().basic(word)
 
 
 def relations(words: Sequence[str]) -> tuple[NDArray[np.int32], Kinds]:

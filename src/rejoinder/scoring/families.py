@@ -56,17 +56,23 @@ _FAR = 0.35
 
 
 def _alignment(batch: PairBatch) -> list[Array]:
-    nearest = batch.nearest
-    pairs = list(zip(batch.sides, nearest, strict=True))
-    covered = [share((near * side.weights).sum(axis=1), side.weight) for side, near in pairs]
+    pairs = list(zip(batch.sides, batch.nearest, strict=True))
     far = [((near < _FAR) * side.weights).sum(axis=1) for side, near in pairs]
     worst = [np.where(side.present, near, 1).min(axis=1) for side, near in pairs]
-    lower, higher = lower_and_higher(*covered)
     return [
-        lower, higher, share(2 * lower * higher, lower + higher),
-        far[0] + far[1], np.maximum(*far), *lower_and_higher(*worst), _mean(batch),
-        *_one_to_one(batch),
+        *_covered(batch, batch.nearest), far[0] + far[1], np.maximum(*far),
+        *lower_and_higher(*worst), _mean(batch), *_one_to_one(batch),
     ]  # fmt: skip
+
+
+def _covered(batch: PairBatch, near: Sequence[Array]) -> list[Array]:
+    """Returns how much of the weight of each side is near the other: less, more, and the mean."""
+    shares = [
+        share((each * side.weights).sum(axis=1), side.weight)
+        for side, each in zip(batch.sides, near, strict=True)
+    ]
+    lower, higher = lower_and_higher(*shares)
+    return [lower, higher, share(2 * lower * higher, lower + higher)]
 
 
 def _mean(batch: PairBatch) -> Array:
@@ -84,7 +90,10 @@ def _one_to_one(batch: PairBatch) -> list[Array]:
     taken = np.zeros(batch.second.words.shape, np.bool_)
     pair, place = np.nonzero(aligned)
     taken[pair, partners[pair, place]] = True
-    alone = [_unaligned(batch.first, aligned), _unaligned(batch.second, taken)]
+    alone = [
+        np.where(one, np.float32(0), side.weights)
+        for side, one in zip(batch.sides, (aligned, taken), strict=True)
+    ]
     sums = [each.sum(axis=1) for each in alone]
     shares = [share(part, side.weight) for part, side in zip(sums, batch.sides, strict=True)]
     return [
@@ -94,10 +103,6 @@ def _one_to_one(batch: PairBatch) -> list[Array]:
         *lower_and_higher(*(each.max(axis=1) for each in alone)),
         *lower_and_higher(*shares),
     ]
-
-
-def _unaligned(side: Side, aligned: np.ndarray) -> Array:
-    return np.where(aligned, np.float32(0), side.weights)
 
 
 ALIGNMENT = Family(
@@ -120,14 +125,12 @@ _SAME, _UNRELATED = 1, 0.5
 
 def _meanings(batch: PairBatch) -> list[Array]:
     best = [batch.related.max(axis=axis) for axis in (2, 1)]
-    pairs = list(zip(batch.sides, best, strict=True))
-    covered = [share((most * side.weights).sum(axis=1), side.weight) for side, most in pairs]
-    lower, higher = lower_and_higher(*covered)
-    alone = [side.weights * (most < _UNRELATED) for side, most in pairs]
+    alone = [
+        side.weights * (most < _UNRELATED) for side, most in zip(batch.sides, best, strict=True)
+    ]
     in_part = [((most > 0) & (most < _SAME)).sum(axis=1) for most in best]
     return [
-        lower, higher, share(2 * lower * higher, lower + higher),
-        alone[0].sum(axis=1) + alone[1].sum(axis=1),
+        *_covered(batch, best), alone[0].sum(axis=1) + alone[1].sum(axis=1),
         *lower_and_higher(*(each.max(axis=1) for each in alone)),
         in_part[0] + in_part[1], *_opposites(batch, best),
     ]  # fmt: skip
@@ -161,26 +164,18 @@ _SHARED = 0.9
 
 
 def _remainders(batch: PairBatch) -> list[Array]:
-    left = [
-        side.present & (batch.alike.max(axis=axis) < _SHARED)
-        for side, axis in zip(batch.sides, (2, 1), strict=True)
-    ]
-    weights = [
-        np.where(each, side.weights, 0) for each, side in zip(left, batch.sides, strict=True)
-    ]
-    sums = [
-        np.stack([some, side.weights], axis=1) @ rows
-        for some, side, rows in zip(weights, batch.sides, batch.rows, strict=True)
-    ]
-    (rest, whole), (other_rest, other_whole) = ((each[:, 0], each[:, 1]) for each in sums)
-    counts = [each.sum(axis=1) for each in left]
-    fewer, more = lower_and_higher(*(each.astype(np.float32) for each in counts))
+    counts, sums, means = [], [], []
+    for side, rows, axis in zip(batch.sides, batch.rows, (2, 1), strict=True):
+        left = side.present & (batch.alike.max(axis=axis) < _SHARED)
+        some = np.where(left, side.weights, 0)
+        both = np.stack([some, side.weights], axis=1) @ rows
+        counts.append(left.sum(axis=1).astype(np.float32))
+        sums.append((both[:, 0], both[:, 1]))
+        means.append(both[:, 1] / np.maximum(side.weight, 1e-6)[:, None])
+    (rest, whole), (other_rest, other_whole) = sums
+    fewer, more = lower_and_higher(*counts)
     lengths = [np.linalg.norm(each, axis=1) for each in (rest, other_rest, whole, other_whole)]
     near = share(np.einsum("nd,nd->n", rest, other_rest), lengths[0] * lengths[1])
-    means = [
-        each / np.maximum(side.weight, 1e-6)[:, None]
-        for each, side in zip((whole, other_whole), batch.sides, strict=True)
-    ]
     return [
         np.where(more == 0, np.float32(1), near), fewer > 0, fewer, more,
         np.linalg.norm(means[0] - means[1], axis=1),
@@ -263,17 +258,13 @@ def _edits(batch: PairBatch) -> list[Array]:
 def _order(batch: PairBatch) -> list[Array]:
     """Returns the shares of aligned neighbours that change places, and that stay neighbours."""
     partners, _ = batch.partners
-    aligned = partners >= 0
     # the aligned words of each text move to its front, in their order
-    order = np.argsort(~aligned, axis=1, kind="stable")
+    order = np.argsort(partners < 0, axis=1, kind="stable")
     moved = np.take_along_axis(partners, order, axis=1)
     both = moved[:, 1:] >= 0
     steps = np.diff(moved, axis=1)
     count = both.sum(axis=1)
-    return [
-        share(((steps < 0) & both).sum(axis=1), count),
-        share(((steps == 1) & both).sum(axis=1), count),
-    ]
+    return [share((moves & both).sum(axis=1), count) for moves in (steps < 0, steps == 1)]
 
 
 EDITS = Family(
@@ -299,11 +290,14 @@ def _numbers(batch: PairBatch) -> list[Array]:
     marks = [batch.table.numbers[side.words] for side in batch.sides]
     same = batch.same_stem & marks[0][:, :, None]
     shared = [same.any(axis=axis).sum(axis=1) for axis in (2, 1)]
-    counts = [each.sum(axis=1) for each in marks]
+    return _in_common(shared[0] + shared[1], [each.sum(axis=1) for each in marks])
+
+
+def _in_common(shared: Indices, counts: list[Indices]) -> list[Array]:
+    """Returns the share of things in both texts, others, whether each has some, and either."""
     whole = counts[0] + counts[1]
-    alike = np.where(whole > 0, share(shared[0] + shared[1], whole), 1)
-    other = np.log1p(whole - shared[0] - shared[1])
-    return [alike, other, np.minimum(*counts) > 0, whole > 0]
+    alike = np.where(whole > 0, share(shared, whole), 1)
+    return [alike, np.log1p(whole - shared), np.minimum(*counts) > 0, whole > 0]
 
 
 NUMBERS = Family(
@@ -321,8 +315,6 @@ NEGATION = Family("negation", ("other negations", "shared negations"), _negation
 
 _CAPITAL = re.compile(r"[^\W\d_a-z]\w+")
 _ENDS = (". ", "! ", "? ")
-_MOST_NAMES = 500
-"""Characters of a text that are read."""
 
 
 def names_of(text: str) -> frozenset[str]:
@@ -331,7 +323,7 @@ def names_of(text: str) -> frozenset[str]:
     >>> sorted(names_of("When Anna met Bob. They talked, Carl didn't."))
     ['anna', 'bob', 'carl']
     """
-    text = text[:_MOST_NAMES]
+    text = text[:_MOST]
     if text.isupper() or text.islower():
         return frozenset()
     return frozenset(
@@ -347,9 +339,7 @@ def _names(batch: PairBatch) -> list[Array]:
     names = [[names_of(text) for text in side.texts] for side in batch.sides]
     counts = [np.fromiter(map(len, each), np.int64, len(each)) for each in names]
     shared = np.array([len(a & b) for a, b in zip(*names, strict=True)], np.int64)
-    whole = counts[0] + counts[1]
-    alike = np.where(whole > 0, share(2 * shared, whole), 1)
-    return [alike, np.log1p(whole - 2 * shared), np.minimum(*counts) > 0, whole > 0]
+    return _in_common(2 * shared, counts)
 
 
 NAMES = Family("names", ("shared names", "other names", "both have names", "a name"), _names)
@@ -360,11 +350,11 @@ FAMILIES: Registry[Family] = Registry(
     {
         family.name: family
         for family in (
-            *(EMBEDDINGS, ALIGNMENT, MEANINGS, REMAINDERS, ENDS),
-            *(EDITS, LENGTHS, NUMBERS, NAMES, NEGATION),
+            EMBEDDINGS, ALIGNMENT, MEANINGS, REMAINDERS, ENDS, EDITS, LENGTHS, NUMBERS, NAMES,
+            NEGATION,
         )
     },
-)
+)  # fmt: skip
 """A new family needs a place here, or a call of `FAMILIES.register`."""
 
 

@@ -268,12 +268,9 @@ def _read(folder: Path) -> tuple[ScorerFacts, Regression, Interval, Keys]:
     tensors = read_tensors(path, remedy=_REMEDY)
     regression = Regression.of(tensors, sum(map(len, facts.families.values())), str(path))
     interval = tuple(tensors.get(name, np.empty(0)) for name in _INTERVAL)
-    points = interval[0]
-    right = all(
-        each.dtype == np.float32 and each.ndim == 1 and each.shape == points.shape and len(each)
-        for each in interval
-    )
-    if not right or not np.isfinite(interval).all() or (np.diff(points) <= 0).any():
+    found = {(each.dtype, each.shape) for each in interval}
+    right = found == {(np.dtype(np.float32), (interval[0].size,))} and interval[0].size > 0
+    if not right or not np.isfinite(interval).all() or (np.diff(interval[0]) <= 0).any():
         raise ModelError(f"{path} has no intervals that can be read. {_REMEDY}")
     keys = tensors.get(_PAIRS)
     if keys is None or keys.dtype != np.uint64 or keys.ndim != 1:
@@ -343,12 +340,9 @@ class Scorer:
     """
 
     def __init__(
-        self,
-        scorer: str | Path | None = None,
-        encoder: SentenceEncoder | None = None,
-        *,
+        self, scorer: str | Path | None = None, encoder: SentenceEncoder | None = None, *,
         threads: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Opens a scorer.
 
         Args:
@@ -363,7 +357,7 @@ class Scorer:
         """
         folder = shipped_scorer() if scorer is None else Path(scorer)
         self.facts, self._regression, self._interval, self._pairs = read_scorer(folder)
-        families = known_families(self.facts.families, folder)
+        self._families = known_families(self.facts.families, folder)
         if encoder is None:
             encoder = SentenceEncoder(shipped_model(self.facts.encoder), threads=1)
         found = encoder.describe()
@@ -373,8 +367,7 @@ class Scorer:
                 "or has other weights. Take that model, or fit a scorer with yours."
             )
         self.encoder = encoder
-        self._families = families
-        self._features = PairFeatures(encoder, families, threads)
+        self._features = PairFeatures(encoder, self._families, threads)
 
     def __repr__(self) -> str:
         count = sum(map(len, self.facts.families.values()))
@@ -413,10 +406,8 @@ class Scorer:
         scores = np.clip(self._regression(features), 0, HIGHEST)
         names = [(family.name, name) for family in self._families for name in family.features]
         columns = (scores, *self.intervals(scores), features, self._regression.moves(features))
-        pairs = []
-        for score, low, high, values, moved in zip(
-            *(each.tolist() for each in columns), strict=True
-        ):
+        pairs, lists = [], [each.tolist() for each in columns]
+        for score, low, high, values, moved in zip(*lists, strict=True):
             moves = [Move(*name, *each) for name, *each in zip(names, values, moved, strict=True)]
             moves.sort(key=lambda move: -abs(move.by))
             pairs.append(ScoredPair(score, low, high, self._regression.usual, tuple(moves)))
@@ -512,7 +503,8 @@ def interval_ends(scores: Array, interval: Interval) -> tuple[Array, Array]:
     """Returns (N,) lower and (N,) upper ends of the intervals of (N,) scores."""
     points, low, high = interval
     ends = [scores + np.interp(scores, points, each) for each in (low, high)]
-    return tuple(np.clip(end, 0, HIGHEST).astype(np.float32) for end in ends)  # type: ignore[return-value]
+    lower, upper = (np.clip(end, 0, HIGHEST).astype(np.float32) for end in ends)
+    return lower, upper
 
 
 def _sides(first: Sentences, second: Sentences) -> tuple[list[str], list[str], bool]:
