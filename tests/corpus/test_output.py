@@ -116,9 +116,9 @@ def test_a_disk_too_full_to_spill_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("memory", "threads", "message"),
     [
-        ("149MB", None, "1 thread.*150MB"),
-        ("149KB", 1, "1 thread.*150MB"),
-        ("700MB", 8, "8 threads.*800MB"),
+        ("149MB", None, "threads` 1;.*150MB"),
+        ("149KB", 1, "threads` 1;.*150MB"),
+        ("700MB", 8, "threads` 8;.*800MB"),
         ("0GB", None, "too little"),
     ],
 )

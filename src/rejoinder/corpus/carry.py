@@ -42,6 +42,10 @@ class FileFacts(hashed.Record, frozen=True):
     sha256: hashed.Digest
 
 
+def _facts_of(path: Path) -> FileFacts:
+    return FileFacts(path.stat().st_size, hashed.sha256_of_file(path))
+
+
 class InputFile(FileFacts, frozen=True):
     """A file of comments that was read."""
 
@@ -86,9 +90,9 @@ class Increment:
         Raises:
             InputError: it is missing or was changed.
         """
-        facts, remedy = self.content.files.get(COMMENTS), _remedy(self.folder)
-        tree = None if facts is None else to_builtins(facts)
-        hashed.check_file(self.folder / COMMENTS, tree, InputError, remedy, content=content)
+        facts = to_builtins(self.content.files.get(COMMENTS))
+        remedy = _remedy(self.folder)
+        hashed.check_file(self.folder / COMMENTS, facts, InputError, remedy, content=content)
 
 
 @dataclass(frozen=True)
@@ -133,27 +137,17 @@ class Carry:
         """Writes `increment.json`, the last file of an increment."""
         if self.target is None:
             return
-        folder = self.target.parent
+        folder, facts = self.target.parent, _facts_of(self.target)
+        comments = counts.comments - counts.duplicates - counts.conflicts
         content = _Content(
-            VERSION,
-            self.settings,
-            self.inputs,
-            counts.comments - counts.duplicates - counts.conflicts,
-            counts.kept,
-            {
-                name: FileFacts(**facts)
-                for name, facts in hashed.file_facts(folder, [COMMENTS]).items()
-            },
+            VERSION, self.settings, self.inputs, comments, counts.kept, {COMMENTS: facts}
         )
         write_text(folder / FILE, hashed.sealed_text(content, FORMAT))
 
 
 @contextmanager
 def carrying(
-    state: Path | None,
-    options: ExtractOptions,
-    files: Sequence[AnyPath],
-    progress: ExtractProgress,
+    state: Path | None, options: ExtractOptions, files: Sequence[AnyPath], progress: ExtractProgress
 ) -> Iterator[Carry | None]:
     """Yields what an extraction of `files` carries, and adds its increment when the block ends.
 
@@ -212,12 +206,11 @@ def check_carry(state: Path, out: Path, options: ExtractOptions, engine: str) ->
         "`max_reply_count`": options.max_reply_count is not None,
         "`columns='message=…'`": options.columns.are_pairs,
     }
-    for name, given in refused.items():
-        if given:
-            raise InputError(
-                f"{name} can't be used with `carry`, which is for comments that answer others, all "
-                "their pairs, and `engine='local'`. Leave one of them out."
-            )
+    if name := next((name for name, given in refused.items() if given), None):
+        raise InputError(
+            f"{name} can't be used with `carry`, which is for comments that answer others, all "
+            "their pairs, and `engine='local'`. Leave one of them out."
+        )
     inner, outer = state.resolve(), out.resolve()
     if inner == outer or outer in inner.parents or inner in outer.parents:
         raise InputError(
@@ -235,27 +228,23 @@ def _increments(state: Path) -> list[Increment]:
     if not state.is_dir():
         raise InputError(f"`carry` {state} is a file; name a folder.")
     names = sorted(path.name for path in state.iterdir() if not path.name.startswith("."))
+    if others := [name for name in names if not (name.isdigit() and len(name) == len(_name(0)))]:
+        raise InputError(
+            f"{state} holds {others[0]}, which no extraction with `carry` wrote; name a new "
+            "folder, or one that such an extraction made."
+        )
+    increments = []
     for number, name in enumerate(names, 1):
-        if not (name.isdigit() and len(name) == len(_name(0))):
-            raise InputError(
-                f"{state} holds {name}, which no extraction with `carry` wrote; name a new folder, "
-                "or one that such an extraction made."
-            )
-        if name != _name(number):
-            folder = state / _name(number)
+        folder = state / _name(number)
+        if folder.name != name:
             raise InputError(f"{folder} is missing. {_remedy(folder)}")
-    return [_increment(state / name) for name in names]
-
-
-def _increment(folder: Path) -> Increment:
-    path = folder / FILE
-    outdated = "Carry the comments of all dumps anew, in a new folder."
-    content = hashed.read_sealed(
-        path, _Content, FORMAT, InputError, _remedy(folder), outdated=outdated
-    )
-    one = Increment(folder, content)
-    one.check(content=False)
-    return one
+        content = hashed.read_sealed(
+            folder / FILE, _Content, FORMAT, InputError, _remedy(folder),
+            outdated="Carry the comments of all dumps anew, in a new folder.",
+        )  # fmt: skip
+        increments.append(Increment(folder, content))
+        increments[-1].check(content=False)
+    return increments
 
 
 def _remedy(folder: Path) -> str:
@@ -267,12 +256,12 @@ def _remedy(folder: Path) -> str:
 
 def _refuse_other(one: Increment, settings: Settings, state: Path) -> None:
     before, now = asdict(one.content.settings), asdict(settings)
-    names = [name for name in now if before[name] != now[name]]
-    if names:
-        differences = "; ".join(
-            f"`{name}` {_shown(name, before[name])}, not {_shown(name, now[name])}"
-            for name in names
-        )
+    differences = "; ".join(
+        f"`{name}` {_shown(name, before[name])}, not {_shown(name, now[name])}"
+        for name in now
+        if before[name] != now[name]
+    )
+    if differences:
         raise InputError(
             f"{state} was made with other options: {differences}. Give the same ones, or name "
             "another folder for `carry` and begin with the first dumps."

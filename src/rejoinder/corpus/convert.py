@@ -21,15 +21,13 @@ import msgspec
 import polars as pl
 
 from rejoinder.corpus.export_options import REASONS, ExportOptions, Texts, why_not
-from rejoinder.corpus.manifest import ExportCounts, WordsFile
-from rejoinder.corpus.options import FIELDS, Columns, ExtractProgress
+from rejoinder.corpus.manifest import ExportCounts
+from rejoinder.corpus.options import FIELDS, Columns
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS, exports_of
 from rejoinder.exports.base import ExportFormat, KeyNumbers, Malformed, Message
 from rejoinder.exports.files import opened
 from rejoinder.io.files.addresses import AnyPath
-from rejoinder.io.files.atomic import write_bytes
-from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.files.storage import is_there
 from rejoinder.text.columns import as_series, tokenize
 
@@ -133,7 +131,6 @@ COLUMNS = Columns({name: name for name in FIELDS}, given=True)
 """The columns of the written files."""
 _SHOWN = 20
 _MIN_AUTHORS = 5
-_WORDS = "words.txt"
 
 
 class Comment(msgspec.Struct, omit_defaults=True):
@@ -218,32 +215,6 @@ def _on_this_machine(path: AnyPath, name: str) -> Path:
     return path
 
 
-def convert_all(
-    exports: Sequence[Export],
-    options: ExportOptions,
-    folder: Path,
-    progress: ExtractProgress,
-    *,
-    linker: Linking | None,
-    strict: bool,
-) -> list[Converted]:
-    """Writes the messages of exports to files in `folder`, see `convert`."""
-    texts = Texts(options)
-    converted: list[Converted] = []
-    before = 0
-
-    def shown(done: int) -> None:
-        progress("messages", before + done, None)
-
-    for number, (path, export) in enumerate(exports):
-        file = folder / f"export-{number}.jsonl"
-        converted.append(
-            convert(path, export, options, texts, file, shown, linker=linker, strict=strict)
-        )
-        before += converted[-1].counts.messages
-    return converted
-
-
 def convert(
     path: Path,
     export: ExportFormat,
@@ -290,7 +261,7 @@ def convert(
                 continue
             if not options.context and _way(options, export, seen, linker) == "links":
                 conversations = None  # nothing asks where messages stand
-            position = conversations.place(item) if conversations else None
+            position = conversations.place(item) if conversations else (None, False, None)
             text = texts.masked(item.text)
             if reason := texts.why_not(text):
                 seen[reason] += 1
@@ -299,7 +270,11 @@ def convert(
             seen["guessed" if guessed else "linked"] += item.parent is not None
             if words is not None:
                 words.add(item.author, text)
-            comment = _comment(item, text, position)
+            before, is_answer, conversation = position
+            comment = Comment(
+                item.id, item.parent, item.thread, item.author, item.source, item.time, text,
+                item.parent or before, is_answer, conversation, item.thread is not None,
+            )  # fmt: skip
             if threads is not None:
                 comment.thread = threads.name(item.id, item.parent, item.thread)
             out.write(encoder.encode(comment) + b"\n")
@@ -326,40 +301,12 @@ def convert(
     return Converted(path, size, file, counts, malformed, options, shared, apart)
 
 
-def write_words(converted: Sequence[Converted], folder: AnyPath) -> WordsFile | None:
-    """Writes the words that a model of the exports may know, if they don't allow all."""
-    lists = [one.words for one in converted if one.words is not None]
-    if not lists:
-        return None
-    words = sorted(set().union(*lists))
-    content = "".join(f"{word}\n" for word in words).encode()
-    write_bytes(folder / _WORDS, content)
-    return WordsFile(_WORDS, len(words), sha256_of(content))
-
-
 def _way(
     options: ExportOptions, export: ExportFormat, seen: Mapping[str, int], linker: Linking | None
 ) -> str:
     """Returns how messages are paired, by the links that were seen so far."""
     has_links = export.knows_replies and seen["linked"]
     return options.pair or ("links" if has_links else "model" if linker else "adjacent")
-
-
-def _comment(message: Message, text: str, position: Position | None) -> Comment:
-    row = Comment(
-        id=message.id,
-        parent=message.parent,
-        thread=message.thread,
-        author=message.author,
-        source=message.source,
-        created=message.time,
-        text=text,
-        in_thread=message.thread is not None,
-    )
-    if position is not None:
-        row.before = message.parent or position.before
-        row.is_answer, row.conversation = position.is_answer, position.thread
-    return row
 
 
 @contextmanager
@@ -383,11 +330,10 @@ def _pair_adjacent(file: Path, threads: Threads | None) -> int:
             if comment.parent is None and comment.is_answer:
                 comment.parent = comment.before
                 paired += 1
-            comment.thread = (
-                comment.conversation
-                if threads is None
-                else threads.name(comment.id, comment.before, comment.thread)
-            )
+            if threads is None:
+                comment.thread = comment.conversation
+            else:
+                comment.thread = threads.name(comment.id, comment.before, comment.thread)
             write(comment)
     return paired
 
@@ -469,21 +415,15 @@ class SharedWords:
         if self._files:
             files = str(self._folder / "*.parquet").replace("'", "''")
             spill = str(self._folder / "spill")
-            with duckdb.connect(
-                config={"memory_limit": _MEMORY, "temp_directory": spill}
-            ) as database:
-                rows = database.execute(_QUERY.format(files=files, least=self._least)).fetchall()
+            with duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spill}) as base:
+                rows = base.execute(_QUERY.format(files=files, least=self._least)).fetchall()
             found.update(word for (word,) in rows)
         return sorted(found)
 
     def _count(self) -> None:
         """Keeps the words that enough authors used in these texts, and writes the others."""
-        frame = pl.DataFrame(
-            {
-                "word": tokenize(as_series(self._texts)),
-                "author": pl.Series(self._authors, dtype=pl.String).hash(),
-            }
-        )
+        authors = pl.Series("author", self._authors, dtype=pl.String).hash()
+        frame = pl.DataFrame({"word": tokenize(as_series(self._texts)), "author": authors})
         self._authors, self._texts, self._chars = [], [], 0
         pairs = frame.explode("word").drop_nulls().unique()
         pairs = pairs.join(self._shared, on="word", how="anti")

@@ -143,11 +143,11 @@ class Repeated:
         """Returns a message that was seen without such lines, if two words or more are left."""
         if "\n" not in text:
             return text
-        left = "\n".join(line for line in text.split("\n") if not self._is_often(line.strip()))
+        lines = [(line, line.strip()) for line in text.split("\n")]
+        find, most = self._numbers.find, self._most
+        kept = [line for line, bare in lines if not bare or self._counts[find(hash(bare))] <= most]
+        left = "\n".join(kept)
         return left if len(_WORD.findall(left)) > 1 else text
-
-    def _is_often(self, line: str) -> bool:
-        return bool(line) and self._counts[self._numbers.find(hash(line))] > self._most
 
 
 def cores_of(texts: Sequence[str], authors: Iterable[str | None]) -> list[str]:
@@ -177,13 +177,12 @@ def without_habits(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _without_edges(text: str, habits: Container[tuple[bool, str]]) -> str:
-    core = text
     for _ in range(_ROUNDS):
-        cut = next((rest for rest, *part in _edges(core) if tuple(part) in habits), core)
-        if cut == core or len(_WORD.findall(cut)) < 2:
+        cut = next((rest for rest, *part in _edges(text) if tuple(part) in habits), "")
+        if len(_WORD.findall(cut)) < 2:
             break
-        core = cut
-    return core
+        text = cut
+    return text
 
 
 def _edges(text: str) -> Iterator[tuple[str, bool, str]]:

@@ -66,9 +66,11 @@ class ExportOptions:
     @property
     def recorded(self) -> dict[str, Any]:
         """The options that decide the content of the pairs; later ones only where they are used."""
-        every = asdict(self)
-        usual = {name: getattr(ExportOptions, name) for name in _LATER}
-        return {name: value for name, value in every.items() if value != usual.get(name, _ALWAYS)}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in _LATER or value != getattr(ExportOptions, name)
+        }
 
 
 OPTIONS = (
@@ -76,7 +78,6 @@ OPTIONS = (
     "`include_private`", "`mask`", "`min_authors`",
 )  # fmt: skip
 _LATER = ("min_confidence", "context", "languages", "dedupe")
-_ALWAYS = object()
 
 REASONS = {
     "system": "written by the program itself",

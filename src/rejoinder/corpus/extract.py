@@ -6,17 +6,16 @@ What became of the lines is the manifest; or, where there is no pair, the reason
 import datetime
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rejoinder.corpus import convert, engines
 from rejoinder.corpus.carry import carrying, check_carry
-from rejoinder.corpus.export_options import OPTIONS, ExportOptions
-from rejoinder.corpus.manifest import SPLITS, Counts, ExportCounts, Manifest, WordsFile
+from rejoinder.corpus.export_options import OPTIONS, ExportOptions, Texts
+from rejoinder.corpus.manifest import SPLITS, Counts, Manifest, WordsFile
 from rejoinder.corpus.options import (
     DELETED,
     Columns,
@@ -28,21 +27,14 @@ from rejoinder.corpus.options import (
 )
 from rejoinder.corpus.reading.files import find_files
 from rejoinder.corpus.reading.readers import columns_of
-from rejoinder.corpus.writer import add_columns
+from rejoinder.corpus.writer import add_columns, write_words
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS
-from rejoinder.io.files.addresses import (
-    Address,
-    AnyPath,
-    any_path,
-    check_ours,
-    new_folder_at,
-    refuse_occupied,
-    size_of,
-)
+from rejoinder.io.files import addresses
+from rejoinder.io.files.addresses import AnyPath, any_path
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output, refuse_inputs
-from rejoinder.io.files.storage import is_database, scratch_folder
+from rejoinder.io.files.storage import first_names, is_database, scratch_folder
 from rejoinder.io.files.system import return_freed_memory
 from rejoinder.io.formats.compression import LONGEST_LINE
 from rejoinder.io.formats.shown import parse_bytes, parse_duration
@@ -249,10 +241,7 @@ def _run(task: _Task, dumps: Sequence[AnyPath], target: AnyPath, overwrite: bool
 
 def _into(folder: AnyPath, task: _Task, files: Sequence[AnyPath]) -> Manifest:
     options, engine, resources = task.options, task.engine, task.resources
-    converted = convert.convert_all(
-        task.exports, task.of_exports, resources.spill, task.progress,
-        linker=task.linker, strict=options.strict,
-    )  # fmt: skip
+    converted = _converted(task, resources.spill)
     if converted:
         files, options = [one.file for one in converted], replace(options, columns=convert.COLUMNS)
         return_freed_memory()
@@ -263,32 +252,49 @@ def _into(folder: AnyPath, task: _Task, files: Sequence[AnyPath]) -> Manifest:
             resources = replace(resources, parts_memory=_MEMORY_FOR_EXPORTS)
     elif not task.has_columns and task.state is None and isinstance(files[0], Path):
         options = replace(options, columns=known_pairs(columns_of(files[0])) or Columns())
-    opened = partial(engines.ENGINES[engine], resources)
+    opened = engines.ENGINES[engine](resources)
     return _write(folder, task, opened, engines.Extraction(files, options), converted)
+
+
+def _converted(task: _Task, folder: Path) -> list[convert.Converted]:
+    """Writes the messages of exports to files in `folder`."""
+    texts, before = Texts(task.of_exports), 0
+    converted: list[convert.Converted] = []
+
+    def shown(done: int) -> None:
+        task.progress("messages", before + done, None)
+
+    for number, (path, export) in enumerate(task.exports):
+        file = folder / f"export-{number}.jsonl"
+        made = convert.convert(
+            path, export, task.of_exports, texts, file, shown,
+            linker=task.linker, strict=task.options.strict,
+        )  # fmt: skip
+        converted.append(made)
+        before += made.counts.messages
+    return converted
 
 
 def _write(
     folder: AnyPath,
     task: _Task,
-    opened: Callable[[], engines.Engine],
+    opened: engines.Engine,
     extraction: engines.Extraction,
     converted: Sequence[convert.Converted],
 ) -> Manifest:
     with carrying(task.state, extraction.options, extraction.files, task.progress) as carried:
-        outcome = opened().extract(replace(extraction, carry=carried), folder, task.progress)
+        outcome = opened.extract(replace(extraction, carry=carried), folder, task.progress)
+        written, turns = outcome.written, task.of_exports.context
         found = carried is None and any(one.counts.modelled for one in converted)
-        if (found or task.of_exports.context) and isinstance(folder, Path):
-            outcome.written.shards = add_columns(
-                folder,
-                outcome.written.shards,
-                [one.file for one in converted],
-                task.of_exports.context,
-            )
+        if (found or turns) and isinstance(folder, Path):
+            messages = [one.file for one in converted]
+            written.shards = add_columns(folder, written.shards, messages, turns)
         shutil.rmtree(task.resources.spill, ignore_errors=True)
-        words = convert.write_words(converted, folder)
-        manifest = summary(extraction.options, outcome, converted, words)
-        if isinstance(folder, Address):
-            check_ours(folder)
+        words = [one.words for one in converted if one.words is not None]
+        file = write_words(set().union(*words), folder) if words else None
+        manifest = _summary(extraction.options, outcome, converted, file)
+        if isinstance(folder, addresses.Address):
+            addresses.check_ours(folder)
         manifest.write(folder)
         if carried:
             carried.finish(manifest.counts)
@@ -312,22 +318,21 @@ def _output(
                 spill.mkdir()
                 yield files, folder, spill
         return
-    refuse_occupied(out, overwrite=overwrite)
+    addresses.refuse_occupied(out, overwrite=overwrite)
     files = found or find_files(dumps)
     refuse_inputs(out, files)
-    with new_folder_at(out, overwrite=overwrite), scratch_folder() as scratch:
+    with addresses.new_folder_at(out, overwrite=overwrite), scratch_folder() as scratch:
         yield files, out, scratch
 
 
-_LISTED = 3
 _KEEP_ALL = "`rules='none'` keeps all that is not empty or deleted"
 
 
-def summary(
+def _summary(
     options: ExtractOptions,
     outcome: engines.Outcome,
-    converted: Sequence[convert.Converted] = (),
-    words: WordsFile | None = None,
+    converted: Sequence[convert.Converted],
+    words: WordsFile | None,
 ) -> Manifest:
     """Returns the manifest of an extraction.
 
@@ -343,14 +348,14 @@ def summary(
     # pairs may come with later dumps, if there are comments at all
     if not written.rows and not (outcome.carried and counts.comments):
         raise InputError(_no_pairs(counts, outcome, converted))
+    recorded: dict[str, Any] = {"columns": dict(options.columns.names)}
+    names = [file.path.name for file in report.files]
+    sizes = [export.bytes for export in converted]
     if converted:
-        inputs = [(export.path.name, export.bytes) for export in converted]
+        recorded = converted[0].options.recorded
     else:
-        inputs = [(file.path.name, size_of(file.path)) for file in report.files]
-    recorded: dict[str, Any] = {
-        **(
-            converted[0].options.recorded if converted else {"columns": dict(options.columns.names)}
-        ),
+        sizes = [addresses.size_of(file.path) for file in report.files]
+    recorded |= {
         "subreddits": options.subreddits,
         "since": options.since,
         "until": options.until,
@@ -366,7 +371,7 @@ def summary(
         options=recorded,
         inputs=tuple(
             {"file": name, "bytes": size, "comments": file.comments, "malformed": file.malformed}
-            for file, (name, size) in zip(report.files, inputs, strict=True)
+            for file, size, name in zip(report.files, sizes, names, strict=True)
         ),
         counts=counts,
         splits={split: written.splits.get(split, 0) for split in SPLITS},
@@ -407,19 +412,15 @@ def _no_pairs(
     counts: Counts, outcome: engines.Outcome, converted: Sequence[convert.Converted]
 ) -> str:
     """Returns a message with the fate of the comments and an example of ids that don't match."""
-    report = outcome.report
-    names = ", ".join(file.path.name for file in report.files[:_LISTED])
-    names += " …" if len(report.files) > _LISTED else ""
+    names = first_names(file.path.name for file in outcome.report.files)
     if not converted and not counts.lines:
-        be = "it is" if len(report.files) == 1 else "they are"
-        return f"no comments in {names}: {be} empty."
+        return f"no comments in {names}: it is empty."
     if not converted and not counts.comments:
-        first = "".join(
-            f" {line.file} line {line.line}: {line.problem}." for line in report.malformed[:1]
-        )
+        first = outcome.report.malformed[0]
         return (
-            f"no comments in {names} ({counts.malformed} malformed lines).{first} Files are read "
-            "as JSON lines, or by their endings .csv, .tsv and .parquet; see `columns`."
+            f"no comments in {names} ({counts.malformed} malformed lines). {first.file} line "
+            f"{first.line}: {first.problem}. Files are read as JSON lines, or by their endings "
+            ".csv, .tsv and .parquet; see `columns`."
         )
     fates = (
         f"the rules dropped {_sum(counts.dropped)}; of the rest {counts.without_parent} answer "
@@ -427,7 +428,15 @@ def _no_pairs(
         "one"
     )
     if converted:
-        return _no_pairs_of_exports(names, fates, [one.counts for one in converted])
+        left_out: Counter[str] = Counter()
+        for export in converted:
+            left_out.update(export.counts.dropped)
+        titles = ", ".join(dict.fromkeys(FORMATS[one.counts.format].title for one in converted))
+        return (
+            f"no pairs in {names}: of {sum(one.counts.messages for one in converted)} messages "
+            f"({titles}) {_sum(left_out)} are left out, {fates}. See `rules` ('none' keeps most), "
+            "`pair` and `within`."
+        )
     unmatched = ""
     if outcome.unmatched:
         reply, parent = outcome.unmatched
@@ -443,18 +452,6 @@ def dropped_most(counts: Counts) -> str:
     if 2 * dropped.total() < max(counts.comments, 1):
         return ""
     return f"the rules dropped {_sum(dropped)} of {counts.comments} comments; {_KEEP_ALL}"
-
-
-def _no_pairs_of_exports(names: str, fates: str, exports: Sequence[ExportCounts]) -> str:
-    left_out: Counter[str] = Counter()
-    for export in exports:
-        left_out.update(export.dropped)
-    titles = ", ".join(dict.fromkeys(FORMATS[export.format].title for export in exports))
-    return (
-        f"no pairs in {names}: of {sum(export.messages for export in exports)} messages "
-        f"({titles}) {_sum(left_out)} are left out, {fates}. See `rules` "
-        "('none' keeps most), `pair` and `within`."
-    )
 
 
 def _sum(numbers: Mapping[str, int]) -> str:

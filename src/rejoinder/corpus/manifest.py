@@ -158,5 +158,4 @@ def read_manifest(folder: Path) -> Manifest:
         InputError,
         "Name a folder that rejoinder extract wrote, or extract the pairs again.",
         unreadable=f"{folder} is not a finished folder of pairs",
-        unsealed=True,
     )

@@ -115,14 +115,8 @@ def with_threads(table: ir.Table, roots: ir.Table) -> ir.Table:
     matched = roots.left_join(given, roots.root == given.above)
     roots = matched.select(matched.id, root=matched.given.coalesce(matched.root))
     joined = table.left_join(roots, table.id == roots.id)
-    return joined.select(
-        table.id,
-        table.parent,
-        table.source,
-        table.rule,
-        table.text,
-        thread=table.thread.coalesce(roots.root),
-    )
+    kept = [table[name] for name in ("id", "parent", "source", "rule", "text")]
+    return joined.select(*kept, thread=table.thread.coalesce(roots.root))
 
 
 def replies(table: ir.Table) -> ir.Table:

@@ -81,7 +81,7 @@ def is_question(text: str) -> bool:
 def entries_of(
     path: Path,
     columns: str | None = None,
-    on_read: Callable[[int], None] | None = None,
+    on_read: Callable[[int], None] = lambda _count: None,
     on_left_out: Callable[[str], None] = lambda _reason: None,
     most: int | None = None,
 ) -> Iterator[Entry]:

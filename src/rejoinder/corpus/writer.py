@@ -7,14 +7,14 @@ Both are added to what an engine has written, so that all engines write the same
 
 import io
 import itertools
-import mmap
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import IO
 
 import msgspec
 import numpy as np
@@ -25,11 +25,12 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from rejoinder.corpus.manifest import SPLITS, Manifest, Shard, read_manifest
+from rejoinder.corpus.manifest import SPLITS, Manifest, Shard, WordsFile, read_manifest
 from rejoinder.corpus.reading.columns import as_arrow, clean_and_letters, one_array
 from rejoinder.corpus.reading.readers import mapped_ahead
 from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import Address, AnyPath
+from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import check_file, sha256_of, sha256_of_file
 from rejoinder.io.files.storage import lacks_memory, read_errors
 from rejoinder.text.columns import tokenize
@@ -38,6 +39,7 @@ COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source"
 BLOCK_ROWS = 4_096
 """Number of rows in a Parquet row group, and in a block: what is read at a time."""
 SHARD_ROWS = 64 * BLOCK_ROWS
+_WORDS = "words.txt"
 _REMEDY = "Extract the pairs again."
 
 
@@ -113,10 +115,8 @@ class Pairs:
 
     def read(self, block: Block, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
         """Returns the rows of a block. Only its row group is read."""
-        frame = (
-            pl.scan_parquet(block.shard, glob=False).select(columns).slice(block.start, block.rows)
-        )
-        return frame.collect()
+        rows = pl.scan_parquet(block.shard, glob=False).slice(block.start, block.rows)
+        return rows.select(columns).collect()
 
     def iter_frames(self, split: str, columns: Sequence[str] = COLUMNS) -> Iterator[pl.DataFrame]:
         """Yields the pairs of a split, block by block, in order."""
@@ -250,24 +250,22 @@ def write_shard(folder: AnyPath, number: int, split: str, table: pa.Table) -> Sh
     `table` has the columns of `COLUMNS` but for the split.
     """
     path = folder / f"part-{number:05d}.parquet"
-    if isinstance(path, Address):
-        content = io.BytesIO()
-        _write_parquet(split, table, content)
-        path.put(content.getvalue())
-        size, sha256 = len(content.getvalue()), sha256_of(content.getvalue())
-    else:
-        _write_parquet(split, table, path)
-        size, sha256 = path.stat().st_size, sha256_of_file(path)
-    return Shard(path.name, split, len(table), size, sha256)
-
-
-def _write_parquet(split: str, table: pa.Table, target: Path | io.BytesIO) -> None:
+    content = io.BytesIO()
     splits = as_arrow(pl.repeat(split, BLOCK_ROWS, dtype=pl.String, eager=True))
-    with _parquet_writer(target, _SCHEMA) as writer:
+    with _parquet_writer(content if isinstance(path, Address) else path, _SCHEMA) as writer:
         for start in range(0, len(table), BLOCK_ROWS):
             # in one piece: pages must not depend on how the rows came
             rows = table.slice(start, BLOCK_ROWS).combine_chunks()
             writer.write_table(rows.append_column("split", splits[: len(rows)]), BLOCK_ROWS)
+    if isinstance(path, Path):
+        return _shard_at(path, split, len(table))
+    written = content.getvalue()
+    path.put(written)
+    return Shard(path.name, split, len(table), len(written), sha256_of(written))
+
+
+def _shard_at(path: Path, split: str, rows: int) -> Shard:
+    return Shard(path.name, split, rows, path.stat().st_size, sha256_of_file(path))
 
 
 def _parquet_writer(target: Path | io.BytesIO, schema: pa.Schema) -> pq.ParquetWriter:
@@ -280,6 +278,14 @@ def _parquet_writer(target: Path | io.BytesIO, schema: pa.Schema) -> pq.ParquetW
         write_statistics=False,
         store_schema=False,
     )
+
+
+def write_words(words: Iterable[str], folder: AnyPath) -> WordsFile:
+    """Writes the words that a model of the pairs may know, sorted."""
+    lines = [f"{word}\n" for word in sorted(words)]
+    content = "".join(lines).encode()
+    write_bytes(folder / _WORDS, content)
+    return WordsFile(_WORDS, len(lines), sha256_of(content))
 
 
 def whole_blocks(pairs: Pairs, split: str) -> Iterator[tuple[Path, pl.DataFrame]]:
@@ -306,8 +312,7 @@ def rewrite(pairs: Pairs, out: Path, change: Callable[[pl.DataFrame], pl.DataFra
             path, schema = out / shard.name, _schema(frame.columns)
             with _parquet_writer(path, schema) as writer:
                 writer.write_table(frame.to_arrow().cast(schema), BLOCK_ROWS)
-            size, sha256 = path.stat().st_size, sha256_of_file(path)
-            written.shards.append(Shard(path.name, split, len(frame), size, sha256))
+            written.shards.append(_shard_at(path, split, len(frame)))
             written.count(frame["source"], split)
             hashes.append([frame[name].hash(seed=0) for name in _TEXTS])
             if pairs.words is not None:
@@ -316,12 +321,7 @@ def rewrite(pairs: Pairs, out: Path, change: Callable[[pl.DataFrame], pl.DataFra
         raise InputError(f"no pair of {pairs.folder} would be left; remove the folder instead.")
     written.count_unique(hashes)
     about = pairs.manifest
-    facts = about.words
-    if facts is not None and pairs.words is not None:
-        left = sorted(pairs.words & words)
-        content = "".join(f"{word}\n" for word in left).encode()
-        (out / facts.file).write_bytes(content)
-        facts = replace(facts, words=len(left), sha256=sha256_of(content))
+    facts = None if pairs.words is None else write_words(pairs.words & words, out)
     counts = replace(
         about.counts,
         pairs=written.rows,
@@ -358,7 +358,8 @@ def add_columns(
 
     `files` are those of `convert`, whose messages name the one before them.
     """
-    with _opened(files) as said:
+    with ExitStack() as stack:
+        said = _Messages([stack.enter_context(path.open("rb")) for path in files])
         names = {"context": turns, "confidence": said.are_found}
         schema = _schema([name for name, wanted in names.items() if wanted])
         return [_with_columns(folder / one.file, one, said, schema, turns) for one in shards]
@@ -380,34 +381,22 @@ def _with_columns(
                 rows = rows.append_column("confidence", pa.array(sure))
             writer.write_table(rows, BLOCK_ROWS)
     changed.replace(path)
-    return Shard(shard.file, shard.split, shard.rows, path.stat().st_size, sha256_of_file(path))
-
-
-@contextmanager
-def _opened(files: Sequence[Path]) -> Iterator["_Messages"]:
-    with ExitStack() as stack:
-        contents: list[mmap.mmap] = []
-        for path in files:
-            if path.stat().st_size:
-                file = stack.enter_context(path.open("rb"))
-                content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                contents.append(stack.enter_context(content))
-        yield _Messages(contents)
+    return _shard_at(path, shard.split, shard.rows)
 
 
 class _Messages:
     """Messages by id: 32 bytes for each; their texts stay in the files."""
 
-    def __init__(self, contents: Sequence[mmap.mmap]) -> None:
-        self._contents = contents
+    def __init__(self, files: Sequence[IO[bytes]]) -> None:
+        self._files = files
         self._firsts: list[int] = []
         """Row of the first message of each file."""
         decoder = msgspec.json.Decoder(_Link)
         ids, links, starts, sure = array("q"), array("q"), array("q"), array("f")
-        for content in contents:
+        for file in files:
             self._firsts.append(len(ids))
             start = 0
-            while line := content.readline():
+            for line in file:
                 link = decoder.decode(line)
                 ids.append(_key(link.id))
                 links.append(0 if link.before is None else _key(link.before))
@@ -454,9 +443,9 @@ class _Messages:
         decoder = msgspec.json.Decoder(_Said)
         for row in rows:
             number = int(np.searchsorted(self._firsts, row, side="right")) - 1
-            content = self._contents[number]
-            content.seek(int(self._starts[row]))
-            yield decoder.decode(content.readline()).text
+            file = self._files[number]
+            file.seek(int(self._starts[row]))
+            yield decoder.decode(file.readline()).text
 
 
 def _key(id_: str) -> int:

@@ -30,11 +30,16 @@ _LEAST = 512_000_000
 """Bytes of memory with which a Java process of Spark starts."""
 _MEMORY = "2GB"
 _PARTITION_BYTES = 64 << 20
-_SETTINGS = {
-    "spark.ui.showConsoleProgress": "false",
+_SETTINGS = [
+    ("spark.ui.showConsoleProgress", "false"),
     # a Python worker for each core has company enough
-    "spark.executorEnv.POLARS_MAX_THREADS": "2",
-}
+    ("spark.executorEnv.POLARS_MAX_THREADS", "2"),
+]
+_LOCAL_SETTINGS = [
+    ("spark.ui.enabled", "false"),
+    ("spark.driver.host", "127.0.0.1"),
+    ("spark.driver.bindAddress", "127.0.0.1"),
+]
 
 
 @dataclass(frozen=True)
@@ -93,43 +98,31 @@ def open_session(
         InputError: a setting has no effect, or Spark can't be reached or started.
         MissingExtraError: pyspark is not installed.
     """
-    if memory is not None:
-        _java(memory)
     require("spark", "pyspark")
-    with without_warnings():
-        return _opened(master, memory, threads, scratch)
-
-
-def _opened(
-    master: str | None, memory: str | None, threads: int | None, scratch: Path | None
-) -> OpenSession:
     from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        if (master, memory, threads) != (None, None, None):
+    connects = (master or "").startswith("sc://")
+    with without_warnings():
+        if active := SparkSession.getActiveSession():
+            if (master, memory, threads) != (None, None, None):
+                raise InputError(
+                    "this process has a session of Spark already, which `master`, `memory` and "
+                    "`threads` can't change; leave them out, or stop the session."
+                )
+            return OpenSession(active, is_own=False)
+        if master and threads is not None:
             raise InputError(
-                "this process has a session of Spark already, which `master`, `memory` and "
-                "`threads` can't change; leave them out, or stop the session."
+                f"`threads` is for Spark on this machine, and `master` {master} says where it runs;"
+                " leave one of them out (local[4] is this machine with four threads)."
             )
-        return OpenSession(active, is_own=False)
-    _refuse_without_effect(master, memory, threads)
-    if master is not None and master.startswith("sc://"):
-        return OpenSession(_connected(master), is_own=True)
-    return _started(master or f"local[{threads or '*'}]", memory, scratch)
-
-
-def _refuse_without_effect(master: str | None, memory: str | None, threads: int | None) -> None:
-    if master is not None and threads is not None:
-        raise InputError(
-            f"`threads` is for Spark on this machine, and `master` {master} says where it runs; "
-            "leave one of them out (local[4] is this machine with four threads)."
-        )
-    if memory is not None and master is not None and master.startswith("sc://"):
-        raise InputError(
-            "`memory` has no effect on a server of Spark Connect, whose own settings say how much "
-            "its executors have; leave it out."
-        )
+        if connects and memory is not None:
+            raise InputError(
+                "`memory` has no effect on a server of Spark Connect, whose own settings say how "
+                "much its executors have; leave it out."
+            )
+        if master and connects:
+            return OpenSession(_connected(master), is_own=True)
+        return _started(master or f"local[{threads or '*'}]", memory, scratch)
 
 
 def _connected(master: str) -> "SparkSession":
@@ -164,19 +157,13 @@ def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSessi
 
     _require_java()
     is_local = master.startswith("local")
-    conf = SparkConf().setMaster(master).setAppName("rejoinder")
-    settings = dict(_SETTINGS)
-    if memory is not None or is_local:
-        settings["spark.driver.memory" if is_local else "spark.executor.memory"] = _java(
-            memory or _MEMORY
-        )
+    conf = SparkConf().setMaster(master).setAppName("rejoinder").setAll(_SETTINGS)
     if is_local:
-        settings["spark.ui.enabled"] = "false"
-        settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+        conf.setAll(_LOCAL_SETTINGS).set("spark.driver.memory", _java(memory or _MEMORY))
         if scratch is not None:
-            settings["spark.local.dir"] = str(scratch)
-    for name, value in settings.items():
-        conf.set(name, value)
+            conf.set("spark.local.dir", str(scratch))
+    elif memory is not None:
+        conf.set("spark.executor.memory", _java(memory))
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it tells of every interruption
     log = Path(tempfile.mkdtemp(prefix="rejoinder-spark-"))
     try:
@@ -197,8 +184,7 @@ def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSessi
 
 def _require_java() -> None:
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    if found is None:
+    if shutil.which("java", path=str(Path(home) / "bin") if home else None) is None:
         looked = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise InputError(
             f"Spark needs Java 17 or a newer one, and there is none {looked}. Install it, or set "
@@ -233,13 +219,11 @@ def _forget_gateway() -> None:
     gateway: Any = SparkContext._gateway
     if gateway is None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return
-    process = getattr(gateway, "proc", None)
     gateway.shutdown()
-    if process is not None:
+    if process := getattr(gateway, "proc", None):
         process.stdin.close()
         process.wait()
-    SparkContext._gateway = None
-    SparkContext._jvm = None
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 _KINDS = {kind.__name__: kind for kind in (InputError, ModelError, StorageError)}
@@ -310,9 +294,7 @@ def first_line(text: str) -> str:
     """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if any(line.startswith("Traceback") for line in lines):  # a Python worker's: its end counts
-        lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)][
-            -1:
-        ] or lines
-        return lines[0].rstrip(".")[:300]
+        errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)]
+        return (errors[-1] if errors else lines[0]).rstrip(".")[:300]
     line = next((line for line in lines if not line.startswith("An error occurred")), "no reason")
     return re.sub(r"^:?\s*(?:[\w.$]+(?:Exception|Error):\s*)+", "", line).rstrip(".")[:300]

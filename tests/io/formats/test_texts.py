@@ -189,7 +189,7 @@ def test_what_is_known_is_read_from_parquet(tmp_path):
     ("content", "said"),
     [
         ('{"body": "a", "at": "yesterday"}', "line 1: time 'yesterday' is neither"),
-        ('{"body": "a", "at": "nan"}', "not finite"),
+        ('{"body": "a", "at": "nan"}', "neither a date"),
         ('{"body": "a", "by": ["Ann"]}', "author is a list"),
     ],
 )

@@ -5,7 +5,7 @@ Extraction by the one query, step by step, for engines that compute Ibis express
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import cached_property
 from typing import Any
@@ -78,20 +78,19 @@ class QueryEngine(ABC):
                 pairs = query.capped(pairs, options.max_reply_count)
             parts = self.keep("parts", query.splits(table, options.split))
             written = self.write(pairs.join(parts, "thread_id"), options.limit, folder, progress)
-            not_found = dropped = 0
+            lost: Sequence[int | None] = (0, 0)
+            unmatched = None
             if fates["replies"] > written.rows:
                 lost = self.rows(query.lost_parents(table)).row(0)
-                not_found, dropped = (int(count or 0) for count in lost)
-            unmatched = None
-            if not_found and not written.rows:
+            if lost[0] and not written.rows:
                 unmatched = self.rows(query.without_parents(table).order_by("id").limit(1)).row(0)
             return Outcome(
                 report=report,
                 duplicates=int(duplicates or 0),
                 conflicts=int(conflicts or 0),
                 fates=fates,
-                parent_not_found=not_found,
-                parent_dropped=dropped,
+                parent_not_found=int(lost[0] or 0),
+                parent_dropped=int(lost[1] or 0),
                 written=written,
                 unmatched=unmatched,
             )
@@ -150,9 +149,16 @@ class DuckDBEngine(QueryEngine):
             raise InputError(
                 f"`master` {resources.master} is for `engine='spark'`; others run on this machine."
             )
-        memory = resources.memory or _MEMORY
+        memory, threads = resources.memory or _MEMORY, resources.threads or 1
         self.memory = parse_bytes(memory)
-        self.threads = _threads(self.memory, resources.threads, memory)
+        needed = max(_LEAST, threads * LEAST_PER_THREAD)
+        if self.memory < needed:
+            raise InputError(
+                f"`memory` {memory!r} is too little for `threads` {threads}; "
+                f"{needed // 10**6}MB is the least."
+            )
+        most = int(self.memory // LEAST_PER_THREAD)
+        self.threads = resources.threads or min(os.cpu_count() or 1, most)
         self.spill = resources.spill
 
     @cached_property
@@ -176,10 +182,9 @@ class DuckDBEngine(QueryEngine):
         failed: list[BaseException] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
+            files, options = extraction.files, extraction.options
             try:
-                for comments in read_comments(
-                    extraction.files, extraction.options, report, lambda batch: batch
-                ):
+                for comments in read_comments(files, options, report, lambda batch: batch):
                     progress("reading", report.bytes_read, size)
                     yield from pa.Table.from_batches([comments]).to_batches(_BATCH_ROWS)
             except BaseException as error:
@@ -247,8 +252,8 @@ class DuckDBEngine(QueryEngine):
             reason = str(error).split("\n")[0]
             if "max_temp_directory_size" in str(error):  # nine tenths of the free space
                 raise StorageError(
-                    "the disk of the output has no space left for data that does not fit into "
-                    "`memory`; free some, raise `memory`, or name an output on another disk."
+                    "the output's disk has no space left for what does not fit into `memory`; "
+                    "free some, raise `memory`, or name an output on another disk."
                 ) from None
             if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in reason:
                 raise InputError(
@@ -265,14 +270,3 @@ def counted(tables: Iterator[pa.Table], progress: ExtractProgress) -> Iterator[p
         if done:  # the first table is empty, and the engine sorts until the second one
             progress("writing", done, None)
         yield table
-
-
-def _threads(amount: float, threads: int | None, memory: str) -> int:
-    """Returns the given number of threads, or as many as cores and memory allow."""
-    needed = max(_LEAST, (threads or 1) * LEAST_PER_THREAD)
-    if amount < needed:
-        raise InputError(
-            f"`memory` {memory!r} is too little for {threads or 1} thread"
-            f"{'s' if (threads or 1) > 1 else ''}; {needed // 10**6}MB is the least."
-        )
-    return threads or min(os.cpu_count() or 1, int(amount // LEAST_PER_THREAD))

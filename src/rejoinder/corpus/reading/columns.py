@@ -168,12 +168,8 @@ def gather(columns: Sequence[Strings], which: Index, rows: Index, prefix: str = 
     return as_strings(found.str.strip_prefix(prefix) if prefix else found)
 
 
-ARROW = pa.schema(
-    [
-        (name, pa.int32() if kind == "int32" else pa.large_string())
-        for name, kind in COMMENTS.items()
-    ]
-)
+_KINDS = {"int32": pa.int32(), "string": pa.large_string()}
+ARROW = pa.schema([(name, _KINDS[kind]) for name, kind in COMMENTS.items()])
 """The columns `COMMENTS` as Arrow has them."""
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]*);")
 _WHITE_SPACE = r"[\t-\r\x{85}\x{200B}\p{Z}]+"
@@ -205,16 +201,13 @@ def without_missing(
     """Returns the rows that have every column in `needed`. The others are `malformed`, too."""
     if any(table[name].null_count for name in needed):
         absent = np.stack([table[name].is_null().to_numpy() for name in needed])
+        is_bad = absent.any(axis=0)
         problems = [
-            Malformed(
-                file, int(numbers[row]), f"no {', '.join(map(repr, compress(needed, lacks)))}"
-            )
-            for row, lacks in enumerate(absent.T)
-            if lacks.any()
+            Malformed(file, number, f"no {', '.join(map(repr, compress(needed, lacks)))}")
+            for number, lacks in zip(numbers[is_bad].tolist(), absent.T[is_bad], strict=True)
         ]
         malformed = sorted([*malformed, *problems], key=lambda line: line.line)
-        good = np.flatnonzero(~absent.any(axis=0))
-        table, numbers = take_rows(table, good), numbers[good]
+        table, numbers = take_rows(table, np.flatnonzero(~is_bad)), numbers[~is_bad]
     return Parsed(table, numbers, tuple(malformed))
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import MARKER, Address, AnyPath, any_path, for_each
-from rejoinder.io.files.storage import inside, read_errors
+from rejoinder.io.files.storage import first_names, inside, read_errors
 from rejoinder.io.formats.compression import compression, decompressed
 from rejoinder.io.formats.text_lines import BYTE_ORDER_MARK
 from rejoinder.io.formats.texts import table_columns
@@ -17,7 +17,6 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 """The suffixes of tables, and what usually separates their columns."""
 _JSON = (".jsonl", ".ndjson")
 _MANIFEST = "manifest.json"
-_LISTED = 5
 
 Format = Literal["json", "table", "parquet"]
 
@@ -87,10 +86,7 @@ def _matches(pattern: AnyPath) -> Sequence[AnyPath]:
     if files:
         return files
     if matches:
-        raise InputError(
-            f"{pattern} matches folders only ({_listed(matches)}); name one of them, or "
-            "the files in it."
-        )
+        raise InputError(f"{pattern} matches folders only ({_listed(matches)}); name one of them.")
     raise InputError(f"{pattern} is not a file or folder, nor a pattern that matches one.")
 
 
@@ -111,9 +107,8 @@ def _dumps_in(folder: AnyPath) -> list[AnyPath]:
     if not dumps:
         raise InputError(
             f"{folder} holds no dump{f', only {_listed(within)}' if within else '; it is empty'}. "
-            "In a folder, JSON lines, CSV, TSV and Parquet files are read, compressed or not; name "
-            "files with other suffixes one by one, and those of its subfolders as "
-            f"'{folder / '*' / '*.zst'}'."
+            "In a folder, JSON lines, CSV, TSV and Parquet are read, compressed or not; name other "
+            f"files one by one, and those of subfolders as '{folder / '*' / '*.zst'}'."
         )
     return dumps
 
@@ -135,5 +130,4 @@ def _head(path: AnyPath) -> bytes:
 
 
 def _listed(paths: Sequence[AnyPath]) -> str:
-    names = [path.name + ("/" if path.is_dir() else "") for path in sorted(paths, key=str)]
-    return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
+    return first_names(path.name + ("/" if path.is_dir() else "") for path in paths)

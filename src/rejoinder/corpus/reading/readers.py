@@ -13,8 +13,10 @@ import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,7 +39,7 @@ from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
 from rejoinder.io.files.addresses import AnyPath, for_each, local_copy, size_of
 from rejoinder.io.formats import text_lines
-from rejoinder.io.formats.compression import Zstd, decompressed, line_blocks
+from rejoinder.io.formats.compression import decompressed, line_blocks, zstd_frames
 from rejoinder.kernels import kernel
 
 BLOCK_BYTES = 16 << 20
@@ -59,7 +61,8 @@ def columns_of(path: AnyPath) -> list[str]:
     """
     kind = format_of(path)
     if kind == "parquet":
-        return parquet_columns(path)
+        with local_copy(path) as file, _parquet_errors(_NOT_PARQUET.format(path)):
+            return list(pl.read_parquet_schema(file))
     if kind == "table":
         separator = detect_separator(path, separator_of(path) or ",", Columns())
         return next(text_lines.separated_rows(decompressed(path), separator), (0, []))[1]
@@ -107,18 +110,41 @@ def read_comments(
     report: Report,
     work: Callable[[pa.RecordBatch], T],
     block_bytes: int = BLOCK_BYTES,
+    *,
+    among_others: bool = False,
 ) -> Iterator[T]:
     """Yields `work` of the comments of `files` in pieces, with the columns of `COMMENTS`.
 
     It is done in the threads that parse. The counts are added to `report`. One file is read at a
     time, so that there is at most one decoder window of up to 2 GiB. Two pieces are read ahead.
+    Files `among_others`, which are read elsewhere, are not checked together.
 
     Raises:
         InputError: a file can't be read, lacks a column, or is not what the options are for.
     """
-    check_files(files, options)
-    yield from read_checked(files, options, report, work, block_bytes)
-    check_keys(report, options)
+
+    def comments(job: tuple[FileReport, _Piece]) -> tuple[FileReport, Parsed, int, T]:
+        entry, piece = job
+        parsed = piece()
+        batch = as_comments(parsed, options.columns_read, entry.path.name)
+        return entry, parsed, len(batch), work(batch)
+
+    if not among_others:
+        check_files(files, options)
+    pieces = _pieces(files, options, report, block_bytes)
+    for entry, parsed, count, result in mapped_ahead(comments, pieces, _AHEAD):
+        if parsed.malformed and options.strict:
+            line = parsed.malformed[0]
+            raise InputError(
+                f"{entry.path} line {line.line}: {line.problem}; a comment on each line is "
+                "expected. Without `strict=True` such lines are counted and skipped."
+            )
+        report.add_malformed(parsed.malformed)
+        entry.malformed += len(parsed.malformed)
+        entry.comments += count
+        yield result
+    if not among_others:
+        check_keys(report, options)
 
 
 def check_files(files: Sequence[AnyPath], options: ExtractOptions) -> None:
@@ -150,36 +176,6 @@ def check_keys(report: Report, options: ExtractOptions) -> None:
         options.columns.check(list(report.keys), names)
 
 
-def read_checked(
-    files: Sequence[AnyPath],
-    options: ExtractOptions,
-    report: Report,
-    work: Callable[[pa.RecordBatch], T],
-    block_bytes: int = BLOCK_BYTES,
-) -> Iterator[T]:
-    """Yields what `read_comments` does, without its checks of all files together."""
-
-    def comments(job: tuple[FileReport, _Piece]) -> tuple[FileReport, Parsed, int, T]:
-        entry, piece = job
-        parsed = piece()
-        batch = as_comments(parsed, options.columns_read, entry.path.name)
-        return entry, parsed, len(batch), work(batch)
-
-    for entry, parsed, count, result in mapped_ahead(
-        comments, _pieces(files, options, report, block_bytes), _AHEAD
-    ):
-        if parsed.malformed and options.strict:
-            line = parsed.malformed[0]
-            raise InputError(
-                f"{entry.path} line {line.line}: {line.problem}; a comment on each line is "
-                "expected. Without `strict=True` such lines are counted and skipped."
-            )
-        report.add_malformed(parsed.malformed)
-        entry.malformed += len(parsed.malformed)
-        entry.comments += count
-        yield result
-
-
 def mapped_ahead(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
     """Yields `work` of each item in their order; as many as `threads` are computed ahead."""
     running: deque[Future[R]] = deque()
@@ -195,7 +191,7 @@ def mapped_ahead(work: Callable[[T], R], items: Iterable[T], threads: int) -> It
 def _pieces(
     files: Sequence[AnyPath], options: ExtractOptions, report: Report, block_bytes: int
 ) -> Iterator[tuple[FileReport, _Piece]]:
-    columns, zstd = options.columns_read, Zstd()
+    columns, zstd = options.columns_read, cache(zstd_frames)
     for path in files:
         entry = FileReport(path)
         report.files.append(entry)
@@ -205,7 +201,8 @@ def _pieces(
         else:
             content = decompressed(path, entry.add_bytes, zstd)
             if format_ == "json":
-                pieces = _json_pieces(path, content, options, report, block_bytes)
+                blocks = line_blocks(content, block_bytes, longest=options.max_line)
+                pieces = _json_pieces(path, blocks, columns, report)
             else:
                 usual = separator_of(path) or ","
                 separator = options.separator or detect_separator(path, usual, columns)
@@ -216,14 +213,10 @@ def _pieces(
 
 
 def _json_pieces(
-    path: AnyPath,
-    content: Iterator[bytes],
-    options: ExtractOptions,
-    report: Report,
-    block_bytes: int,
+    path: AnyPath, blocks: Iterator[bytes], columns: Columns, report: Report
 ) -> Iterator[_Piece]:
-    columns, line = options.columns_read, 1
-    for block in line_blocks(content, block_bytes, longest=options.max_line):
+    line = 1
+    for block in blocks:
         if line == 1 and columns.given:
             report.keys |= keys_of(block)
         yield partial(parse_block, block, columns.wanted, columns.needed, path.name, line)
@@ -232,8 +225,6 @@ def _json_pieces(
 
 
 _HEAD_LINES = 20_000
-
-
 # of a repeated key the first value counts
 _DECODER = json.JSONDecoder(
     strict=False,
@@ -243,11 +234,7 @@ _DECODER = json.JSONDecoder(
 
 
 def parse_block(
-    block: bytes,
-    columns: tuple[str, ...],
-    needed: tuple[str, ...],
-    file: str,
-    first_line: int,
+    block: bytes, columns: tuple[str, ...], needed: tuple[str, ...], file: str, first_line: int
 ) -> Parsed:
     """Returns the fields `columns` of a block of whole lines, as strings.
 
@@ -292,20 +279,18 @@ def _one_by_one(
     found: dict[int, dict[str, Any]] = {}
     malformed: list[Malformed] = []
     for number, line in lines:
-        text = (
-            line.removeprefix(text_lines.BYTE_ORDER_MARK).decode("utf-8", "replace").strip(" \t\r")
-        )
+        plain = line.removeprefix(text_lines.BYTE_ORDER_MARK)
+        text = plain.decode("utf-8", "replace").strip(" \t\r")
         if not text:
             continue
+        problem = f"{text_lines.shortened(text)} where one comment object is expected"
         try:
             value = _DECODER.decode(text)
         except (ValueError, RecursionError) as error:
-            malformed.append(Malformed(file, number, f"not JSON: {error}"))
-            continue
+            value, problem = None, f"not JSON: {error}"
         if isinstance(value, dict):
             found[number] = value
         else:
-            problem = f"{text_lines.shortened(text)} where one comment object is expected"
             malformed.append(Malformed(file, number, problem))
     return found, malformed
 
@@ -335,6 +320,8 @@ def table_pieces(
         return
     width = len(first[1])
     header = _header(first[1], columns)
+    if columns.are_numbers:
+        rows = chain([first], rows)
     if columns.missing(header) and header[0].lstrip("\ufeff \t").startswith(("{", "[")):
         raise InputError(
             f"{path} holds JSON, not a table; JSON lines are read from files ending in .jsonl."
@@ -351,9 +338,6 @@ def table_pieces(
         parsed = Parsed(as_table(frame), np.array(numbers, np.int64), tuple(malformed))
         return lambda: parsed
 
-    if columns.are_numbers:
-        numbers.append(first[0])
-        kept.append([first[1][index] for index in indices])
     for number, row in rows:
         if len(row) == width:
             numbers.append(number)
@@ -386,8 +370,18 @@ def _header(first: list[str], columns: Columns) -> list[str]:
     return [str(number) for number in range(1, len(first) + 1)] if columns.are_numbers else first
 
 
-_PARQUET_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-"""What Polars raises for files that it can't read. Its code panics at some damage."""
+_NOT_PARQUET = "{} is damaged or not a Parquet file"
+
+
+@contextmanager
+def _parquet_errors(problem: str) -> Iterator[None]:
+    """Turns what Polars raises for files that it can't read into an InputError."""
+    try:
+        yield
+    # its code panics at some damage
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        said = str(error).split("\n")[0].rstrip(".")
+        raise InputError(f"{problem}: {said}.") from None
 
 
 def parquet_pieces(
@@ -398,52 +392,32 @@ def parquet_pieces(
     A row with null in a needed column is malformed. `on_read` is called with the approximate
     number of bytes that a piece takes in the file.
     """
-    with local_copy(path) as file:
-        try:
-            scan = pl.scan_parquet(file, glob=False)
-            schema = scan.collect_schema()
-            columns.check(schema.names(), str(path))
-            wanted = [name for name in columns.wanted if name in schema]
-            for name in wanted:
-                if schema[name].is_nested():
-                    raise InputError(
-                        f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
-                        "expected. Name another column with `columns`."
-                    )
-            rows = scan.select(pl.len()).collect().item()
-            size = file.stat().st_size
-            row = 1
-            for frame in scan.select(wanted).collect_batches(
-                chunk_size=_BLOCK_ROWS, maintain_order=True
-            ):
-                numbers = np.arange(row, row + len(frame))
-                yield partial(_parsed_frame, frame, numbers, columns.needed, path)
-                row += len(frame)
-                on_read(size * len(frame) // max(rows, 1))
-        except _PARQUET_ERRORS as error:
-            raise InputError(
-                f"{path} is damaged or not a Parquet file: {_first_line(error)}."
-            ) from None
-
-
-def parquet_columns(path: AnyPath) -> list[str]:
-    """Returns the names of the columns; none where the file is damaged, which reading it says."""
-    with local_copy(path) as file:
-        try:
-            return list(pl.read_parquet_schema(file))
-        except _PARQUET_ERRORS:
-            return []
+    with local_copy(path) as file, _parquet_errors(_NOT_PARQUET.format(path)):
+        scan = pl.scan_parquet(file, glob=False)
+        schema = scan.collect_schema()
+        columns.check(schema.names(), str(path))
+        wanted = [name for name in columns.wanted if name in schema]
+        for name in wanted:
+            if schema[name].is_nested():
+                raise InputError(
+                    f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
+                    "expected. Name another column with `columns`."
+                )
+        rows = scan.select(pl.len()).collect().item()
+        size, row = file.stat().st_size, 1
+        batches = scan.select(wanted).collect_batches(chunk_size=_BLOCK_ROWS, maintain_order=True)
+        for frame in batches:
+            numbers = np.arange(row, row + len(frame))
+            yield partial(_parsed_frame, frame, numbers, columns.needed, path)
+            row += len(frame)
+            on_read(size * len(frame) // max(rows, 1))
 
 
 def _parsed_frame(
     frame: pl.DataFrame, numbers: NDArray[np.int64], needed: tuple[str, ...], path: AnyPath
 ) -> Parsed:
-    try:
+    with _parquet_errors(f"{path} rows {numbers[0]} to {numbers[-1]}"):
         text = frame.select(_text_of_column(column) for column in frame)
-    except _PARQUET_ERRORS as error:
-        raise InputError(
-            f"{path} rows {numbers[0]} to {numbers[-1]}: {_first_line(error)}."
-        ) from None
     return without_missing(as_table(text), numbers, needed, path.name)
 
 
@@ -451,7 +425,3 @@ def _text_of_column(values: pl.Series) -> pl.Series:
     if values.dtype.is_float():
         return pl.Series(values.name, map(number_text, values), dtype=pl.String)
     return values.cast(pl.String)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).split("\n")[0].rstrip(".")

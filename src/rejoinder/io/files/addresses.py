@@ -19,16 +19,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import chain, repeat
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
-from rejoinder.errors import (
-    BusyError,
-    InputError,
-    RejoinderError,
-    StorageError,
-    require,
-)
+from rejoinder.errors import BusyError, InputError, RejoinderError, StorageError, require
 from rejoinder.io.files.storage import is_database, scratch_folder
 from rejoinder.io.files.system import process_description
 from rejoinder.io.formats.compression import file_of
@@ -85,7 +80,7 @@ class Address:
             filesystem, path = self._opened()
             found = self._as(filesystem.get_file_info(path))
             if found.kind == "missing":
-                store = filesystem.get_file_info(self._connected()[1] or "/")
+                store = filesystem.get_file_info(replace(self, key="")._opened()[1])
                 if store.type.name == "NotFound":
                     raise OSError(NO_BUCKET)
         return found
@@ -119,12 +114,12 @@ class Address:
             if not any(sign in step for sign in "*?["):
                 found = [folder / step for folder in found]
                 continue
-            inside = [entry for folder in found for entry in folder.iterdir()]
-            hidden = step.startswith(".")
             found = [
                 entry
-                for entry in inside
-                if fnmatchcase(entry.name, step) and entry.name.startswith(".") == hidden
+                for folder in found
+                for entry in folder.iterdir()
+                if fnmatchcase(entry.name, step)
+                and entry.name.startswith(".") == step.startswith(".")
             ]
         return [entry for entry in (entry.looked_up() for entry in found) if entry.exists()]
 
@@ -136,15 +131,13 @@ class Address:
         return file_of(self._blocks(file), _FIRST_BYTES)
 
     def _blocks(self, file: Any) -> Iterator[bytes]:
-        size = _FIRST_BYTES
         with file:
-            while True:
+            for size in chain([_FIRST_BYTES], repeat(_BLOCK_BYTES)):
                 with store_errors(self):
                     block = file.read(size)
                 if not block:
                     return
                 yield block
-                size = _BLOCK_BYTES
 
     def put(self, content: bytes) -> None:
         """Writes a file, which appears whole or not at all.
@@ -176,13 +169,10 @@ class Address:
         same_store = (self.scheme, self.store) == (folder.scheme, folder.store)
         return same_store and self.key.startswith(f"{folder.key}/".lstrip("/"))
 
-    def _connected(self) -> tuple[Any, str]:
-        settings = f"?{self.query}" if self.query else ""
-        return connected(f"{self.scheme}://{self.store}{settings}")
-
     def _opened(self) -> tuple[Any, str]:
         """Returns the file system of `pyarrow.fs`, and the path in it."""
-        filesystem, root = self._connected()
+        settings = f"?{self.query}" if self.query else ""
+        filesystem, root = connected(f"{self.scheme}://{self.store}{settings}")
         return filesystem, f"{root}/{self.key}" if self.key else root or "/"
 
     def _as(self, info: Any) -> "Address":
@@ -416,7 +406,9 @@ def new_folder_at(folder: Address, *, overwrite: bool = False) -> Iterator[None]
         (folder / MARKER).remove()
     except BaseException:
         with suppress(RejoinderError):  # the first error counts
-            _abandon(folder, run)
+            marker = _marker(folder)
+            if marker.get("run") == run:
+                (folder if marker["all_is_of_unfinished_runs"] else folder / MARKER).remove()
         raise
     finally:
         del _RUNS[folder]
@@ -470,10 +462,3 @@ def _is_ours(folder: Address) -> bool:
 def _others(folder: Address) -> list[Address]:
     """Returns what is in the folder except the marker."""
     return [entry for entry in folder.iterdir() if entry.name != MARKER]
-
-
-def _abandon(folder: Address, run: str) -> None:
-    marker = _marker(folder)
-    if marker.get("run") != run:
-        return
-    (folder if marker["all_is_of_unfinished_runs"] else folder / MARKER).remove()

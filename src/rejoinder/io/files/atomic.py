@@ -259,27 +259,19 @@ def growing(
                 with storage.creation_errors(path):
                     folder.mkdir(exist_ok=True)
                 for name in parts:
-                    part = _opened(folder / name, saved, header_bytes)
-                    grown.files.append(stack.enter_context(part))
+                    kept = None if saved is None else saved.parts[name]
+                    grown.files.append(Part(folder / name, kept, header_bytes))
                 yield grown
+                grown.close()
             except BaseException:
                 with suppress(OSError, StorageError):  # a full disk: an earlier state stands
                     grown.save()
+                for part in grown.files:
+                    with suppress(OSError):  # that it can no longer write is reported already
+                        part.close()
                 if not (folder / _STATE).exists():
                     shutil.rmtree(folder, ignore_errors=True)
                 raise
-
-
-@contextmanager
-def _opened(path: Path, saved: Saved | None, header_bytes: int) -> Iterator[Part]:
-    file = Part(path, None if saved is None else saved.parts[path.name], header_bytes)
-    try:
-        yield file
-    except BaseException:
-        with suppress(OSError):  # that it can no longer write is reported already
-            file.close()
-        raise
-    file.close()
 
 
 def publish(finished: Path, path: Path) -> None:

@@ -205,7 +205,6 @@ def read_sealed(
     *,
     unreadable: str = "",
     outdated: str = "",
-    unsealed: bool = False,
 ) -> T:
     """Returns what JSON made by `sealed` holds, without `format_version` and hash, as a `Record`.
 
@@ -217,7 +216,6 @@ def read_sealed(
         remedy: A sentence that says what to do about damage.
         unreadable: How the message about a missing file or invalid JSON begins.
         outdated: A sentence that says what to do about another version. Default: `remedy`.
-        unsealed: Whether the hash may be missing, as in files of early versions.
 
     Raises:
         RejoinderError: of class `kind`; the file is missing, not JSON, of another version, changed
@@ -234,8 +232,7 @@ def read_sealed(
             f"{path} is of format version {written!r}; this version reads {version}. "
             f"{outdated or remedy}"
         )
-    if _SEAL in tree or not unsealed:
-        tree = check_seal(tree, path, kind, remedy)
+    tree = check_seal(tree, path, kind, remedy)
     del tree["format_version"]
     try:
         return decoded(record, tree)

@@ -37,25 +37,24 @@ _ZSTD_BYTES = 1 << 12
 """Bytes of zstd at a time, which has no such limit: of zeros, at most 134 MB come out of them."""
 
 
-class Zstd:
-    """Opens frames of zstd that use the same memory, so that only one is read at a time.
+_Opener = Callable[[], Callable[[], Any]]
+
+
+def zstd_frames() -> Callable[[], Any]:
+    """Returns what opens frames of zstd that use the same memory, one at a time.
 
     A window can be as large as the content, and fresh memory costs time.
     """
+    require("extract", "zstandard")
+    import zstandard
 
-    def __init__(self) -> None:
-        self._decompressor: Any = None
-
-    def frame(self) -> Any:
-        """Returns a decompressor of one frame."""
-        if self._decompressor is None:
-            import zstandard
-
-            self._decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-        return self._decompressor.decompressobj()
+    frames: Callable[[], Any] = zstandard.ZstdDecompressor(
+        max_window_size=_MAX_WINDOW
+    ).decompressobj
+    return frames
 
 
-def expanded(packed: Iterable[bytes], suffix: str, zstd: Zstd | None = None) -> Iterator[bytes]:
+def expanded(packed: Iterable[bytes], suffix: str, zstd: _Opener = zstd_frames) -> Iterator[bytes]:
     """Yields the content of the pieces of a file of a format, whose frames follow one another.
 
     Zeros between them are skipped: they may fill up a tape's block, and xz allows for them.
@@ -65,10 +64,8 @@ def expanded(packed: Iterable[bytes], suffix: str, zstd: Zstd | None = None) -> 
         EOFError: they end within a frame.
         MissingExtraError: it is zstd and `zstandard` is not installed.
     """
-    if suffix == ".zst":
-        require("extract", "zstandard")
-    new, expand = _FORMATS[suffix]
-    new = zstd.frame if zstd and suffix == ".zst" else new
+    opener, expand = _FORMATS[suffix]
+    new = zstd() if suffix == ".zst" else opener()
     frame: Any = None
     for rest in packed:
         while rest:
@@ -111,15 +108,14 @@ def _expand_zstd(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
     return b""
 
 
-_FORMATS: dict[
-    str, tuple[Callable[[], Any], Callable[[Any, bytes], Generator[bytes, None, bytes]]]
-] = {
-    ".zst": (lambda: Zstd().frame(), _expand_zstd),
-    ".bz2": (bz2.BZ2Decompressor, _expand_blocks),
-    ".xz": (lzma.LZMADecompressor, _expand_blocks),
-    ".gz": (lambda: zlib.decompressobj(31), _expand_zlib),
+_Expand = Callable[[Any, bytes], Generator[bytes, None, bytes]]
+_FORMATS: dict[str, tuple[_Opener, _Expand]] = {
+    ".zst": (zstd_frames, _expand_zstd),
+    ".bz2": (lambda: bz2.BZ2Decompressor, _expand_blocks),
+    ".xz": (lambda: lzma.LZMADecompressor, _expand_blocks),
+    ".gz": (lambda: partial(zlib.decompressobj, 31), _expand_zlib),
 }
-"""What opens a decompressor of one frame, and what takes all out of it."""
+"""What returns an opener of the frames of a file, and what takes all out of a frame."""
 
 
 def compression_of(head: bytes) -> str | None:
@@ -144,12 +140,14 @@ def compression(path: "AnyPath") -> str | None:
 
 
 def decompressed(
-    path: "AnyPath", on_read: Callable[[int], None] | None = None, zstd: Zstd | None = None
+    path: "AnyPath",
+    on_read: Callable[[int], None] = lambda _count: None,
+    zstd: _Opener = zstd_frames,
 ) -> Iterator[bytes]:
     """Yields the content of `path`, compressed or not, in pieces.
 
     `on_read` is called after each read with the number of bytes read from the file itself. Files
-    that are read one after another can share `zstd`.
+    that are read one after another can share what a `zstd` returned.
 
     Raises:
         InputError: the file is damaged or cut short. The message says how far it could be read.
@@ -179,15 +177,14 @@ def head_of(path: "AnyPath", size: int) -> bytes:
 
 
 def _pieces(
-    path: "AnyPath", file: IO[bytes], size: int, on_read: Callable[[int], None] | None
+    path: "AnyPath", file: IO[bytes], size: int, on_read: Callable[[int], None]
 ) -> Iterator[bytes]:
     while True:
         with read_errors(path):
             data = file.read(size)
         if not data:
             return
-        if on_read is not None:
-            on_read(len(data))
+        on_read(len(data))
         yield data
 
 
@@ -250,6 +247,8 @@ ARCHIVE_DAMAGES = (
     IndexError, KeyError, TypeError, OverflowError,
 )  # fmt: skip
 """The errors of zipfile and tarfile for damaged archives."""
+_DAMAGES = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError)
+"""The errors of decompression libraries."""
 
 
 @dataclass(frozen=True)
@@ -389,19 +388,12 @@ def tar_of(stream: Reader, errors: str) -> tarfile.TarFile:
 @contextmanager
 def damage_errors(path: Path, action: str, *others: type[Exception]) -> Iterator[None]:
     """Turns `others` and errors of decompression libraries within the block into an InputError."""
-    damage: tuple[type[Exception], ...] = (
-        *others,
-        zlib.error,
-        lzma.LZMAError,
-        EOFError,
-        OSError,
-        ValueError,
-    )
+    damages: tuple[type[Exception], ...] = (*others, *_DAMAGES)
     try:
         yield
     except RejoinderError:  # an InputError is a ValueError too
         raise
-    except damage as error:
+    except damages as error:
         if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the file's
             raise InputError(f"{path} can't be {action}: {error.strerror}.") from None
         if lacks_memory(error):

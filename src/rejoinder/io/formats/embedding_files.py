@@ -41,13 +41,8 @@ class EmbeddingFormat:
     """Names of the parts."""
     header_bytes = 0
     """Number of first bytes of each part that `finish` writes again."""
-
-    def require(self) -> None:
-        """Checks that the packages that it needs are installed; by default there are none.
-
-        Raises:
-            MissingExtraError: one is not.
-        """
+    packages: tuple[str, ...] = ()
+    """Packages of the extra `parquet` that it needs."""
 
     def begin(self, files: Sequence[IO[bytes]], dim: int) -> None:
         """Writes what comes before the embeddings into the empty `files`, one for each part."""
@@ -151,10 +146,7 @@ class Parquet(EmbeddingFormat):
     """
 
     parts = ("texts", "numbers")
-
-    def require(self) -> None:
-        """Checks that pyarrow is installed."""
-        require("parquet", "pyarrow")
+    packages = ("pyarrow",)
 
     def contents(self, texts: Sequence[str], embeddings: Embeddings, known: Known) -> Contents:
         """Returns texts as lines of JSON, because they may hold line ends, and numbers as bytes."""
@@ -174,39 +166,25 @@ class Parquet(EmbeddingFormat):
         fields = {"text": pa.string(), **({"about": pa.string()} if has_about else {})}
         schema = pa.schema({**fields, "embedding": pa.list_(pa.float32(), dim)})
         # neither compression nor a dictionary makes numbers of embeddings smaller
-        with pq.ParquetWriter(
-            path,
-            schema,
-            compression={**dict.fromkeys(fields, "zstd"), "embedding.list.element": "none"},
-            use_dictionary=False,
-            write_statistics=False,
-        ) as writer:
-            for rows, matrix in _blocks(texts, numbers, count, dim):
-                column = pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), dim)
-                words = zip(*rows, strict=True)
-                columns = [
-                    pa.array(each, pa.string()) for each, _ in zip(words, fields, strict=False)
-                ]
-                writer.write_table(pa.table([*columns, column], schema=schema))
+        packing = {**dict.fromkeys(fields, "zstd"), "embedding.list.element": "none"}
+        size = max(1, _BLOCK_BYTES // (4 * dim))
+        with (
+            texts.open(encoding="utf-8") as lines,
+            numbers.open("rb") as file,
+            pq.ParquetWriter(
+                path, schema, compression=packing, use_dictionary=False, write_statistics=False
+            ) as writer,
+        ):
+            for low in range(0, count, size):
+                rows = [json.loads(line) for line in islice(lines, min(size, count - low))]
+                words = [pa.array(each, pa.string()) for each in zip(*rows, strict=True)]
+                matrix = pa.array(np.fromfile(file, "<f4", len(rows) * dim))
+                column = pa.FixedSizeListArray.from_arrays(matrix, dim)
+                writer.write_table(pa.table([*words[: len(fields)], column], schema=schema))
         return path
 
 
-def _blocks(
-    texts: Path, numbers: Path, count: int, dim: int
-) -> Iterator[tuple[list[tuple[str, str | None]], np.ndarray[Any, Any]]]:
-    """Yields the texts, with what is known about them, and the numbers of each row group."""
-    size = max(1, _BLOCK_BYTES // (4 * dim))
-    with texts.open(encoding="utf-8") as lines, numbers.open("rb") as file:
-        for low in range(0, count, size):
-            rows = [json.loads(line) for line in islice(lines, min(size, count - low))]
-            yield rows, np.fromfile(file, "<f4", len(rows) * dim).reshape(-1, dim)
-
-
-FORMATS: dict[str, EmbeddingFormat] = {
-    ".npy": Npy(),
-    ".parquet": Parquet(),
-    ".jsonl": JsonLines(),
-}
+FORMATS: dict[str, EmbeddingFormat] = {".npy": Npy(), ".parquet": Parquet(), ".jsonl": JsonLines()}
 """Formats by the suffix of a file's name."""
 
 
@@ -220,18 +198,12 @@ def format_of(path: Path) -> EmbeddingFormat:
     found = FORMATS.get(path.suffix)
     if found is None:
         raise InputError(f"{path}: the name must end in one of {', '.join(FORMATS)}.")
-    found.require()
+    require("parquet", *found.packages)
     return found
 
 
 UNREADABLE = (
-    SafetensorError,
-    OSError,
-    KeyError,
-    TypeError,
-    ValueError,
-    OverflowError,
-    RecursionError,
+    SafetensorError, OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError,
     AttributeError,  # a type of numbers that NumPy lacks, such as float8
-)
+)  # fmt: skip
 """Errors of a file that is missing, damaged, foreign, or holds other tensors than are read."""

@@ -70,27 +70,21 @@ def json_rows(
             row = decode(line)
         except (ValueError, RecursionError):  # a fault, or Python alone reads it: NaN, half pairs
             found = _object(line, path, number)
-            row = kind(
-                **{
-                    name: _value(found.get(name), name, type_, path, number)
-                    for name, type_ in fields.items()
-                    if name != optional or found.get(name) is not None
-                }
-            )
+            values = {
+                name: _value(found.get(name), name, type_, path, number)
+                for name, type_ in fields.items()
+                if name != optional or found.get(name) is not None
+            }
+            row = kind(**values)
         rows.append(row)
         if optional and getattr(row, optional) is None is not getattr(rows[0], optional):
             _value(None, optional, fields[optional], path, number)
-    columns = {
-        name: [getattr(row, name) for row in rows]
-        if type_ != "label"
-        else [_label(getattr(row, name)) for row in rows]
-        for name, type_ in fields.items()
-    }
+    columns = {name: [getattr(row, name) for row in rows] for name in fields}
+    for name in [name for name, type_ in fields.items() if type_ == "label"]:
+        columns[name] = [
+            one if isinstance(one, str | None) else json.dumps(one) for one in columns[name]
+        ]
     return pl.DataFrame(columns, schema={name: _TYPES[type_][1] for name, type_ in fields.items()})
-
-
-def _label(value: str | float | None) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def json_texts(content: bytes, path: Path, names: Sequence[str]) -> pl.Series:
@@ -101,19 +95,14 @@ def json_texts(content: bytes, path: Path, names: Sequence[str]) -> pl.Series:
     Raises:
         InputError: a line is not an object, or a field has another type.
     """
-    rows = []
+    rows: list[list[str]] = []
     for number, line in _numbered(content):
         values = _object(line, path, number)
-        found = [(name, values[name]) for name in names if values.get(name) is not None]
-        rows.append(
-            [
-                text
-                for name, value in found
-                for text in _value(
-                    [value] if isinstance(value, str) else value, name, "texts", path, number
-                )
-            ]
-        )
+        rows.append([])
+        for name in names:
+            if (value := values.get(name)) is not None:
+                value = [value] if isinstance(value, str) else value
+                rows[-1] += _value(value, name, "texts", path, number)
     return pl.Series(rows, dtype=pl.List(pl.String))
 
 
@@ -127,9 +116,8 @@ def matching_rows(content: bytes, path: Path, where: Mapping[str, str]) -> pl.Se
     """
     fields: dict[str, FieldType] = dict.fromkeys(where, "label")
     frame = json_rows(content, path, fields)
-    matches = frame.select(
-        pl.all_horizontal(pl.col(name) == value for name, value in where.items())
-    ).to_series()
+    wanted_values = pl.all_horizontal(pl.col(name) == value for name, value in where.items())
+    matches = frame.select(wanted_values).to_series()
     if not matches.any():
         wanted = " and ".join(f"{name} = {value}" for name, value in where.items())
         seen = "; ".join(

@@ -45,7 +45,7 @@ _MAGIC = {
 _LONGEST_MAGIC = max(map(len, _MAGIC))
 
 
-def file_lines(path: Path, on_read: Callable[[int], None] | None = None) -> Iterator[str]:
+def file_lines(path: Path, on_read: Callable[[int], None] = lambda _count: None) -> Iterator[str]:
     """Yields the lines of a file, plain or compressed (gzip, bzip2, xz, zstandard).
 
     `on_read` is called after each read with the number of bytes read from the file itself.
@@ -138,19 +138,12 @@ def _decoded(block: bytes, head: bytes, name: str, lines_before: int) -> str:
         if null < 0:
             return text
         offset, problem = null, "holds a NUL byte"
-    format_name = next((known for magic, known in _MAGIC.items() if head.startswith(magic)), None)
-    if format_name is None and null >= 0:
-        format_name = "a binary file"
+    kind = next((known for magic, known in _MAGIC.items() if head.startswith(magic)), None)
+    kind = kind or ("a binary file" if null >= 0 else "text in another encoding")
     number = lines_before + block.count(b"\n", 0, offset) + 1
-    problem = f"line {number} {problem}"
-    if format_name is None:
-        raise InputError(
-            f"{name}: {problem}; lines of UTF-8 text are expected, one sentence each. Convert the "
-            "file, for example by: iconv -f LATIN1 -t UTF-8."
-        )
     raise InputError(
-        f"{name} seems to be {format_name} ({problem}); lines of UTF-8 text are expected, one "
-        "sentence each."
+        f"{name} seems to be {kind} (line {number} {problem}); lines of UTF-8 text are expected, "
+        "one sentence each. Convert it, for example by: iconv -f LATIN1 -t UTF-8."
     )
 
 
@@ -180,9 +173,8 @@ def decoded_lines(
         InputError: a line is not in that encoding.
     """
     lines = []
-    rows = content.removeprefix(BYTE_ORDER_MARK).split(b"\n")
-    if rows and not rows[-1]:
-        rows.pop()
+    content = content.removeprefix(BYTE_ORDER_MARK)
+    rows = content.removesuffix(b"\n").split(b"\n") if content else []
     for number, row in enumerate(rows, first_line):
         try:
             lines.append(row.removesuffix(b"\r").decode(encoding))
@@ -286,10 +278,7 @@ _ROWS_BYTES = 1 << 18
 
 
 def separated_rows(
-    pieces: Iterator[bytes],
-    separator: str,
-    name: str = "the table",
-    longest: int = LONGEST_LINE,
+    pieces: Iterator[bytes], separator: str, name: str = "the table", longest: int = LONGEST_LINE
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows of a table with the numbers of their first lines, from 1.
 
@@ -300,10 +289,11 @@ def separated_rows(
     lines = _lines(pieces, name, longest)
     pending: list[str] = []
     number = 0
-    while True:
-        line = pending.pop() if pending else next(lines, None)
-        if line is None:
-            return
+
+    def following() -> str | None:
+        return pending.pop() if pending else next(lines, None)
+
+    while line := following():
         number += 1
         if '"' not in line:
             if row := line.rstrip("\r\n"):
@@ -311,13 +301,10 @@ def separated_rows(
             continue
         joined = [line]
         quotes, size = line.count('"'), len(line)
-        while quotes % 2 and size < _MAX_ROW_CHARS:
-            following = pending.pop() if pending else next(lines, None)
-            if following is None:
-                break
-            joined.append(following)
-            quotes += following.count('"')
-            size += len(following)
+        while quotes % 2 and size < _MAX_ROW_CHARS and (more := following()):
+            joined.append(more)
+            quotes += more.count('"')
+            size += len(more)
         fields = _quoted("".join(joined), separator)
         if fields is None:
             pending += reversed(joined[1:])

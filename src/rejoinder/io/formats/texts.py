@@ -105,7 +105,7 @@ def text_columns(spec: str | None) -> TextColumns:
 
 
 def read_texts(
-    path: Path, columns: str | None = None, on_read: Callable[[int], None] | None = None
+    path: Path, columns: str | None = None, on_read: Callable[[int], None] = lambda _count: None
 ) -> Iterator[Text]:
     """Yields the ids and texts of a file, plain or compressed.
 
@@ -195,18 +195,15 @@ def _begins_with_object(head: bytes) -> bool:
 
 def _json_lines(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[Text]:
     """Yields the fields of the objects of lines; blank lines are left out."""
-    first = True
+    chosen: TextColumns | None = None
     for number, line in enumerate(text_lines(pieces, name, any_content=True), 1):
         if line.strip():
             where = f"{name} line {number:,}"
             tree = json_object(line, where)
-            columns, first = columns.among(tree) if first else columns, False
-            text = _of_object(tree, columns.text or "text", columns.id or "id", where)
-            if not columns.about:
-                yield text
-                continue
-            values = {each: tree.get(column) for each, column in columns.about.items()}
-            yield *text[:2], _known(values, where)
+            chosen = chosen or columns.among(tree)
+            text = _of_object(tree, chosen.text or "text", chosen.id or "id", where)
+            values = {each: tree.get(column) for each, column in chosen.about.items()}
+            yield (*text, _known(values, where)) if chosen.about else text
 
 
 def json_object(line: str, where: str) -> Mapping[str, Any]:
@@ -228,7 +225,9 @@ def json_object(line: str, where: str) -> Mapping[str, Any]:
     return tree
 
 
-def _of_object(tree: Mapping[str, Any], wanted: str, key: str, where: str) -> Text:
+def _of_object(
+    tree: Mapping[str, Any], wanted: str, key: str, where: str
+) -> tuple[str | None, str]:
     text, found = tree.get(wanted), tree.get(key)
     if isinstance(found, int) and not isinstance(found, bool):
         found = str(found)
@@ -267,16 +266,15 @@ def _seconds(value: str | float, where: str) -> float:
     try:
         seconds = float(value)
     except ValueError:
-        try:
+        with suppress(ValueError):
             moment = datetime.fromisoformat(str(value))
-        except ValueError:
-            raise InputError(
-                f"{where}: time {shortened(str(value))} is neither a date, such as "
-                "2024-03-01T08:00, nor a number of seconds since 1970."
-            ) from None
-        seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+            return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+        seconds = math.nan
     if not math.isfinite(seconds):
-        raise InputError(f"{where}: time {value} is not finite.")
+        raise InputError(
+            f"{where}: time {shortened(str(value))} is neither a date, such as 2024-03-01T08:00, "
+            "nor a number of seconds since 1970."
+        )
     while abs(seconds) > _LATEST:
         seconds /= 1000
     return seconds
@@ -308,10 +306,8 @@ def _of_rows(
     if columns.text.isdigit() and columns.text not in header:
         text, key = int(columns.text) - 1, int(columns.id) - 1 if columns.id.isdigit() else None
         if named := [column for column in columns.about.values() if not column.isdigit()]:
-            raise InputError(
-                f"`columns`: {named[0]!r} is a name and {columns.text} a number; name all columns "
-                "by numbers, or all by names."
-            )
+            said = f"{named[0]!r} is a name and {columns.text} a number"
+            raise InputError(f"`columns`: {said}; name all columns in the same way.")
         about = {each: int(at) - 1 for each, at in columns.about.items()}
         rows = chain([(number, header)], rows)
     else:
@@ -319,16 +315,11 @@ def _of_rows(
         about = {each: header.index(column) for each, column in columns.about.items()}
     for number, row in rows:
         if len(row) <= max(text, key or 0, *about.values()):
-            raise InputError(
-                f"{name} line {number:,}: {len(row)} columns, where the first line has "
-                f"{len(header)}."
-            )
-        found = None if key is None else row[key]
-        if about:
-            values = {each: row[at] for each, at in about.items()}
-            yield found, row[text], _known(values, f"{name} {unit} {number:,}")
-        else:
-            yield found, row[text]
+            size = len(header)
+            raise InputError(f"{name} line {number:,}: {len(row)} columns, not {size} as before.")
+        values = {each: row[at] for each, at in about.items()}
+        one = None if key is None else row[key], row[text]
+        yield (*one, _known(values, f"{name} {unit} {number:,}")) if about else one
 
 
 def _indices(header: Sequence[str], name: str, columns: TextColumns) -> tuple[int, int | None]:
@@ -340,9 +331,7 @@ def _indices(header: Sequence[str], name: str, columns: TextColumns) -> tuple[in
         shown = ", ".join(repr(column[:40]) for column in header[:20])
         raise InputError(
             f"{name} is a table without a column {missing[0]!r}; its columns are {shown}. Name "
-            "yours with `columns='text=COLUMN'` or `columns='text=COLUMN,id=COLUMN'` (numbers "
-            "from 1 if it has "
-            "no header)."
+            "yours with `columns='text=COLUMN,id=COLUMN'` (numbers from 1 if it has no header)."
         )
     return header.index(wanted), header.index(key) if key in header else None
 

@@ -26,35 +26,8 @@ from numpy.typing import NDArray
 from rejoinder.corpus.carry import Carry
 from rejoinder.corpus.engines import Extraction, Outcome, Resources
 from rejoinder.corpus.engines.duckdb import LEAST_PER_THREAD, DuckDBEngine, counted
-from rejoinder.corpus.engines.local.join import (
-    NOWHERE,
-    Joined,
-    PairsInFiles,
-    PairsInMemory,
-    in_pieces,
-    join,
-)
-from rejoinder.corpus.engines.local.store import (
-    BITS,
-    ELSEWHERE,
-    GONE,
-    KEPT,
-    LASTING,
-    NO_HASHES,
-    SCHEMA,
-    STRINGS,
-    Block,
-    CarriedComments,
-    Classifier,
-    CrossingError,
-    Rows,
-    RowsInParts,
-    Store,
-    among,
-    arrow_file,
-    carried_batches,
-    concatenated,
-)
+from rejoinder.corpus.engines.local import join as joining
+from rejoinder.corpus.engines.local import store
 from rejoinder.corpus.manifest import Carried
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.reading.columns import Hashes
@@ -87,11 +60,7 @@ class Doubles:
 
 
 def find_doubles(
-    store: Store,
-    ids: Hashes,
-    rules: list[str],
-    carried: CarriedComments,
-    known: Hashes,
+    held: store.Store, ids: Hashes, rules: list[str], carried: store.CarriedComments, known: Hashes
 ) -> Doubles:
     """Compares the rows with the same id as the query of all engines does; carried ones stay.
 
@@ -101,8 +70,8 @@ def find_doubles(
     repeated = np.unique(ids[1:][ids[1:] == ids[:-1]])
     wanted = np.union1d(repeated, known)
     if not len(wanted):
-        return Doubles(0, 0, {}, NO_HASHES, 0)
-    given = _rows_with(wanted, store, rules)
+        return Doubles(0, 0, {}, store.NO_HASHES, 0)
+    given = _rows_with(wanted, held, rules)
     # as `query.unique`: strings are compared as bytes, and null is the largest
     best = given.sort("id", *_ORDER, nulls_last=True).unique("id", keep="first")
     different = given.select("id", *_ORDER).unique().height
@@ -144,22 +113,22 @@ def _overruled(best: pl.DataFrame, older: pl.DataFrame) -> int:
     return pairs.filter(revived | lost.fill_null(False)).height
 
 
-def _rows_with(hashes: Hashes, store: Store, rules: list[str]) -> pl.DataFrame:
+def _rows_with(hashes: Hashes, held: store.Store, rules: list[str]) -> pl.DataFrame:
     """Returns the rows whose ids have the hashes, which are in increasing order."""
     frames = []
-    for part in store.parts:
-        rows, blocks = store.part(part)
-        if len(found := np.flatnonzero(among(rows.id, hashes))):
+    for part in held.parts:
+        rows, blocks = held.part(part)
+        if len(found := np.flatnonzero(store.among(rows.id, hashes))):
             frames.append(_frame(part, found, rows[found], blocks, rules))
     return pl.concat(frames)
 
 
 def _frame(
-    part: int, places: NDArray[np.int64], rows: Rows, blocks: Any, rules: list[str]
+    part: int, places: NDArray[np.int64], rows: store.Rows, blocks: Any, rules: list[str]
 ) -> pl.DataFrame:
     """Returns rows with the columns of `query.classified`, their hash, part and place in it."""
     names = pl.Series([None, *rules], dtype=pl.String)
-    strings = {name: rows.strings(blocks, name).to_polars() for name in STRINGS}
+    strings = {name: rows.strings(blocks, name).to_polars() for name in store.STRINGS}
     return pl.DataFrame(strings).with_columns(
         parent=pl.when(pl.Series(rows.answers)).then("parent"),
         rule=names.gather(rows.rule),
@@ -179,7 +148,7 @@ _GROWTH = 8
 _PLAIN = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
 _BLOCK_SHARE, _LEAST_BLOCK = 128, 1 << 20
 """Part of the memory that a parsed block is, and its least bytes."""
-_PARTS = (4, BITS)
+_PARTS = (4, store.BITS)
 """Least and largest number of parts, as powers of two."""
 
 
@@ -207,7 +176,7 @@ class LocalEngine(DuckDBEngine):
             spill.mkdir()
             try:
                 return self._by_parts(extraction, spill, folder, progress)
-            except CrossingError as error:
+            except store.CrossingError as error:
                 if extraction.carry is not None:
                     raise InputError(
                         f"`carry` can't be used with these comments: {error}. Name a column that "
@@ -230,26 +199,26 @@ class LocalEngine(DuckDBEngine):
         rules = options.rule_names
         with ThreadPoolExecutor(1) as other:
             # meanwhile the first comments are read: Ibis takes a fifth of a second
-            opened = other.submit(Classifier, options, lasting=carry is not None)
-            store = self._read(extraction, report, spill, opened, progress)
-            classifier = opened.result()
-        ids = store.finish()
+            opened = other.submit(store.Classifier, options, lasting=carry is not None)
+            held = self._read(extraction, report, spill, opened, progress)
+        classifier = opened.result()
+        ids = held.finish()
         progress("joining", 0, None)
         return_freed_memory()
-        carried = CarriedComments(carry.files if carry else (), store.bits)
+        carried = store.CarriedComments(carry.files if carry else (), held.bits)
         known = carried.known(ids)
         if carry and len(known) and len(known) == len(np.unique(ids)):
             raise carry.nothing_new()
-        doubles = find_doubles(store, ids, rules, carried, known)
-        ids = ids[~among(ids, doubles.carried)]
+        doubles = find_doubles(held, ids, rules, carried, known)
+        ids = ids[~store.among(ids, doubles.carried)]
         # the strings of carried comments are not kept in memory
-        files = PairsInFiles(spill) if store.spilled or carried else None
-        parts = self._join(store, ids, doubles, carried, classifier, files, carry)
+        files = joining.PairsInFiles(spill) if held.spilled or carried else None
+        parts = self._join(held, ids, doubles, carried, classifier, files, carry)
         del ids  # 8 bytes a comment, which writing does not need
-        pairs = files or PairsInMemory(parts, store.blocks)
-        store.drop_files()
+        pairs = files or joining.PairsInMemory(parts, held.blocks)
+        held.drop_files()
         progress("sorting", 0, None)
-        pieces = in_pieces([part.runs for part in parts], _PIECE_ROWS, options.limit)
+        pieces = joining.in_pieces([part.runs for part in parts], _PIECE_ROWS, options.limit)
         parts = [replace(part, runs=part.runs.clear()) for part in parts]
         # files are read from the beginning to the end: by one thread
         tables = mapped_ahead(pairs.table, pieces, 1 if files else self._parts_threads)
@@ -257,15 +226,12 @@ class LocalEngine(DuckDBEngine):
         written = write_shards(folder, counted(tables, progress), writers)
         counts = sum((part.counts for part in parts), Counter[str | int]())
         of_carry = (counts["carried_messages"], counts["carried_replies"], doubles.overruled)
+        fates = {rule: counts[number] for number, rule in enumerate(rules, 1)}
         return Outcome(
             report=report,
             duplicates=doubles.duplicates,
             conflicts=doubles.conflicts,
-            fates={
-                **{rule: counts[number] for number, rule in enumerate(rules, 1)},
-                "kept": counts[KEPT],
-                "replies": counts["replies"],
-            },
+            fates={**fates, "kept": counts[store.KEPT], "replies": counts["replies"]},
             parent_not_found=counts["parent_not_found"],
             parent_dropped=counts["parent_dropped"],
             written=written,
@@ -278,69 +244,69 @@ class LocalEngine(DuckDBEngine):
         extraction: Extraction,
         report: Report,
         spill: Path,
-        classifier: Future[Classifier],
+        classifier: Future[store.Classifier],
         progress: ExtractProgress,
-    ) -> Store:
-        size = sum(map(size_of, extraction.files))
+    ) -> store.Store:
+        size, options = sum(map(size_of, extraction.files)), extraction.options
         plain = sum(size_of(path) for path in extraction.files if path.name.endswith(_PLAIN))
         packed = size - plain + (extraction.carry.bytes if extraction.carry else 0)
         need = (plain + packed * _GROWTH) / (self._parts_memory / (4 * self._parts_threads + 4))
         bits = int(np.clip(np.ceil(np.log2(max(need, 1))), *_PARTS))
-        store = Store(int(self._parts_memory * _STORE_SHARE), bits, spill, self._parts_threads)
+        held = store.Store(int(self._parts_memory * _STORE_SHARE), bits, spill, self._parts_threads)
 
-        def in_parts(comments: pa.RecordBatch) -> tuple[RowsInParts, Block]:
+        def in_parts(comments: pa.RecordBatch) -> tuple[store.RowsInParts, store.Block]:
             rows, block = classifier.result()(comments)
             return rows.in_parts(bits), block
 
-        block_bytes = int(np.clip(self._parts_memory // _BLOCK_SHARE, _LEAST_BLOCK, BLOCK_BYTES))
-        for piece, block in read_comments(
-            extraction.files, extraction.options, report, in_parts, block_bytes
-        ):
+        size_of_block = int(np.clip(self._parts_memory // _BLOCK_SHARE, _LEAST_BLOCK, BLOCK_BYTES))
+        read = read_comments(extraction.files, options, report, in_parts, size_of_block)
+        for piece, block in read:
             progress("reading", report.bytes_read, size)
-            store.add(piece, block)
-        return store
+            held.add(piece, block)
+        return held
 
     def _join(
         self,
-        store: Store,
+        held: store.Store,
         ids: Hashes,
         doubles: Doubles,
-        carried: CarriedComments,
-        classifier: Classifier,
-        files: PairsInFiles | None,
+        carried: store.CarriedComments,
+        classifier: store.Classifier,
+        files: joining.PairsInFiles | None,
         carry: Carry | None,
-    ) -> list[Joined]:
+    ) -> list[joining.Joined]:
         """Joins all parts, and writes their comments for later extractions.
 
         `ids` are the hashes of the ids that only this extraction has.
         """
         target = carry.target if carry else None
 
-        def one(part: int) -> tuple[Joined, list[pa.RecordBatch]]:
-            rows, blocks = store.part(part)
+        def one(part: int) -> tuple[joining.Joined, list[pa.RecordBatch]]:
+            rows, blocks = held.part(part)
             if part in doubles.gone:
-                rows.rule[doubles.gone[part]] = GONE
-            batches = carried_batches(part, store.bits, rows, blocks) if target else []
+                rows.rule[doubles.gone[part]] = store.GONE
+            batches = store.carried_batches(part, held.bits, rows, blocks) if target else []
             fresh = len(rows)
             if carried:
                 older, block = carried.part(part, rows, ids)
                 older.which[:] = len(blocks)
-                rows, blocks = concatenated([rows, older]), [*blocks, block]
-            joined = join(part, rows, blocks, fresh, classifier.splits)
-            if among(joined.missing, ids).any():
-                raise CrossingError(ELSEWHERE)
+                rows, blocks = store.concatenated([rows, older]), [*blocks, block]
+            joined = joining.join(part, rows, blocks, fresh, classifier.splits)
+            if store.among(joined.missing, ids).any():
+                raise store.CrossingError(store.ELSEWHERE)
             if files:
                 files.write(part, joined, blocks)
-                joined = replace(joined, replies=NOWHERE, messages=NOWHERE)
+                joined = replace(joined, replies=joining.NOWHERE, messages=joining.NOWHERE)
             return joined, batches
 
-        found: list[Joined] = []
-        with arrow_file(target, SCHEMA, LASTING) if target else nullcontext() as writer:
-            for joined, batches in mapped_ahead(one, store.parts, self._parts_threads):
+        found: list[joining.Joined] = []
+        file = store.arrow_file(target, store.SCHEMA, store.LASTING) if target else nullcontext()
+        with file as writer:
+            for joined, batches in mapped_ahead(one, held.parts, self._parts_threads):
                 if writer:
                     for batch in batches:
                         writer.write_batch(batch)
                 found.append(joined)
         if len(carried.known(np.unique(np.concatenate([part.missing for part in found])))):
-            raise CrossingError(ELSEWHERE)
+            raise store.CrossingError(store.ELSEWHERE)
         return found

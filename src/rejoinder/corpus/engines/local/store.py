@@ -25,14 +25,7 @@ from numpy.typing import NDArray
 
 from rejoinder.corpus import query
 from rejoinder.corpus.options import ExtractOptions
-from rejoinder.corpus.reading.columns import (
-    Hashes,
-    Index,
-    Strings,
-    as_arrow,
-    as_strings,
-    gather,
-)
+from rejoinder.corpus.reading.columns import Hashes, Index, Strings, as_arrow, as_strings, gather
 from rejoinder.corpus.reading.readers import mapped_ahead
 from rejoinder.io.files.system import return_freed_memory
 

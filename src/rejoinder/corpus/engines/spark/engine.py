@@ -261,8 +261,11 @@ def file_reader(extraction: Extraction) -> Callable[[Batches], Batches]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 report = readers.Report()
+                comments = readers.read_comments(
+                    [files[number]], options, report, _batches, among_others=True
+                )
                 with told_to_driver():
-                    for pieces in readers.read_checked([files[number]], options, report, _batches):
+                    for pieces in comments:
                         yield from pieces
                 yield from _batches(_told(number, report))
 
