@@ -110,7 +110,15 @@ def dedupe(
     embeddings = source.embeddings if len(firsts) == len(rows) else source.embeddings[firsts]
     seen = survey(embeddings, *((_SURVEYED,) if len(embeddings) > _LARGE else ()))
     neighbours = _neighbours(source)
-    estimate = _estimate(source, seen, neighbours, threshold, examples, false_positives, confirms)
+    if threshold is not None:
+        estimate = duplicates.expected_at(float(threshold), "given", seen.best, neighbours)
+    elif examples is not None:
+        estimate = _estimate(source, examples, confirms)
+    else:
+        rate, most = false_positives, duplicates.MOST_THRESHOLD
+        if rate is None:
+            rate, most = FALSE_POSITIVES, duplicates.DEFAULT_THRESHOLD
+        estimate = duplicates.threshold_of_rate(seen.best, neighbours, rate, most)
     least = _floor(seen, estimate.threshold) if floor is None else floor
     pairs = near_pairs(embeddings, least, workers, lambda *done: progress("comparing", *done))
     sample = seen.found(pairs, least)
@@ -202,22 +210,7 @@ def _neighbours(source: Collection) -> Array:
     return np.asarray(cosines[~(vectors == earlier).all(axis=1)], np.float32)
 
 
-def _estimate(
-    source: Collection,
-    seen: Survey,
-    neighbours: Array,
-    threshold: float | None,
-    examples: Examples | None,
-    false_positives: float | None,
-    confirms: SecondStage,
-) -> duplicates.Estimate:
-    if threshold is not None:
-        return duplicates.expected_at(float(threshold), "given", seen.best, neighbours)
-    if examples is None:
-        rate, most = false_positives, duplicates.MOST_THRESHOLD
-        if rate is None:
-            rate, most = FALSE_POSITIVES, duplicates.DEFAULT_THRESHOLD
-        return duplicates.threshold_of_rate(seen.best, neighbours, rate, most)
+def _estimate(source: Collection, examples: Examples, confirms: SecondStage) -> duplicates.Estimate:
     first, second, alike = _labelled(examples)
     vectors = [
         source.encoder.encode([core_of(text) for text in texts]) for texts in (first, second)

@@ -247,9 +247,7 @@ def forget(
     return Forgotten(removed, sum(one.mentions for one in found), trained)
 
 
-def _sorted(
-    folders: Sequence[Path],
-) -> tuple[list[tuple[Path, Prepared | None]], list[Pairs]]:
+def _sorted(folders: Sequence[Path]) -> tuple[list[tuple[Path, Prepared | None]], list[Pairs]]:
     """Returns the indexes, each with what was found in it, and the pairs.
 
     Raises:
@@ -307,11 +305,7 @@ def _names(tree: Any, ids: set[str]) -> bool:
 
 
 def _remove(
-    wanted: _Wanted,
-    index: Path,
-    made: Prepared | None,
-    threads: int | None,
-    watch: Watch,
+    wanted: _Wanted, index: Path, made: Prepared | None, threads: int | None, watch: Watch
 ) -> None:
     def change(opened: TextIndex) -> None:
         opened.compact(_Removal(wanted))

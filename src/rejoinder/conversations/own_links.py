@@ -86,22 +86,21 @@ def fit_links(
         del cut[0]
     shipped, tried = Linker(), cut[4::5]
     stage("finding beginnings")
-    learned = [with_beginnings(one, shipped) for at, one in enumerate(cut) if at % 5 < 3]
+    stated = [one for at, one in enumerate(cut) if at % 5 < 3]
+    learned = [(at, with_beginnings(one, shipped)) for at, one in enumerate(stated)]
     calibrated = [with_beginnings(one, shipped) for one in cut[3::5]]
     draw = random.Random(seed)  # noqa: S311 - no secret depends on it
-    quiet = [(at, one) for at, each in enumerate(learned) for one in quiet_chats(each, draw)]
-    size = sum(len(one.labels) for one in [*learned, *(one for _, one in quiet)])
+    learned += [(at, quiet) for at, one in learned for quiet in quiet_chats(one, draw)]
+    size = sum(len(one.labels) for _, one in learned)
     times = min(max(_ENOUGH // size, 1), _EPOCHS)
     recipe = Recipe(rate=0.001, epochs=(3 * times, 4 * times), seed=seed)
     stage("fitting")
     with scratch_folder() as scratch:
         new = scratch / path.name
         fit(
-            [*learned, *(one for _, one in quiet)],
-            SentenceEncoder.load(shipped.settings["encoder"]), new,
+            [one for _, one in learned], SentenceEncoder.load(shipped.settings["encoder"]), new,
             learned_from=", ".join(Path(one).name for one in sources), held_out=calibrated,
-            groups=[*range(len(learned)), *(at for at, _ in quiet)],
-            begin_with=shipped_links(), recipe=recipe,
+            groups=[at for at, _ in learned], begin_with=shipped_links(), recipe=recipe,
         )  # fmt: skip
         stage("finding hidden links")
         linkers = {"message before": None, "shipped": shipped, "own": Linker(new)}
@@ -109,8 +108,7 @@ def fit_links(
         is_better = found["own"].right > found["shipped"].right
         if is_better:
             write_bytes(path, new.read_bytes())
-    stated = sum(len(one.labels) for at, one in enumerate(cut) if at % 5 < 3)
-    return OwnLinks(stated, found, is_better)
+    return OwnLinks(sum(len(one.labels) for one in stated), found, is_better)
 
 
 def known_links(entries: Sequence[Entry]) -> Iterator[Channel]:

@@ -73,17 +73,13 @@ def rows_of(parts: Sequence[Part]) -> Rows:
             said = msgspec.json.encode((entry.text, {**about}, entry.said), order="sorted")
             place = f"{part.linked}/{part.program}/{about.get('source', '')}"
             channel = 0 if about.get("thread") else _hash(place) | 1
-            found.append((_hash(entry.id), blake2b_number(said), channel, _time(entry)))
+            time = np.inf if about.get("time") is None else float(about["time"])
+            found.append((_hash(entry.id), blake2b_number(said), channel, time))
     return np.array(found, _ROW)
 
 
 def _hash(text: str) -> int:
     return blake2b_number(text.encode("utf-8", "surrogatepass"))
-
-
-def _time(entry: Entry) -> float:
-    time = entry.about.get("time")
-    return float("inf") if time is None else float(time)
 
 
 class Before:

@@ -143,7 +143,9 @@ def words_of(
     table = NumberedWords()
     numbers = table(texts)
     words = table.since(0)
-    numbers = numbers.only(np.array([_is_word(word) for word in words], np.bool_)[numbers.ids])
+    numbers = numbers.only(
+        np.array([any(map(str.isalnum, word)) for word in words], np.bool_)[numbers.ids]
+    )
     content, offsets = numbers.ids.tobytes(), (numbers.offsets * numbers.ids.itemsize).tolist()
     places: dict[bytes, int] = {}
     firsts = [
@@ -245,10 +247,6 @@ def _is_form(word: str, other: str) -> bool:
     shortest = min(len(word), len(other))
     stem = other[: max(3, shortest - 1)]
     return word.startswith(stem) and abs(len(word) - len(other)) <= 3
-
-
-def _is_word(token: str) -> bool:
-    return any(map(str.isalnum, token))
 
 
 def _is_telling(token: str) -> bool:

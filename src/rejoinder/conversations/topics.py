@@ -336,11 +336,10 @@ def cluster(
     discs = topic_words.map_of(
         centres, np.bincount(labels[labels >= 0], minlength=len(centres)), seed
     )
-    times = _times(collection)
-    leaves, wider = _records(collection, words, centres, labels, times)
+    leaves, wider = _records(collection, words, centres, labels)
     return Topics(
         leaves, wider, labels, discs.place(rows, labels, centres), list(collection.ids),
-        list(collection.texts), times, centres, discs, _facts(collection), seed,
+        list(collection.texts), _times(collection), centres, discs, _facts(collection), seed,
     )  # fmt: skip
 
 
@@ -388,14 +387,10 @@ def _names(collection: Collection, fresh: list[int], known: Mapping[str, str]) -
 
 
 def _records(
-    collection: Collection,
-    words: topic_words.TextWords,
-    centres: TopicCentres,
-    labels: Indices,
-    times: Floats,
+    collection: Collection, words: topic_words.TextWords, centres: TopicCentres, labels: Indices
 ) -> tuple[tuple[Topic, ...], tuple[Topic, ...]]:
     """Returns topics and wider topics with their names, typical messages and sizes."""
-    first = len(centres)
+    first, times = len(centres), _times(collection)
     parents = wider_topics(centres)
     by_wider = np.append(parents, -1)[labels]
     lengths = words.numbers.lengths

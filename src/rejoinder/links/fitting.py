@@ -313,6 +313,5 @@ def _sharpness(net: "dict[str, Tensor]", rows: _Rows) -> float:
         ]
         tried: list[float] = np.linspace(0.5, 1.5, 41).tolist()
         return min(
-            tried,
-            key=lambda by: sum(float(_loss(scores * by, right)) for scores, right in both),
+            tried, key=lambda by: sum(float(_loss(scores * by, right)) for scores, right in both)
         )
