@@ -15,6 +15,7 @@ from rejoinder import kernels
 from rejoinder.kernels import kernel
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
+from rejoinder.text import readings as text_readings
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.readings import Spelling
 from rejoinder.text.vocabulary import Vocabulary
@@ -180,7 +181,7 @@ pieces = st.sampled_from([
 @given(st.lists(st.lists(st.tuples(pieces, st.sampled_from(["", " "])), max_size=12), max_size=3))
 def test_the_kernel_reads_as_python_does(both_ways, rows):
     texts = ["".join(piece + space for piece, space in row) for row in rows]
-    (one, words), (other, others) = (ways.word_ids.read(texts) for ways in both_ways)
+    (one, words, _), (other, others, _) = (ways.word_ids.read(texts) for ways in both_ways)
     assert words == others
     assert np.array_equal(one.ids, other.ids)
     assert np.array_equal(one.offsets, other.offsets)
@@ -280,3 +281,14 @@ def test_many_words_are_found_at_once():
 def test_without_known_words_none_is_found():
     assert Spelling(())(["password"]).tolist() == [-1]
     assert Spelling(("a",))([]).tolist() == []
+
+
+def test_words_are_found_after_those_that_were_kept_have_gone(monkeypatch):
+    monkeypatch.setattr(text_readings, "_KEPT", 1)
+    features = WordFeatures(Vocabulary(("the",)), unknown_buckets=5, spelling="likely")
+    texts = ["rust zigs", "rust code"]
+    expected = [
+        WordFeatures(Vocabulary(("the",)), unknown_buckets=5, spelling="likely")([text])[0].tolist()
+        for text in texts
+    ]
+    assert [features([text])[0].tolist() for text in texts] == expected

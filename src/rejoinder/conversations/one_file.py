@@ -249,7 +249,7 @@ def _rows(
     term the row of a known word, or the rows of the letters of another.
     """
     texts = features.texts(_encoded(parts, SentenceEncoder(model)))
-    batch, unknown, _ = features.word_ids.read_parts(texts)
+    batch, unknown, _ = features.word_ids.read(texts)
     words = iter(unknown)
     pairs = [(one, "" if one >= 0 else next(words)) for one in batch.ids.tolist()]
     terms = {pair: number for number, (pair, _) in enumerate(Counter(pairs).most_common())}

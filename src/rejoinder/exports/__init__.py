@@ -8,7 +8,6 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -18,36 +17,51 @@ from rejoinder.exports.base import ExportFormat, Item, Message
 from rejoinder.exports.files import Files, opened
 from rejoinder.registry import Registry
 
+READERS = {
+    "slack": ("workplaces:SLACK", '"ts"'),
+    "discord": ("servers:DISCORD", '"guild"'),
+    "whatsapp": ("logs:WHATSAPP", ""),
+    "telegram": (
+        "messengers:TELEGRAM",
+        '"messages" "chats" "left_chats" "personal_information" Exported',
+    ),
+    "irc": ("logs:IRC", ""),
+    "mattermost": (
+        "servers:MATTERMOST",
+        '"channel_id" "version" "team" "channel" "user" "bot" "post" "direct_channel" '
+        '"direct_post"',
+    ),
+    "matrix": ("servers:MATRIX", '"event_id"'),
+    "zulip": ("workplaces:ZULIP", '"zerver_message"'),
+    "rocketchat": ("servers:ROCKETCHAT", '"rid" "msg" rid\0'),
+    "teams": ("workplaces:TEAMS", '"MessageType" "messageType"'),
+    "messenger": ("messengers:MESSENGER", '"sender_name" "senderName"'),
+    "zendesk": (
+        "tickets:ZENDESK",
+        '"via" "submitter_id" "public" "child_events" "events" Summation',
+    ),
+    "mbox": ("mail:MBOX", "From"),
+    "stackexchange": ("forums:STACKEXCHANGE", '<posts "question_id" "answer_id" "comment_id"'),
+    "discourse": ("forums:DISCOURSE", '"post_number" "post_stream" "chunk_size"'),
+    "reddit": ("boards:REDDIT", '"kind" "subreddit"'),
+    "convokit": ("boards:CONVOKIT", '"speaker" "user"'),
+    "hackernews": ("boards:HACKERNEWS", '"by" "children" "objectID"'),
+    "github": ("issues:GITHUB", '"html_url" "pull_request_url" "comments" "url" "payload"'),
+    "maildir": ("mail:MAILDIR", ""),
+    "freshdesk": ("tickets:FRESHDESK", '"requester_id" "incoming"'),
+    "intercom": (
+        "tickets:INTERCOM",
+        '"conversation_parts" "ticket_parts" "teammates" "statistics" "part_type"',
+    ),
+    "jira": ("jira:JIRA", '<rss Issue "fields" "updateAuthor" "jsdPublic" "issueId"'),
+    "redmine": ("issues:REDMINE", '"tracker"'),
+    "gitlab": ("issues:GITLAB", '"iid" "noteable_type" "individual_note"'),
+    "bugzilla": ("issues:BUGZILLA", '<bugzilla "product" "bug_id"'),
+}
+"""Of each format: where its record is, and words, of which the first 64 KiB of a file have one.
+Names tell of formats without words."""
 FORMATS: Registry[ExportFormat] = Registry(
-    "`format`",
-    {
-        "slack": "rejoinder.exports.workplaces:SLACK",
-        "discord": "rejoinder.exports.servers:DISCORD",
-        "whatsapp": "rejoinder.exports.logs:WHATSAPP",
-        "telegram": "rejoinder.exports.messengers:TELEGRAM",
-        "irc": "rejoinder.exports.logs:IRC",
-        "mattermost": "rejoinder.exports.servers:MATTERMOST",
-        "matrix": "rejoinder.exports.servers:MATRIX",
-        "zulip": "rejoinder.exports.workplaces:ZULIP",
-        "rocketchat": "rejoinder.exports.servers:ROCKETCHAT",
-        "teams": "rejoinder.exports.workplaces:TEAMS",
-        "messenger": "rejoinder.exports.messengers:MESSENGER",
-        "zendesk": "rejoinder.exports.tickets:ZENDESK",
-        "mbox": "rejoinder.exports.mail:MBOX",
-        "stackexchange": "rejoinder.exports.forums:STACKEXCHANGE",
-        "discourse": "rejoinder.exports.forums:DISCOURSE",
-        "reddit": "rejoinder.exports.boards:REDDIT",
-        "convokit": "rejoinder.exports.boards:CONVOKIT",
-        "hackernews": "rejoinder.exports.boards:HACKERNEWS",
-        "github": "rejoinder.exports.issues:GITHUB",
-        "maildir": "rejoinder.exports.mail:MAILDIR",
-        "freshdesk": "rejoinder.exports.tickets:FRESHDESK",
-        "intercom": "rejoinder.exports.tickets:INTERCOM",
-        "jira": "rejoinder.exports.jira:JIRA",
-        "redmine": "rejoinder.exports.issues:REDMINE",
-        "gitlab": "rejoinder.exports.issues:GITLAB",
-        "bugzilla": "rejoinder.exports.issues:BUGZILLA",
-    },
+    "`format`", {name: f"rejoinder.exports.{record}" for name, (record, _) in READERS.items()}
 )
 """Every format: its name, and its record."""
 
@@ -119,46 +133,14 @@ def _are_comments(head: bytes) -> bool:
     return bool(lines) and all(b'"link_id"' in line and b'"title"' not in line for line in lines)
 
 
-_ENDS = 20
-"""Readers that look at names alone take this many of the first; Reddit's takes the last, too."""
-_TREES = re.compile(r"\.(?:json|jsonl|ndjson|csv|xml|html|zst|gz|xz|bz2)\Z", re.IGNORECASE)
-
-
-_WORDS = {
-    "slack": '"ts"',
-    "discord": '"guild"',
-    "telegram": '"messages" "chats" "left_chats" "personal_information" Exported',
-    "mattermost": '"channel_id" "version" "team" "channel" "user" "bot" "post" "direct_post" '
-    '"direct_channel"',
-    "matrix": '"event_id"',
-    "zulip": '"zerver_message"',
-    "rocketchat": '"rid" "msg"',
-    "teams": '"MessageType" "messageType"',
-    "messenger": '"sender_name" "senderName"',
-    "zendesk": '"via" "submitter_id" "public" "child_events" "events" Summation',
-    "mbox": "From",
-    "stackexchange": '<posts "question_id" "answer_id" "comment_id"',
-    "discourse": '"post_number" "post_stream" "chunk_size"',
-    "reddit": '"kind" "subreddit"',
-    "convokit": '"speaker" "user"',
-    "hackernews": '"by" "children" "objectID"',
-    "github": '"html_url" "pull_request_url" "comments" "url" "payload"',
-    "freshdesk": '"requester_id" "incoming"',
-    "intercom": '"conversation_parts" "ticket_parts" "teammates" "statistics" "part_type"',
-    "jira": '<rss Issue "fields" "updateAuthor" "jsdPublic" "issueId"',
-    "redmine": '"tracker"',
-    "gitlab": '"iid" "noteable_type" "individual_note"',
-    "bugzilla": '<bugzilla "product" "bug_id"',
-}
-"""Of these words, the first 64 KiB of a file by the program have one."""
+_FEW = 40
+"""Of so many files, words tell which readers to ask. More take longer to read than to ask all."""
 _NAMES = {
     "whatsapp": re.compile(r"\.txt\Z", re.IGNORECASE),
     "irc": re.compile(r"\.(?:log|txt|\w*irc\w*|weechatlog)\b|#|(?:\A|/)[^./]*\Z", re.IGNORECASE),
     "maildir": re.compile(r"(?:\A|/)(?:cur|new)/|(?:\A|/)\d|\.eml\Z", re.IGNORECASE),
 }
 """What is in the name of such a file, unless it is the only one."""
-_DUMP = "rocketchat_message.bson"
-"""A name that suffices."""
 
 
 def candidates(files: Files, names: Iterable[str]) -> list[str]:
@@ -166,26 +148,14 @@ def candidates(files: Files, names: Iterable[str]) -> list[str]:
 
     A format that is not listed above is always asked.
     """
-    waiting = {name: _WORDS.get(name, "").encode().split() for name in names}
-    found = {name for name in waiting if name not in _WORDS and name not in _NAMES}
-    if any(_DUMP in file for file in files.names):
-        found.add("rocketchat")
-    for file in dict.fromkeys(_looked_at(files)):
-        if len(found) == len(waiting):
-            break
-        head = files.head(file)
-        for name, words in waiting.items():
-            pattern = None if len(files.names) == 1 else _NAMES.get(name)
-            fits = not words or any(word in head for word in words)
-            if fits and (pattern is None or pattern.search(file)):
-                found.add(name)
-    return [name for name in waiting if name in found]
+    if len(files.names) > _FEW:
+        return [*names]
+    heads = [files.head(name) for name in files.names]
 
+    def may_be(name: str) -> bool:
+        if name in _NAMES:
+            return len(heads) == 1 or any(map(_NAMES[name].search, files.names))
+        words = READERS[name][1].encode().split() if name in READERS else [b""]
+        return any(word in head for word in words for head in heads)
 
-def _looked_at(files: Files) -> Iterator[str]:
-    """Yields the files that a reader may look at to recognise an export."""
-    yield from files.names[:_ENDS]
-    yield from files.names[-_ENDS:]
-    for pattern in _NAMES.values():
-        yield from islice(filter(pattern.search, files.names), _ENDS)
-    yield from filter(_TREES.search, files.names)
+    return [name for name in names if may_be(name)]

@@ -23,7 +23,6 @@ from rejoinder.exports.markup import markdown_text, plain_text
 
 # Reddit
 
-_LOOKED_AT = 20
 _LONGEST = 1 << 26
 _SUFFIXES = ("json", "jsonl", "ndjson", "zst", "gz", "xz", "bz2", "txt")
 _GONE = ("[deleted]", "[removed]", "[ Removed by reddit ]", "[ Removed by Reddit ]")
@@ -53,7 +52,7 @@ def _recognises(files: Files) -> bool:
     if any(_PAGES.places(files)):
         return True
     names = _names(files)
-    some = dict.fromkeys([*names[:_LOOKED_AT], *names[-_LOOKED_AT:]])
+    some = dict.fromkeys([*names[: rows.LOOKED_AT], *names[-rows.LOOKED_AT :]])
     kinds = {kind for name in some for kind in _kinds(files, name)}
     return kinds == {"submission", "comment"}
 

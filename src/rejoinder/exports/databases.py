@@ -6,7 +6,6 @@ and are opened to read alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -176,22 +175,15 @@ def _postgresql(path: Path, schema: str | None, query: str) -> Iterator[str]:
     import psycopg
     from psycopg import sql
 
-    with _errors(path), psycopg.connect(_connection(path), connect_timeout=_SECONDS) as server:
-        server.read_only = True
-        if schema is not None:
-            server.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
-        with server.cursor(name="rejoinder") as cursor:
-            cursor.itersize = _ROWS
-            for (row,) in cursor.execute(query):
-                yield row
-
-
-@contextmanager
-def _errors(path: Path) -> Iterator[None]:
-    import psycopg
-
     try:
-        yield
+        with psycopg.connect(_connection(path), connect_timeout=_SECONDS) as server:
+            server.read_only = True
+            if schema is not None:
+                server.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
+            with server.cursor(name="rejoinder") as cursor:
+                cursor.itersize = _ROWS
+                for (row,) in cursor.execute(query):
+                    yield row
     except psycopg.Error as error:
         reason = " ".join(str(error).split())
         raise InputError(f"the database {path} can't be read: {reason}.") from None

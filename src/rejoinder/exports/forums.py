@@ -6,7 +6,7 @@ comments, or these in one another.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from heapq import merge
 from html import unescape
@@ -188,7 +188,11 @@ class _Site:
 
     def messages(self) -> Iterator[Item]:
         """Yields the posts and the comments."""
-        for item in merge(self._posts(), self._comments(), key=time_of):
+        for item in merge(
+            self._items(_POSTS_FILE, self._post),
+            self._items("comments.xml", self._comment),
+            key=time_of,
+        ):
             if isinstance(item, Message) and item.thread is None:
                 # `merge` reads a comment before some of the posts before it
                 post = int((item.parent or "").rpartition("/")[2])
@@ -204,9 +208,9 @@ class _Site:
             for number, row in rows.xml_items(self._files, name, "row"):
                 yield name, number, row.attrib
 
-    def _posts(self) -> Iterator[Item]:
-        for name, number, row in self._rows(_POSTS_FILE):
-            yield rows.item_of(name, number, self._post, row)
+    def _items(self, file: str, read: Callable[[_Row], Message]) -> Iterator[Item]:
+        for name, number, row in self._rows(file):
+            yield rows.item_of(name, number, read, row)
 
     def _post(self, row: _Row) -> Message:
         kind, id_, parent = row["PostTypeId"], int(row["Id"]), None
@@ -228,10 +232,6 @@ class _Site:
             is_system=kind not in (_QUESTION, _ANSWER),
             edited="LastEditDate" in row,
         )
-
-    def _comments(self) -> Iterator[Item]:
-        for name, number, row in self._rows("comments.xml"):
-            yield rows.item_of(name, number, self._comment, row)
 
     def _comment(self, row: _Row) -> Message:
         return Message(

@@ -140,7 +140,7 @@ def _is_bot(row: Mapping[str, Any]) -> bool:
 
 
 def _text(text: str | None) -> str:
-    return markdown_text(text or "", html=True)
+    return markdown_text((text or "").replace("\r\n", "\n"), html=True)
 
 
 GITLAB = ExportFormat(
@@ -174,7 +174,7 @@ def _issue(row: Any) -> Iterator[rows.Part]:
         thread=issue,
         author=rows.first_of(row.get("author"), "name", "id"),
         time=rows.seconds(row.get("created_on")),
-        text="\n".join(filter(None, (subject, _redmine_text(row.get("description"))))),
+        text="\n".join(filter(None, (subject, _text(row.get("description"))))),
         source=source,
         is_private=is_private,
     )
@@ -194,15 +194,11 @@ def _journal(row: Any, issue: str, source: str, ids: list[str], is_private: bool
         thread=issue,
         author=rows.first_of(row.get("user"), "name", "id"),
         time=rows.seconds(row.get("created_on")),
-        text=_redmine_text(_QUOTED.sub("", notes)),
+        text=_text(_QUOTED.sub("", notes)),
         source=source,
         is_system=not notes,
         is_private=is_private or bool(row.get("private_notes")),
     )
-
-
-def _redmine_text(text: str | None) -> str:
-    return markdown_text((text or "").replace("\r\n", "\n"), html=True)
 
 
 REDMINE = ExportFormat(

@@ -17,7 +17,8 @@ from email.utils import parsedate_to_datetime
 from itertools import chain, islice, pairwise
 from typing import IO
 
-from rejoinder.exports.base import ExportFormat, Item, KeyNumbers, Malformed, Message, by_time
+from rejoinder.exports import rows
+from rejoinder.exports.base import ExportFormat, Item, KeyNumbers, Message, by_time
 from rejoinder.exports.files import Files
 from rejoinder.exports.markup import plain_text
 
@@ -43,8 +44,6 @@ _PROGRAM = re.compile(r"mailer-daemon|^postmaster|-owner$|-request$|-bounces$|^m
 _BOT = re.compile(r"(?:no|do.?not).?reply", re.IGNORECASE)
 _OTHER_THAN_ASCII = ("iso-2022", "hz", "utf-7", "utf7", "utf-16", "utf-32")
 """Encodings whose bytes another encoding would take for ASCII, or for nothing."""
-_FAULTS = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
-"""What the standard library raises for mails that are out of order."""
 
 
 class Mails:
@@ -56,32 +55,21 @@ class Mails:
         self._threads: list[str] = []
         self._texts = array("q")
 
-    def items(
-        self, content: bytes, source: str, file: str, number: int, time: float | None
-    ) -> Iterator[Item]:
-        """Yields a mail as a message.
+    def message(self, content: bytes, source: str, place: str, time: float | None) -> Message:
+        """Returns a mail as a message.
 
         A copy has the id of its original. Other mails with the id of an earlier one get another.
 
         Args:
             content: the mail.
             source: where it is kept, in case it names no list.
-            file: name of its file.
-            number: its place in the file, from 1.
+            place: what is unique to it, in case it has no id.
             time: when it arrived, in case it has no date.
         """
-        try:
-            mail = message_from_bytes(content[:LARGEST])
-            headers = _headers(mail)
-            if not {"from", "date", "message-id"} & headers.keys():
-                raise ValueError("it has none of From, Date and Message-ID")
-            yield self._message(mail, headers, source, f"{file}/{number}", time)
-        except _FAULTS as error:
-            yield Malformed(file, number, f"no mail ({error})")
-
-    def _message(
-        self, mail: Mail, headers: Mapping[str, str], source: str, place: str, time: float | None
-    ) -> Message:
+        mail = message_from_bytes(content[:LARGEST])
+        headers = _headers(mail)
+        if not {"from", "date", "message-id"} & headers.keys():
+            raise ValueError("it has none of From, Date and Message-ID")
         text = written_text(_body(mail))
         own = _ID.search(headers.get("message-id", ""))
         id_ = own[1] if own else place
@@ -373,7 +361,6 @@ _ESCAPED = re.compile(rb">+From ")
 _MONTH = re.compile(r"\d{4}-?(?:[A-Z][a-z]+|\d\d|q[1-4])?")
 """Matches the names of files that archives write for a month, a quarter or a year."""
 _LINE = 1 << 16
-_TRIED = 20
 
 
 def _items(files: Files) -> Iterator[Item]:
@@ -383,7 +370,8 @@ def _items(files: Files) -> Iterator[Item]:
             continue
         with files.open(name) as file:
             for number, (time, content) in enumerate(_contents(file), 1):
-                yield from mails.items(content, _source(files, name), name, number, time)
+                source, place = _source(files, name), f"{name}/{number}"
+                yield rows.item_of(name, number, mails.message, content, source, place, time)
 
 
 def _source(files: Files, name: str) -> str:
@@ -428,7 +416,9 @@ MBOX = ExportFormat(
     "mbox",
     "mbox (mail)",
     "https://www.rfc-editor.org/rfc/rfc4155",
-    lambda files: any(_BEGINNING.match(files.head(one).lstrip()) for one in files.names[:_TRIED]),
+    lambda files: any(
+        _BEGINNING.match(files.head(one).lstrip()) for one in files.names[: rows.LOOKED_AT]
+    ),
     lambda files: by_time(_items(files)),
 )
 
@@ -444,7 +434,7 @@ _SENT_BY = re.compile(rb"^(?:From|Date|Message-ID|Received|Return-Path):", re.I 
 
 
 def _is_maildir(files: Files) -> bool:
-    mails = islice(filter(_MAIL.fullmatch, files.names), _TRIED)
+    mails = islice(filter(_MAIL.fullmatch, files.names), rows.LOOKED_AT)
     heads = (files.head(name).lstrip() for name in mails)
     return any(HEADER.match(one) and _SENT_BY.search(one) for one in heads) or _is_alone(files)
 
@@ -470,7 +460,7 @@ def _maildir_items(files: Files) -> Iterator[Item]:
         folder = (found and found[1]) or ""
         source = re.sub(r"(?:^|/)(?:cur|new)$", "", folder).lstrip(".") or "INBOX"
         if content.strip():
-            yield from mails.items(content, source, name, 1, time)
+            yield rows.item_of(name, 1, mails.message, content, source, f"{name}/1", time)
 
 
 MAILDIR = ExportFormat(

@@ -32,15 +32,14 @@ _PATHS |= {f"{chat}.{path}" for chat in _CHATS for path in _PATHS}
 _ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|.)", re.DOTALL)
 _CUT = re.compile(rb"(?<!\\)(?:\\\\)*(\\(?:x[0-9a-fA-F]?)?)\Z")
 _PIECE = 1 << 16
-_LOOKED_AT = 20
 
 
 def _recognises(files: Files) -> bool:
     names = sorted(rows.documents(files), key=lambda name: not name.endswith("result.json"))
-    if any(_is_ours(files.head(name)) for name in names[:_LOOKED_AT]):
+    if any(_is_ours(files.head(name)) for name in names[: rows.LOOKED_AT]):
         return True
     named = sorted(_pages(files), key=lambda name: not _PART.search(name))
-    return any(_is_page(files, name) for name in named[:_LOOKED_AT])
+    return any(_is_page(files, name) for name in named[: rows.LOOKED_AT])
 
 
 def _is_ours(head: bytes) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, S
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import IO, Any, TypeVarTuple
 from xml.etree import ElementTree
 
@@ -22,12 +21,13 @@ from rejoinder.exports.base import Item, Malformed, Message, time_of
 from rejoinder.exports.files import Files
 from rejoinder.io.formats.text_lines import separated_rows
 
-FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+FAULTS = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 """What a row raises that has other types than its format says."""
 AIRBYTE = "_airbyte_data"
 """Path to a row in the files that Airbyte writes, whatever it copies."""
 _JSON = (".json", ".jsonl", ".ndjson")
-_LOOKED_AT = 20
+LOOKED_AT = 20
+"""Files that a reader looks at to recognise an export."""
 _LONGEST = 1 << 28
 _SHAPES = 1 << 14
 """Most shapes that are kept of the files of an export."""
@@ -57,7 +57,6 @@ def shape(files: Files, name: str) -> Shape:
     return files.shapes[name]
 
 
-@lru_cache(maxsize=64)
 def _shape(head: bytes) -> Shape:
     if head.lstrip()[:1] not in (b"{", b"["):
         return {}
@@ -102,7 +101,7 @@ def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
     Those with `likely` in their names come before all others.
     """
     names = sorted(documents(files), key=lambda name: likely not in name)
-    for name in names[:_LOOKED_AT]:
+    for name in names[:LOOKED_AT]:
         yield shape(files, name)
 
 

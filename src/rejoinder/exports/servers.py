@@ -32,12 +32,11 @@ _NEWS = re.compile(
     r"(?:channel|team)(?: by \S+)?)\."
 )
 """Matches what Mattermost says about channels, as exports without the type of posts have it."""
-_LOOKED_AT = 20
 
 
 def _recognises(files: Files) -> bool:
     names = sorted(rows.documents(files), key=lambda name: ".jsonl" not in name.lower())
-    heads = (files.head(name) for name in names[:_LOOKED_AT])
+    heads = (files.head(name) for name in names[: rows.LOOKED_AT])
     return any(_LINE.match(head) or _is_page(head) for head in heads)
 
 
@@ -256,9 +255,15 @@ ROCKETCHAT = ExportFormat(
 
 _LARGEST = 1 << 26
 _SIZE = struct.Struct("<i")
-_NUMBERS = {0x01: struct.Struct("<d"), 0x10: _SIZE, 0x12: struct.Struct("<q")}
-_WIDTHS = {0x06: 0, 0x0A: 0, 0x11: 8, 0x13: 16, 0x7F: 0, 0xFF: 0}
-"""Bytes of values that are not read: timestamps, decimals, null and such."""
+_PLAIN = {
+    kind: struct.Struct(form)
+    for form, kinds in {
+        "<d": (0x01,), "<?": (0x08,), "<i": (0x10,), "<q": (0x12,),
+        "": (0x06, 0x0A, 0x7F, 0xFF), "8x": (0x11,), "16x": (0x13,),
+    }.items()
+    for kind in kinds
+}  # fmt: skip
+"""Values of one size; the last are not read: null and such, timestamps, decimals."""
 
 
 def bson_documents(file: IO[bytes], where: str) -> Iterator[dict[str, Any]]:
@@ -294,10 +299,8 @@ def _document(data: bytes, at: int) -> tuple[dict[str, Any], int]:
 
 
 def _value(kind: int, data: bytes, at: int) -> tuple[Any, int]:
-    if number := _NUMBERS.get(kind):
-        return number.unpack_from(data, at)[0], at + number.size
-    if kind in _WIDTHS:
-        return None, at + _WIDTHS[kind]
+    if plain := _PLAIN.get(kind):
+        return next(iter(plain.unpack_from(data, at)), None), at + plain.size
     match kind:
         case 0x02 | 0x0D | 0x0E:  # text, code, symbol
             end = at + 4 + _size(data, at)
@@ -311,8 +314,6 @@ def _value(kind: int, data: bytes, at: int) -> tuple[Any, int]:
             return None, at + 5 + _size(data, at)
         case 0x07:
             return data[at : at + 12].hex(), at + 12
-        case 0x08:
-            return data[at] != 0, at + 1
         case 0x09:
             return {"$date": struct.unpack_from("<q", data, at)[0]}, at + 8
         case 0x0B:  # a regular expression is two strings
@@ -394,7 +395,6 @@ MATRIX = ExportFormat(
 # Discord
 
 _BEGINNING = re.compile(rb'\{\s*"guild":\s*\{')
-_TRIED = 20
 
 
 def _is_discord(files: Files, name: str) -> bool:
@@ -436,6 +436,6 @@ DISCORD = ExportFormat(
     "discord",
     "Discord (DiscordChatExporter, JSON)",
     "https://github.com/Tyrrrz/DiscordChatExporter",
-    lambda files: any(_is_discord(files, name) for name in files.ending(".json")[:_TRIED]),
+    lambda files: any(_is_discord(files, name) for name in files.ending(".json")[: rows.LOOKED_AT]),
     _read_discord,
 )

@@ -82,7 +82,7 @@ class WordFeatures:
         """Returns the ids of each sentence's words in order, then those of its bigrams."""
         texts = self.texts(sentences)
         if self.letter_buckets:
-            batch, unknown = self.word_ids.read(texts)
+            batch, unknown, _ = self.word_ids.read(texts)
             first = len(self.vocabulary) + self.unknown_buckets
             buckets = (self.letter_buckets, self.arabic_letter_buckets)
             return with_letters(batch, unknown, first, *buckets)
@@ -141,7 +141,7 @@ class WordFeatures:
         if as_written:
             known = np.array([token in self.vocabulary.index for token in flat], np.bool_)
         else:
-            batch, _, kept = self.word_ids.read_parts(texts)
+            batch, _, kept = self.word_ids.read(texts)
             ids, known = as_known(batch.ids), np.ones(len(flat), np.bool_)
             known[slice(None) if kept is None else kept] = (ids >= 0) & (ids < len(self.vocabulary))
         owners = np.repeat(np.arange(len(tokens)), list(map(len, tokens)))

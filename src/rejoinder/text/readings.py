@@ -16,13 +16,13 @@ text rules 3 and 4 depend on all of it: it must never change.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, cached_property, partial
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from rejoinder.text.normalize import DIGIT, LETTER, classes, find_tokens, normal
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.vocabulary import GOLDEN_GAMMA, Vocabulary, mix64
 
+Value = TypeVar("Value")
 _LEAST, _MOST = 4, 24
 """Characters of words that are looked up or found: shorter ones are like too many others."""
 _WHOLE = -1
@@ -200,9 +201,9 @@ _SURE, _LIKELY = -12.5, -13.5
 _AGAIN = 2.0
 """What it takes from them that the text has the word again, or the known word."""
 _KEPT = 100_000
-"""Number of words whose readings are kept."""
+"""Number of words whose values are kept."""
 _LONGEST = 40
-"""Characters of a word whose reading is kept."""
+"""Characters of a word whose value is kept."""
 _NONE, _CERTAIN = np.float32(-np.inf), np.float32(np.inf)
 _ENDINGS = ("s", "m", "d", "t", "re", "ve", "ll")
 _INSIDE = frozenset(",;-('&/")
@@ -243,6 +244,27 @@ class Mark(IntEnum):
 Marks = NDArray[np.uint8]
 
 
+class Remembered(Generic[Value]):
+    """Values of words, which are found for many words at once, and kept."""
+
+    def __init__(self, find: Callable[[list[str]], list[Value]]) -> None:
+        """`find` returns the values of different words."""
+        self._find = find
+        self._kept: dict[str, Value] = {}
+
+    def __call__(self, words: Sequence[str]) -> list[Value]:
+        """Returns the value of each word."""
+        if len(self._kept) > _KEPT:
+            self._kept = {}
+        kept = self._kept
+        new = [word for word in dict.fromkeys(words) if word not in kept]
+        if not new:
+            return [kept[word] for word in words]
+        made = dict(zip(new, self._find(new), strict=True))
+        kept.update((word, value) for word, value in made.items() if len(word) <= _LONGEST)
+        return [made[word] if word in made else kept[word] for word in words]
+
+
 class Readings:
     """Finds the known words that words stand for.
 
@@ -252,7 +274,7 @@ class Readings:
     def __init__(self, vocabulary: Vocabulary, *, both: bool) -> None:
         """Creates the readings of a model's words; `both`: it can read a word in two ways."""
         self._vocabulary, self._both = vocabulary, both
-        self._found: dict[str, tuple[int, float]] = {}
+        self._found = Remembered(self._find)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Readings, self._vocabulary, both=self._both), ()
@@ -318,20 +340,11 @@ class Readings:
 
     def _likely(self, words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Returns the known word that each word is most likely to stand for, and how likely."""
-        found = self._found
-        new = [word for word in dict.fromkeys(words) if word not in found]
-        if new:
-            made = dict(zip(new, self._new(new), strict=True))
-            if len(found) > _KEPT:
-                self._found = found = {}
-            found.update((word, one) for word, one in made.items() if len(word) <= _LONGEST)
-            pairs = [found.get(word) or made[word] for word in words]
-        else:
-            pairs = [found[word] for word in words]
+        pairs = self._found(words)
         ids, scores = zip(*pairs, strict=True) if pairs else ((), ())
         return np.array(ids, np.int32), np.array(scores, np.float32)
 
-    def _new(self, words: list[str]) -> list[tuple[int, float]]:
+    def _find(self, words: list[str]) -> list[tuple[int, float]]:
         lists, index = read_lists(), self._vocabulary.index
         ids, scores = self._spelling.likely(words)
         scores += [_SHORT.get(len(word), 0.0) for word in words]

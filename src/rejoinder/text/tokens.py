@@ -43,7 +43,7 @@ def read_tokens(features: TextFeatures, texts: Sequence[str]) -> list[list[Token
 
 def _words(features: WordFeatures, text: str) -> list[Token]:
     words = features.vocabulary.words
-    batch, _, kept = features.word_ids.read_parts(features.texts([text]))
+    batch, _, kept = features.word_ids.read(features.texts([text]))
     found, rows = located_tokens(text, features.normalize), batch.ids.tolist()
     if kept is not None:
         found = _joined(found, kept.tolist())

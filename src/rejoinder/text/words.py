@@ -20,13 +20,8 @@ from rejoinder.text.normalize import (
     tokens_of,
 )
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.readings import Marks, Readings, Spelling, marks_of
+from rejoinder.text.readings import Marks, Readings, Remembered, Spelling, marks_of
 from rejoinder.text.vocabulary import Vocabulary, word_buckets
-
-_KEPT = 100_000
-"""Number of words whose ids are kept."""
-_LONGEST = 40
-"""Characters of a word whose id is kept."""
 
 
 class UnknownWords:
@@ -38,7 +33,7 @@ class UnknownWords:
         With `spelling`, a misspelt word of the vocabulary has the id of the right one.
         """
         self.vocabulary, self.buckets, self.spelling = vocabulary, buckets, spelling
-        self._ids: dict[str, int] = {}
+        self._ids = Remembered(self._find)
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = partial(UnknownWords, self.vocabulary, self.buckets, spelling=self.spelling)
@@ -46,25 +41,16 @@ class UnknownWords:
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Returns the id of each word, (N,) int32; -1 where there is none."""
-        found = list(map(self._ids.get, words))
-        if None in found:
-            places = [at for at, known in enumerate(found) if known is None]
-            new = {words[at]: -1 for at in places}
-            new = dict(zip(new, self._new_ids(list(new)).tolist(), strict=True))
-            for at in places:
-                found[at] = new[words[at]]
-            if len(self._ids) > _KEPT:
-                self._ids = {}
-            self._ids |= {word: row for word, row in new.items() if len(word) <= _LONGEST}
-        return np.array(found, np.int32)
+        return np.array(self._ids(words), np.int32)
 
-    def _new_ids(self, words: Sequence[str]) -> NDArray[np.int32]:
+    def _find(self, words: list[str]) -> list[int]:
         ids = self._known(words) if self.spelling else np.full(len(words), -1, np.int32)
         if self.buckets:
             rest = np.flatnonzero(ids < 0)
             hashed = word_buckets([words[at] for at in rest.tolist()], self.buckets)
             ids[rest] = hashed + len(self.vocabulary)
-        return ids
+        found: list[int] = ids.tolist()
+        return found
 
     @cached_property
     def _known(self) -> Spelling:
@@ -82,6 +68,7 @@ class WordIds:
         With `readings`, words first have the ids of those that they stand for.
         """
         self.vocabulary, self.unknown, self.readings = vocabulary, unknown, readings
+        self._normalize = normalize_text if readings is None else normalize_cased
         self._native = kernel("text._words")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -99,18 +86,14 @@ class WordIds:
         A word that is not in the vocabulary has the id that `unknown` gives. Without one it is left
         out, or has the id -1 if `keep_unknown`.
         """
-        batch, without = self.read(sentences)
+        batch, without, _ = self.read(sentences)
         return batch if keep_unknown or not without else batch.only(batch.ids >= 0)
 
-    def read(self, sentences: Sequence[str]) -> tuple[Ragged, list[str]]:
-        """Returns the ids of each sentence's words in order, and the words with ids below 0."""
-        batch, words, _ = self.read_parts(sentences)
-        return batch, words
+    def read(self, sentences: Sequence[str]) -> tuple[Ragged, list[str], NDArray[np.bool_] | None]:
+        """Returns the ids of each sentence's words in order, and the words with ids below 0.
 
-    def read_parts(
-        self, sentences: Sequence[str]
-    ) -> tuple[Ragged, list[str], NDArray[np.bool_] | None]:
-        """Returns what `read` does, and which tokens have an id; None: each has one."""
+        Then which tokens have an id; None: each has one.
+        """
         read = self._by_sentence if self._native is None else self._by_kernel
         batch, words, marks, parted = read(sentences)
         kept = None
@@ -127,10 +110,6 @@ class WordIds:
         if parted and self.readings is not None:
             batch, kept = self.readings.joined(batch)
         return batch, words, kept
-
-    @property
-    def _normalize(self) -> Callable[[str], str]:
-        return normalize_text if self.readings is None else normalize_cased
 
     @cached_property
     def _table(self) -> Any:
