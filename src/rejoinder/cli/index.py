@@ -1,7 +1,6 @@
 """`rejoinder index`: writes and changes an index of texts, which `rejoinder search` searches."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -86,7 +85,10 @@ def create(
     if texts is None:
         raise InputError("a file of texts is needed.")
     encoder = given_model(model, model_sha256)
-    with _file_of(texts, columns) as [file], encoding_bar() as progress:
+    with (
+        messages.as_files([texts], are_texts=columns is None) as [file],
+        encoding_bar() as progress,
+    ):
         made = Index.create(
             out, Path(file), encoder, columns=columns,
             response=response, recall=recall, dtype=dtype, copy_model=copy_model,
@@ -125,7 +127,10 @@ def _add(index: Path, texts: str, columns: str | None, model: Path | None, *, up
     from rejoinder.index.indexing import Index
 
     made = Index.open(index, model)
-    with _file_of(texts, columns) as [file], encoding_bar() as progress:
+    with (
+        messages.as_files([texts], are_texts=columns is None) as [file],
+        encoding_bar() as progress,
+    ):
         made.add(Path(file), columns=columns, update=update, progress=progress)
     _print(index, made, made.left_out)
 
@@ -153,10 +158,6 @@ def compact(index: IndexArgument) -> None:
 def check(index: IndexArgument) -> None:
     """Compare all files of an index with their SHA-256."""
     _change(index, lambda made: made.check())
-
-
-def _file_of(texts: str, columns: str | None) -> AbstractContextManager[list[str]]:
-    return messages.as_files([texts], are_texts=columns is None)
 
 
 def _change(index: Path, work: "Callable[[TextIndex], object]") -> None:

@@ -24,6 +24,7 @@ from rich.text import Text
 from rejoinder.cli import output
 from rejoinder.corpus.texts import Entry, entries_of, looks_exported
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.exports import format_of_export
 from rejoinder.io.files.storage import scratch_folder, storage_errors
 from rejoinder.io.formats.text_lines import file_lines, text_lines
 from rejoinder.io.formats.texts import KEYS, table_columns, texts_of
@@ -321,7 +322,7 @@ def _streamed(path: str, columns: str | None) -> Iterator[Entry]:
         with _scratch() as folder:
             file = folder / Path(name).name
             file.write_bytes(head)
-            if b"\0" in head or _is_export(file):  # archives have their table at the end
+            if b"\0" in head or format_of_export(file):  # archives have their table at the end
                 with storage_errors(folder), file.open("ab") as out:
                     out.writelines(pieces)
                 yield from stream_entries(str(file))
@@ -339,12 +340,6 @@ def _note_table(head: bytes, name: str) -> None:
             f"{name} is read as lines of text. If it is a table, name its column of texts, such "
             f"as --columns text={shlex.quote(names[-1])}"
         )
-
-
-def _is_export(file: Path) -> bool:
-    from rejoinder.exports import format_of_export  # 0.1 seconds
-
-    return format_of_export(file) is not None
 
 
 @contextmanager
@@ -372,7 +367,7 @@ def as_files(paths: Sequence[str], *, are_texts: bool = False) -> Iterator[list[
             head = next(pieces, b"")
             with storage_errors(folder), files[one].open("wb") as out:
                 out.writelines(chain([head], pieces))
-            if are_texts and not (looks_exported(head) and _is_export(files[one])):
+            if are_texts and not (looks_exported(head) and format_of_export(files[one])):
                 _note_table(head, _name(one))
         yield [str(files.get(one, one)) for one in paths]
 

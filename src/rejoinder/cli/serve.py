@@ -105,17 +105,11 @@ def serve(
     from rejoinder.serve.server import ServerSettings
 
     settings = ServerSettings(
-        host=host,
-        port=port,
-        max_batch=max_batch,
-        max_queue=max_queue,
-        max_body_bytes=max_body_bytes,
-        max_texts=max_texts,
-        drain_seconds=drain_seconds,
-        cors_origins=tuple(cors_origin or ()),
-        allowed_hosts=tuple(allowed_host or ()),
+        host=host, port=port, max_batch=max_batch, max_queue=max_queue,
+        max_body_bytes=max_body_bytes, max_texts=max_texts, drain_seconds=drain_seconds,
+        cors_origins=tuple(cors_origin or ()), allowed_hosts=tuple(allowed_host or ()),
         api_key=api_key(api_key_file),
-    )
+    )  # fmt: skip
     if workers > 1:
         if texts == "-":
             raise InputError("--workers: each process reads the texts; name a file, not -.")
@@ -418,16 +412,9 @@ def read_explored(ready: "Prepared", name: str | None, threads: int | None) -> "
     from rejoinder.serve.service import Explored
 
     facts = read_facts(ready.folder)
-    return Explored(
-        name,
-        str(ready.index),
-        asked=(ready.folder / ASKED).read_bytes(),
-        topics=(ready.folder / TOPICS).read_bytes(),
-        points=(ready.folder / POINTS).read_bytes(),
-        read=facts.read,
-        ids=facts.ids,
-        suggest=Suggester(ready.index, threads) if facts.suggests else None,
-    )
+    asked, topics, points = ((ready.folder / one).read_bytes() for one in (ASKED, TOPICS, POINTS))
+    suggest = Suggester(ready.index, threads) if facts.suggests else None
+    return Explored(name, str(ready.index), facts.read, asked, topics, points, facts.ids, suggest)
 
 
 def _has_screen() -> bool:
@@ -466,10 +453,8 @@ def mcp(
     settings = ServerSettings(
         host=host, port=port, api_key=api_key(api_key_file), allowed_hosts=tuple(allowed_host or ())
     )
-    first = archives[0]
-    run_server(
-        Served(
-            settings, index=first.index.folder, ready=first.ready, archives=tuple(index),
-            name=first.name,
-        )
-    )  # fmt: skip
+    first, places = archives[0], tuple(index)
+    served = Served(
+        settings, index=first.index.folder, ready=first.ready, archives=places, name=first.name
+    )
+    run_server(served)

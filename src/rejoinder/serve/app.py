@@ -191,16 +191,12 @@ def key_check(key: str, public: Collection[str]) -> Check:
             )
             return answer
         has_key = scheme.lower() == "bearer" and is_right(given.strip())
-        if has_key or is_right(request.cookies.get(cookie, ""), kept):
+        needs_none = is_public and asked is None
+        if has_key or needs_none or is_right(request.cookies.get(cookie, ""), kept):
             return None
-        if is_public and asked is None:
-            return None
-        error = RequestError(
-            401,
-            "this server needs its API key; send it as Authorization: Bearer KEY.",
-            code="invalid_api_key",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
+        said = "this server needs its API key; send it as Authorization: Bearer KEY."
+        header = {"WWW-Authenticate": "Bearer"}
+        error = RequestError(401, said, code="invalid_api_key", headers=header)
         return error_response(scope["path"], error)
 
     return check

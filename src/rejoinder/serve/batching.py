@@ -159,24 +159,17 @@ class Metrics:
         prometheus.ProcessCollector(registry=registry)
         prometheus.PlatformCollector(registry=registry)
         self._requests = prometheus.Counter(
-            "rejoinder_requests_total",
-            "Requests answered, by route and status.",
-            ("route", "status"),
-            registry=registry,
-        )
+            "rejoinder_requests_total", "Requests answered, by route and status.",
+            ("route", "status"), registry=registry,
+        )  # fmt: skip
         self._seconds = prometheus.Histogram(
-            "rejoinder_request_seconds",
-            "Seconds from a request's head to the end of its answer.",
-            ("route",),
-            buckets=_SECONDS,
-            registry=registry,
-        )
+            "rejoinder_request_seconds", "Seconds from a request's head to the end of its answer.",
+            ("route",), buckets=_SECONDS, registry=registry,
+        )  # fmt: skip
         self.batches = prometheus.Histogram(
-            "rejoinder_batch_texts",
-            "Texts that were encoded at a time.",
-            buckets=_TEXTS,
-            registry=registry,
-        )
+            "rejoinder_batch_texts", "Texts that were encoded at a time.",
+            buckets=_TEXTS, registry=registry,
+        )  # fmt: skip
         queued = "Texts that wait for the encoder."
         prometheus.Gauge("rejoinder_queue_texts", queued, registry=registry).set_function(waiting)
 

@@ -141,9 +141,7 @@ def _as_list(value: Any) -> list[str]:
         raise ValueError("a string or a list of strings is needed")
     for index, item in enumerate(value):
         if not isinstance(item, str):
-            raise ValueError(
-                f"a string or a list of strings is needed; element {index} is not a string"
-            )
+            raise ValueError(f"a list of strings is needed; element {index} is not a string")
     if not value:
         raise ValueError("the list is empty; send at least one text")
     return [_clean(item) for item in value]

@@ -7,6 +7,7 @@ read its answer.
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import time
@@ -24,8 +25,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.io.files.system import most_open_files
-
-_LEAST_KEY = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +82,23 @@ class ServerSettings:
                 f"max_queue {self.max_queue:,} is too small for two requests of max_texts "
                 f"{self.max_texts:,}; it must be {2 * self.max_texts:,} or more."
             )
-        if self.api_key is not None:
-            _check_key(self.api_key)
+        if self.api_key is not None and not re.fullmatch("[!-~]{8,}", self.api_key):
+            raise InputError(
+                "the API key must be 8 or more visible ASCII characters without spaces; openssl "
+                "rand -hex 32 makes one."
+            )
         for name in self.allowed_hosts:
-            _check_host(name)
+            if not re.fullmatch(r"\[[^/]*|[^/:]+", name):
+                raise InputError(
+                    f"allowed host {name!r}: give a name or an address without scheme, port and "
+                    "path, such as search.example.org."
+                )
         for origin in self.cors_origins:
-            _check_origin(origin)
+            if not re.fullmatch(r"\*|https?://[^/]+", origin):
+                raise InputError(
+                    f"CORS origin {origin!r}: give a scheme, a host and maybe a port, such as "
+                    "https://example.org, or * for any."
+                )
 
 
 def _name_of(host: str) -> str:
@@ -113,32 +123,6 @@ def _is_loopback(name: str) -> bool:
 def _within(name: str, value: float, least: int, most: int) -> None:
     if not least <= value <= most:
         raise InputError(f"{name} must be from {least:,} to {most:,}; got {value}.")
-
-
-def _check_key(key: str) -> None:
-    if len(key) < _LEAST_KEY or not all("!" <= character <= "~" for character in key):
-        raise InputError(
-            f"the API key must be {_LEAST_KEY} or more visible ASCII characters; got {len(key)}. "
-            "openssl rand -hex 32 makes one."
-        )
-
-
-def _check_host(name: str) -> None:
-    if not name or "/" in name or (":" in name and not name.startswith("[")):
-        raise InputError(
-            f"allowed host {name!r}: give a name or an address without scheme, port and path, such "
-            "as search.example.org."
-        )
-
-
-def _check_origin(origin: str) -> None:
-    scheme, separator, host = origin.partition("://")
-    known = scheme in ("http", "https") and separator and host and "/" not in host
-    if origin != "*" and not known:
-        raise InputError(
-            f"CORS origin {origin!r}: give a scheme, a host and maybe a port, such as "
-            "https://example.org, or * for any."
-        )
 
 
 _BACKLOG = 2_048
@@ -241,12 +225,6 @@ def run_workers(
         )
 
 
-def most_connections() -> int:
-    """Returns how many connections may be open: almost as many as the process may open files."""
-    files = most_open_files()
-    return _MOST if files < 0 else max(8, min(_MOST, files - _SPARE_FILES))
-
-
 @dataclass(frozen=True)
 class Limits:
     """Limits of a server's connections."""
@@ -266,10 +244,9 @@ def limited_protocol(limits: Limits) -> type[HttpToolsProtocol]:
 
 class _LimitedProtocol(HttpToolsProtocol):
     limits: ClassVar[Limits]
-    waiting: "ClassVar[dict[_LimitedProtocol, None]]"
-    """Connections whose request has not arrived yet, the oldest first."""
+    waiting: "ClassVar[dict[_LimitedProtocol, TimerHandle]]"
+    """Connections whose request has not arrived yet, the oldest first, with what cuts them."""
 
-    _request: TimerHandle | None = None
     _answer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
@@ -283,7 +260,7 @@ class _LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Starts to wait for the connection's next request at its first byte."""
-        if self._request is None and (self.cycle is None or self.cycle.response_complete):
+        if self not in self.waiting and (self.cycle is None or self.cycle.response_complete):
             self._expect()
         super().data_received(data)
 
@@ -309,14 +286,12 @@ class _LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _expect(self) -> None:
-        self.waiting[self] = None
-        self._request = self.loop.call_later(self.limits.request_seconds, self.transport.abort)
+        cut = self.loop.call_later(self.limits.request_seconds, self.transport.abort)
+        self.waiting[self] = cut
 
     def _arrived(self) -> None:
-        self.waiting.pop(self, None)
-        if self._request is not None:
-            self._request.cancel()
-            self._request = None
+        if self in self.waiting:
+            self.waiting.pop(self).cancel()
 
     def _watch(self, size: int) -> None:
         self._answer = self.loop.call_later(self.limits.answer_seconds, self._look, size)
@@ -331,7 +306,6 @@ class _LimitedProtocol(HttpToolsProtocol):
     def _read(self) -> None:
         if self._answer is not None:
             self._answer.cancel()
-            self._answer = None
 
 
 class OncePerMinute(logging.Filter):
@@ -367,9 +341,11 @@ def server_of(
         logger = logging.getLogger(name)
         if not any(isinstance(known, OncePerMinute) for known in logger.filters):
             logger.addFilter(OncePerMinute())
+    files = most_open_files()
+    most = _MOST if files < 0 else max(8, min(_MOST, files - _SPARE_FILES))
     config = uvicorn.Config(
         app,
-        http=limited_protocol(limits or Limits(most_connections())),
+        http=limited_protocol(limits or Limits(most)),
         access_log=False,
         log_level="error",  # uvicorn warns of each malformed request: strangers could fill the log
         server_header=False,

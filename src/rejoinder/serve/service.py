@@ -98,10 +98,9 @@ class Service:
         self._features = model.features
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
-            max_batch=settings.max_batch,
-            max_queue=settings.max_queue,
+            max_batch=settings.max_batch, max_queue=settings.max_queue,
             observe=self.metrics.batches.observe,
-        )
+        )  # fmt: skip
         self.files = FileReader(settings)
         self._plain = partial(self.encoder.encode, normalize=False)
 
@@ -226,9 +225,8 @@ class Service:
         given = list(queries)
         if self.index is not None:
             return await self.read_index(lambda index: index.read_as(given), len(given))
-        read: list[dict[str, str]] = await self.batcher.call(
-            partial(self.encoder.read_as, given), len(given)
-        )
+        work = partial(self.encoder.read_as, given)
+        read: list[dict[str, str]] = await self.batcher.call(work, len(given))
         return read
 
     async def read_index(self, read: Callable[[Index], T], texts: int = 1) -> T:

@@ -74,16 +74,13 @@ async def embeddings(request: Request, body: EmbeddingsRequest) -> Response:
     if body.encoding_format == "base64":
         little = rows.astype("<f4", copy=False)
         values = [base64.b64encode(row.tobytes()).decode() for row in little]
+    data = [
+        {"object": "embedding", "index": index, "embedding": value}
+        for index, value in enumerate(values)
+    ]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return errors.json_response(
-        {
-            "object": "list",
-            "data": [
-                {"object": "embedding", "index": index, "embedding": value}
-                for index, value in enumerate(values)
-            ],
-            "model": service.name,
-            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-        }
+        {"object": "list", "data": data, "model": service.name, "usage": usage}
     )
 
 
@@ -123,9 +120,5 @@ def _model(service: Service) -> dict[str, Any]:
 
 def _check_model(service: Service, name: str | None) -> None:
     if name is not None and name != service.name:
-        raise errors.RequestError(
-            404,
-            f"model: {name[:100]!r} is not served here; {service.name!r} is.",
-            field="model",
-            code="model_not_found",
-        )
+        said = f"model: {name[:100]!r} is not served here; {service.name!r} is."
+        raise errors.RequestError(404, said, field="model", code="model_not_found")

@@ -252,12 +252,8 @@ async def corpus(request: Request) -> Response:
     service = service_of(request)
     summary = await service.read_index(TextIndex.summary)
     found = Explored(None, "index/") if service.explored is None else service.explored()
-    return errors.json_response(
-        Corpus(
-            **vars(summary),
-            **{name: getattr(found, name) for name in ("name", "command", "read", "found")},
-        )
-    )
+    more = {name: getattr(found, name) for name in ("name", "command", "read", "found")}
+    return errors.json_response(Corpus(**vars(summary), **more))
 
 
 class Similar(errors.RequestBody):

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from rejoinder.serve import errors
 from rejoinder.serve.service import service_of
+from rejoinder.text.tokens import Token
 from rejoinder.version import VERSION
 
 router = APIRouter(tags=["text-embeddings-inference"], responses=errors.failures(errors.TeiError))
@@ -131,13 +132,12 @@ async def tokenize(request: Request, body: Tokenize) -> Response:
     """List the tokens of each text that the model reads."""
     service = service_of(request)
     found = await service.tokens(service.limited("inputs", body.inputs))
+    return errors.json_response([[_told(token) for token in tokens] for tokens in found])
+
+
+def _told(token: Token) -> dict[str, Any]:
     names = ("id", "text", "start", "stop")
-    return errors.json_response(
-        [
-            [{**{name: getattr(token, name) for name in names}, "special": False} for token in row]
-            for row in found
-        ]
-    )
+    return {**{name: getattr(token, name) for name in names}, "special": False}
 
 
 class Facts(BaseModel):
