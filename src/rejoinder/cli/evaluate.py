@@ -33,8 +33,6 @@ _WORST = ("task", "split", "item", "predicted", "gold", "text")
 
 Worst = Sequence[tuple[str, float, float, str]]
 """Id, prediction, gold and text of the items with the largest errors."""
-_WITH_REPEAT = ("repeat", "cache", "skip_missing", "json", "quiet")
-"""Parameters that can be combined with --repeat."""
 
 
 @options.prints("json")
@@ -97,7 +95,8 @@ def evaluate(
     from rejoinder.api.evaluation import evaluate as run
 
     if repeat is not None:
-        if wrong := ", ".join(options.given_besides(*_WITH_REPEAT)):
+        with_it = ("repeat", "cache", "skip_missing", "json", "quiet")
+        if wrong := ", ".join(options.given_besides(*with_it)):
             raise InputError(f"--repeat takes all settings from the file; leave out {wrong}.")
         missing, differ = _repeat(repeat, cache)
         _report_missing(missing, skip_missing=skip_missing)
@@ -208,13 +207,9 @@ def _rows(result: "Result", *, detailed: bool) -> list[tuple[Any, ...]]:
 
     There is a row for each score and each large group, or for the main score alone.
     """
-    names = list(result.scores) if detailed else [result.main]
     rows: list[tuple[Any, ...]] = []
-    for name in names:
-        interval = ""
-        if name in result.intervals:
-            low, high = (_text(result, name, end) for end in result.intervals[name])
-            interval = f"{low} to {high}"
+    for name in result.scores if detailed else [result.main]:
+        interval = " to ".join(_text(result, name, end) for end in result.intervals.get(name, ()))
         rows.append(("all", result.n, name, _text(result, name, result.scores[name]), interval))
     if not detailed or len(result.groups) < 2:
         return rows
@@ -448,7 +443,6 @@ def reproduce(
         work = Work(options, TrainingProgress, tell)
         work.run()
         write_reproduction(work)
-    typer.echo(
-        (out / ("results.json" if output.asked_for("json") else "tables.md")).read_text("utf-8")
-    )
+    shown = "results.json" if output.asked_for("json") else "tables.md"
+    typer.echo((out / shown).read_text("utf-8"))
     output.status_line(f"The page with the figures is {out / 'index.html'}.")

@@ -408,20 +408,11 @@ def _explained(error: BaseException) -> str | None:
         missing = missing_extra(error)
         return None if missing is None else str(missing)
     if "can't start new thread" in str(error) or "ThreadPoolBuildError" in str(error):
-        return (
-            "no more threads can be started; raise the limit of processes (ulimit -u), or of "
-            "memory (ulimit -v)."
-        )
+        return "no more threads can be started; raise the limit of processes (ulimit -u)."
     if lacks_memory(error):
-        return (
-            "memory does not suffice; give more of it, or ask for less at a time (smaller batches, "
-            "fewer threads, --memory of extract)."
-        )
+        return "memory does not suffice; give more of it, or ask for fewer threads or texts."
     if path := _not_utf8():
-        return (
-            f"{path!a} is not UTF-8, and some libraries can't open such paths "
-            f"({type(error).__name__}); rename it."
-        )
+        return f"{path!a} is not UTF-8, which some libraries can't open ({error!r}); rename it."
     if not isinstance(error, OSError):
         return None
     cause = storage_cause(error)

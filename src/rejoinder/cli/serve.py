@@ -357,11 +357,9 @@ def explore(
             choice = Choice(only or (), without_private, pseudonyms)
             written = write_one_file(ready, to, name, choice, shown)
         private = f", {written.private:,} of them in chats of two" if written.private else ""
-        output.status_line(
-            f"wrote {to}: {_counted(written.messages, 'message')}{private}, with "
-            f"{'pseudonyms' if written.pseudonyms else 'real names'}, "
-            f"{to.stat().st_size / 1e6:,.1f} MB"
-        )
+        names = "pseudonyms" if written.pseudonyms else "real names"
+        told = f"{_counted(written.messages, 'message')}{private}, with {names}"
+        output.status_line(f"wrote {to}: {told}, {to.stat().st_size / 1e6:,.1f} MB")
         return
 
     def started(address: str) -> None:
@@ -382,9 +380,8 @@ def explore(
 def _say_changes(ready: "Prepared", *, forgotten: bool = False) -> None:
     if (changes := ready.changes) is not None:
         kept = "" if forgotten or not changes.gone else "; these are kept, see --forget-gone"
-        output.status_line(
-            f"{changes.new:,} new, {changes.changed:,} changed, {changes.gone:,} gone{kept}"
-        )
+        new, changed, gone = changes.new, changes.changed, changes.gone
+        output.status_line(f"{new:,} new, {changed:,} changed, {gone:,} gone{kept}")
 
 
 _PAUSE = 5.0

@@ -129,20 +129,16 @@ def _steps(config: str | None, out: Path, settings: "Sequence[str]") -> int | No
 def _print_summaries(runs: "Iterable[Run]", instead: str) -> None:
     for run in runs:
         if run.model is None:
-            output.status_line(
-                f"stopped at step {run.steps:,}; continue with the same command and --resume "
-                f"{instead}".rstrip()
-            )
+            more = f"continue with the same command and --resume {instead}".rstrip()
+            output.status_line(f"stopped at step {run.steps:,}; {more}")
         else:
-            output.status_line(
-                f"{run.steps:,} steps in {output.duration(run.seconds)}, from {run.pairs:,} pairs "
-                f"({run.leaks:,} left out); the model is {run.model}"
+            done = (
+                f"{run.steps:,} steps in {output.duration(run.seconds)}, from {run.pairs:,} pairs"
             )
+            output.status_line(f"{done} ({run.leaks:,} left out); the model is {run.model}")
         if run.workers_before != run.workers:
-            output.status_line(
-                f"warning: {run.workers} workers continued what {run.workers_before} began: the "
-                "order of batches changed, and results differ from those of the same number"
-            )
+            began = f"{run.workers} workers continued what {run.workers_before} began"
+            output.status_line(f"warning: {began}: the order of batches changed")
         if run.warning:
             output.status_line(f"warning: {run.warning}")
 
@@ -224,9 +220,8 @@ def finetune(
     )
     search = tuned.search
     output.status_line(
-        f"hybrid search takes {search.weight:g} of meaning with it: MRR of the replies to "
-        f"{search.queries:,} messages {search.both:.3f}; by meaning alone {search.meaning:.3f}, by "
-        f"words alone {search.words:.3f}"
+        f"hybrid search takes {search.weight:g} of meaning: MRR of {search.queries:,} replies "
+        f"{search.both:.3f} (meaning alone {search.meaning:.3f}, words alone {search.words:.3f})"
     )
 
 

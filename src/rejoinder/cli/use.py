@@ -352,8 +352,7 @@ def search(
     if index is not None:
         from rejoinder.index.indexing import Index
 
-        place = given_model(model, model_sha256)
-        opened = Index.open(index, place, on_too_long=on_too_long)
+        opened = Index.open(index, given_model(model, model_sha256), on_too_long=on_too_long)
         encoder, label = cast("SentenceEncoder", opened.encoder), "id"
         compared = mode or ("hybrid" if opened.has_messages else "semantic")
         find = partial(

@@ -219,16 +219,13 @@ def obstacle(model: ModelContents) -> str | None:
         return "reads letters without their marks, by a rule that other libraries lack"
     if features.letter_buckets:
         return (
-            f"has {features.letter_buckets:,} rows of letters of unknown words; "
-            "`letter_buckets=0` leaves them out"
+            f"has {features.letter_buckets:,} rows of letters; `letter_buckets=0` leaves them out"
         )
     if features.buckets:
         return f"has {features.buckets:,} rows of pairs of neighbouring words"
     if features.unknown_buckets:
-        return (
-            f"has {features.unknown_buckets:,} buckets for unknown words, which a hash chooses; "
-            "`unknown_buckets=0` leaves them out"
-        )
+        count = f"{features.unknown_buckets:,} buckets for unknown words"
+        return f"has {count}; `unknown_buckets=0` leaves them out"
     if features.spelling != "as written":
         return "reads misspelt words as known ones; `spelling=False` leaves that out"
     return None

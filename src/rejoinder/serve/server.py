@@ -78,10 +78,8 @@ class ServerSettings:
         _within("max_queue", self.max_queue, 1, 1 << 24)
         _within("drain_seconds", self.drain_seconds, 0, 3_600)
         if self.max_queue < 2 * self.max_texts:
-            raise InputError(
-                f"max_queue {self.max_queue:,} is too small for two requests of max_texts "
-                f"{self.max_texts:,}; it must be {2 * self.max_texts:,} or more."
-            )
+            least = f"{2 * self.max_texts:,} or more, for two requests of max_texts"
+            raise InputError(f"max_queue {self.max_queue:,} is too small; it must be {least}.")
         if self.api_key is not None and not re.fullmatch("[!-~]{8,}", self.api_key):
             raise InputError(
                 "the API key must be 8 or more visible ASCII characters without spaces; openssl "
@@ -89,10 +87,7 @@ class ServerSettings:
             )
         for name in self.allowed_hosts:
             if not re.fullmatch(r"\[[^/]*|[^/:]+", name):
-                raise InputError(
-                    f"allowed host {name!r}: give a name or an address without scheme, port and "
-                    "path, such as search.example.org."
-                )
+                raise InputError(f"allowed host {name!r}: give a name such as search.example.org.")
         for origin in self.cors_origins:
             if not re.fullmatch(r"\*|https?://[^/]+", origin):
                 raise InputError(

@@ -85,17 +85,13 @@ class Service:
         self.name: str = self.description["name"]
         training = self.description["training"].get("config", {}).get("training", {})
         self._nested = bool(training.get("nested_dims"))
-        self.weight_type = model.weight_type
         self.ranks = RESPONSES in model.heads
         rows = training_rows(self.description["training"])
         self.language = "en" if any(row.licence.known for row in rows) else None
-        self.explains = model.is_sum_of_rows
-        """Whether `/explain` works."""
         self.index = None if index is None else Index(index.folder, self.encoder)
         self._texts = TextList(texts, self.encoder)
         self.explored: Callable[[], Explored] | None = None
         """What was found in the index."""
-        self._features = model.features
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
             max_batch=settings.max_batch, max_queue=settings.max_queue,
@@ -254,7 +250,7 @@ class Service:
         top_k: int,
     ) -> Hits:
         best = {key: value for key, value in chosen.items() if key != "explain"}
-        hits = index.best(queries, rows, top_k, features=self._features, **best)
+        hits = index.best(queries, rows, top_k, features=self.model.features, **best)
         found = with_answered(hits, index.find)
         return with_why(queries, found, self.model) if chosen.get("explain") else found
 
@@ -289,7 +285,7 @@ class Service:
             count = int(self.model.features.whole(texts).lengths.sum())
             if count > _MOST_TOKENS:
                 raise refused("inputs", f"{count:,} tokens; at most {_MOST_TOKENS:,} are allowed.")
-            return read_tokens(self._features, texts)
+            return read_tokens(self.model.features, texts)
 
         found: list[list[Token]] = await self.batcher.call(read, len(texts))
         return found

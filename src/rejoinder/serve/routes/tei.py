@@ -186,7 +186,7 @@ async def info(request: Request) -> Response:
     answer = Info(
         model_id=service.name,
         model_sha=description["sha256"],
-        model_dtype=service.weight_type,
+        model_dtype=service.model.weight_type,
         model_type={"embedding": {"pooling": "mean"}},
         max_concurrent_requests=settings.max_queue,
         max_input_length=description["max_tokens"],
@@ -199,7 +199,7 @@ async def info(request: Request) -> Response:
             kind=description["kind"],
             dim=description["dim"],
             ranks=service.ranks,
-            explains=service.explains,
+            explains=service.model.is_sum_of_rows,
             language=service.language,
             texts=service.searched,
             corpus=service.index is not None,
