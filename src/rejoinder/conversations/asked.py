@@ -161,6 +161,8 @@ class _Question:
     row: int
     """Of its message."""
     text: str
+    near: float = 1
+    """How near it is to the first of those that ask the same, from 0 to 1."""
 
 
 def asked_again(collection: Collection) -> list[Asked]:
@@ -191,7 +193,8 @@ def asked_again(collection: Collection) -> list[Asked]:
     several = len({*collection.column("author")} - {None}) > 2  # in tickets all may have one name
     found = list[tuple[float, Asked, list[int]]]()
     for group in _groups(embeddings[says], [weighed[at] for at in named]):
-        worth, one, rows = _asked(collection, [(given[named[at]], near) for at, near in group])
+        same = [replace(given[named[at]], near=near) for at, near in group]
+        worth, one, rows = _asked(collection, same)
         if one.count > 1 and (one.authors > 1 or not several):
             found.append((worth, one, rows))
     found.sort(key=lambda one: (-one[0], one[1].first or 0))
@@ -283,32 +286,32 @@ def _groups(
 
 
 def _asked(
-    collection: Collection, questions: Sequence[tuple[_Question, float]]
+    collection: Collection, questions: Sequence[_Question]
 ) -> tuple[float, Asked, list[int]]:
     """Returns how many people asked a question, each by how near to the first one; and their rows.
 
     The question lacks its replies.
     """
-    said = dict[str, list[tuple[_Question, float]]]()
-    for question in sorted(questions, key=lambda one: one[0].row):
-        said.setdefault(_plain(question[0].text), []).append(question)
+    said = dict[str, list[_Question]]()
+    for question in sorted(questions, key=lambda one: one.row):
+        said.setdefault(_plain(question.text), []).append(question)
     ways = sorted(said.values(), key=len, reverse=True)
-    counted = [
-        one for same in said.values() for one in same[: 1 if _is_pasted(same[0][0].text) else None]
+    told = [
+        one for same in said.values() for one in same[: 1 if _is_pasted(same[0].text) else None]
     ]
     nearness = dict[object, float]()
-    for one, near in counted:
+    for one in told:
         who = collection.about[one.row].get("author", one.row)
-        nearness[who] = max(nearness.get(who, 0), near)
-    told = sorted((one for one, _ in counted), key=lambda one: one.row)
+        nearness[who] = max(nearness.get(who, 0), one.near)
+    told.sort(key=lambda one: one.row)
     about = [collection.about[one.row] for one in told]
     times = [one["time"] for one in about if one.get("time") is not None]
-    head, _ = max(questions, key=lambda one: (_is_telling(one[0].text), one[1]))
+    head = max(questions, key=lambda one: (_is_telling(one.text), one.near))
     made = Asked(
         collection.ids[head.row], head.text, len(told),
         len({one["author"] for one in about if one.get("author")}),
         min(times, default=None), max(times, default=None),
-        [way.text for (way, _), *_ in ways if _plain(head.text) != _plain(way.text)][:_MOST_WAYS],
+        [way.text for way, *_ in ways if _plain(head.text) != _plain(way.text)][:_MOST_WAYS],
         [collection.ids[one.row] for one in told[:_MOST_IDS]], [], 0,
     )  # fmt: skip
     return sum(nearness.values()), made, [one.row for one in told]

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.corpus import manifest as pairs_manifest
 from rejoinder.corpus.core_text import core_of, cores_of, without_habits
-from rejoinder.corpus.manifest import FILE as PAIRS
-from rejoinder.corpus.manifest import SPLITS
 from rejoinder.corpus.texts import Entry, is_question
 from rejoinder.errors import InputError
 from rejoinder.index.fields import About
@@ -174,7 +173,7 @@ def open_collection(
     if path is not None and (path / INDEX).is_file():
         made = _of_index(path, encoder, wanted, threads)
     else:
-        pairs = path is not None and (path / PAIRS).is_file()
+        pairs = path is not None and (path / pairs_manifest.FILE).is_file()
         given = Source(messages_of_pairs(path) if path and pairs else source, columns)
         given = given.only(lambda one: wanted(one.text, one.about))
         model = given.model() if encoder is None else encoder
@@ -209,7 +208,7 @@ def messages_of_pairs(folder: Path) -> Iterator[Entry]:
 
     pairs = open_pairs(folder)
     said: dict[str, Entry] = {}
-    for split in SPLITS:
+    for split in pairs_manifest.SPLITS:
         for _, frame in whole_blocks(pairs, split):
             rows = frame.select(_COLUMNS).iter_rows()
             given = frame["confidence"] if "confidence" in frame.columns else [1.0] * len(frame)

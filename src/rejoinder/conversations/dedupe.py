@@ -143,9 +143,7 @@ def _check(
         raise InputError(f"{' and '.join(chosen)} each say what the threshold is; give one.")
     for name, value in (("threshold", threshold), ("floor", floor)):
         if value is not None:
-            check_share(name, value)
-            if value < LEAST:
-                raise InputError(f"{name} must be at least {LEAST}; got {value}.")
+            check_share(name, value, LEAST)
     if threshold is not None and floor is not None and floor > threshold:
         raise InputError(f"floor {floor} is above the threshold {threshold}.")
     if false_positives is not None and not 0 < false_positives < 1:

@@ -30,10 +30,9 @@ from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.exports.files import opened
+from rejoinder.index import manifest
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import Index
-from rejoinder.index.manifest import FILE as INDEX_FILE
-from rejoinder.index.manifest import read_manifest
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.io.files import hashed
 from rejoinder.io.files.atomic import new_folder, write_text
@@ -138,12 +137,12 @@ class _Work:
 
     @property
     def is_index(self) -> bool:
-        return len(self.sources) == 1 and (self.source / INDEX_FILE).is_file()
+        return len(self.sources) == 1 and (self.source / manifest.FILE).is_file()
 
     @property
     def read(self) -> tuple[Path, ...]:
         """The files and folders whose content is compared."""
-        return (self.source / INDEX_FILE,) if self.is_index else self.sources
+        return (self.source / manifest.FILE,) if self.is_index else self.sources
 
 
 def explore(
@@ -215,7 +214,7 @@ def explore(
         older = None if changes is None else folder
         _find(work.source if work.is_index else new / INDEX, new, work, read, older)
         used = wanted.model or (work.model and _sha256_of(work.model))
-        used = used or read_manifest(new / INDEX).model.sha256
+        used = used or manifest.read_manifest(new / INDEX).model.sha256
         facts = replace(wanted, content=_of_all(_content_of, work.read), model=used)
         write_text(new / FILE, hashed.sealed_text(facts, _FORMAT_VERSION))
     return Prepared(folder, index, True, read.left_out, better, changes)
@@ -227,10 +226,10 @@ def prepared_in(folder: Path) -> Prepared | None:
     for made in (folder, *inside, folder.with_name(folder.name + SUFFIX)):
         if (known := _read(made)) is None:
             continue
-        if (made / INDEX / INDEX_FILE).is_file():
+        if (made / INDEX / manifest.FILE).is_file():
             return Prepared(made, made / INDEX, fresh=False)
         index = made.with_name(made.name.removesuffix(SUFFIX))  # an index explored as it is
-        if (index / INDEX_FILE).is_file() and known.stamp == _stamp_of(index / INDEX_FILE):
+        if (index / manifest.FILE).is_file() and known.stamp == _stamp_of(index / manifest.FILE):
             return Prepared(made, index, fresh=False)
     return None
 
@@ -279,7 +278,7 @@ def _wanted(work: _Work) -> _Made:
         raise InputError(
             f"{' and '.join(wrong)}: an index is explored as it is; name what it was made from."
         )
-    sha256 = read_manifest(work.source).model.sha256
+    sha256 = manifest.read_manifest(work.source).model.sha256
     return _Made(stamp, "", sha256, named=True, columns=None, finetuned=False)
 
 
@@ -362,8 +361,7 @@ def _keeps_replies(
         return False
     past = past_replies(collection)
     if len(past) and read_kept(index) is None:
-        before = None if older is None else read_kept(older / INDEX)
-        tried = None if before is None else before[1]
+        _, tried = (older and read_kept(older / INDEX)) or (None, None)
         keep(index, past, tried or Suggestions(past, None, stage=stage).tried)
     return len(past) > 0
 

@@ -87,9 +87,7 @@ class _Wanted:
         """Returns (N,) bool: which texts go."""
         if self.author is not None:
             return np.array([_author(about) == self.author for about in part.known], np.bool_)
-        return self.matching(
-            _strings(*one) for one in zip(part.ids, part.texts, part.known, strict=True)
-        )
+        return self.matching(_strings(part))
 
     def matching(self, rows: Iterable[Sequence[str]]) -> NDArray[np.bool_]:
         """Returns (N,) bool: in which rows the pattern matches a string, in linear time."""
@@ -99,8 +97,7 @@ class _Wanted:
         """Returns the number of texts in which the author is named."""
         if self.author is None:
             return 0
-        rows = (_strings(*one) for one in zip(part.ids, part.texts, part.known, strict=True))
-        lowered = ([text.casefold() for text in row] for row in rows)
+        lowered = ([text.casefold() for text in row] for row in _strings(part))
         name = self.author
         return int(_with(lowered, lambda some: some.str.contains(name, literal=True)).sum())
 
@@ -118,9 +115,11 @@ def _author(about: Mapping[str, Any]) -> str:
     return str(about.get("author", "")).casefold()
 
 
-def _strings(name: str | None, text: str, about: Mapping[str, Any]) -> list[str]:
-    known = [value for key, value in about.items() if key != "answers" and isinstance(value, str)]
-    return [name or "", text, *known]
+def _strings(part: EncodedTexts) -> Iterator[list[str]]:
+    """Yields the id of each text, it, and the strings that are known about it."""
+    for name, text, about in zip(part.ids, part.texts, part.known, strict=True):
+        known = (one for key, one in about.items() if key != "answers" and isinstance(one, str))
+        yield [name or "", text, *known]
 
 
 class _Removal:

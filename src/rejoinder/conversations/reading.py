@@ -82,11 +82,12 @@ def _hash(text: str) -> int:
     return blake2b_number(text.encode("utf-8", "surrogatepass"))
 
 
+@dataclass(frozen=True)
 class Before:
     """What was read before, and the index of it."""
 
-    def __init__(self, rows: Rows, index: Path) -> None:
-        self.rows, self.index = rows, index
+    rows: Rows
+    index: Path
 
     @classmethod
     def read(cls, folder: Path, index: Path) -> "Before | None":

@@ -368,12 +368,9 @@ def _added(topics: Topics, collection: Collection) -> Topics:
         kept,
         topics=tuple(_counted(topics.topics, topics.topics, labels, times)),
         wider=tuple(_counted(topics.wider, topics.topics, labels, times)),
-        labels=labels,
-        coordinates=np.concatenate([kept.coordinates, places]),
-        ids=[*kept.ids, *names],
-        texts=[*kept.texts, *(collection.texts[row] for row in fresh)],
-        times=times,
-    )
+        labels=labels, coordinates=np.concatenate([kept.coordinates, places]), times=times,
+        ids=[*kept.ids, *names], texts=[*kept.texts, *(collection.texts[row] for row in fresh)],
+    )  # fmt: skip
 
 
 def _names(collection: Collection, fresh: list[int], known: Mapping[str, str]) -> list[str]:

@@ -43,14 +43,14 @@ def whole_number(name: str, value: object, most: int | None = None) -> int:
     return int(value)
 
 
-def check_share(name: str, value: object) -> None:
-    """Refuses what is not a number from 0 to 1.
+def check_share(name: str, value: object, least: float = 0) -> None:
+    """Refuses what is not a number from `least` to 1.
 
     Raises:
         InputError: `value` is such a thing.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InputError(f"{name} must be a number from 0 to 1; got {short(value)}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= 1:
+        raise InputError(f"{name} must be a number from {least:g} to 1; got {short(value)}.")
 
 
 def flag(name: str, value: object) -> bool:

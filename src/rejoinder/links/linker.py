@@ -87,9 +87,8 @@ class Network:
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], name: str) -> None:
         """Takes the tensors of a file that begin with `name`, as `fit` writes them."""
-        size = len(name)
         self._of = {
-            key[size:]: np.asarray(value, np.float32)
+            key.removeprefix(name): np.asarray(value, np.float32)
             for key, value in tensors.items()
             if key.startswith(name)
         }

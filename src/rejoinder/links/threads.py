@@ -70,13 +70,12 @@ def quiet_chats(channel: Channel, draw: random.Random) -> Iterator[Channel]:
         if len(kept) >= LEAST:
             yield Channel(
                 [channel.authors[row] for row in kept],
-                [channel.times[row] * slower for row in kept],
-                [channel.texts[row] for row in kept],
+                [channel.times[row] * slower for row in kept], [channel.texts[row] for row in kept],
                 {
                     place[row]: [place[one] for one in labels[row] if one in place] or [place[row]]
                     for row in kept
                 },
-            )
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)
