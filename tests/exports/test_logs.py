@@ -44,3 +44,9 @@ def test_what_whatsapp_writes_for_a_call_is_no_text_and_a_name_has_no_tilde(read
         ("Mia", "Ja, um acht.", True),
         ("Mia", "a <b> c <d>", False),
     ]
+
+
+def test_a_day_that_no_month_has_is_told(read):
+    log = "10:00 <ann> Hi\n--- Day changed Fri Feb 30 2024\n10:01 <bob> Hello\n"
+    first, malformed, second = read("irc", {"#rust.log": log})
+    assert (malformed.line, first.text, second.text) == (2, "Hi", "Hello")

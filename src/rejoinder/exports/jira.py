@@ -9,6 +9,7 @@ times are those of the person who exported it.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -303,11 +304,8 @@ def _table_time(text: str | None) -> float | None:
     (1709280000.0, None)
     """
     for form in _TIMES:
-        try:
+        with suppress(ValueError):
             return rows.seconds(datetime.strptime((text or "").strip(), form).isoformat())
-        except ValueError:
-            continue
-    try:
+    with suppress(ValueError, OverflowError):
         return rows.seconds(text)
-    except (ValueError, OverflowError):
-        return None
+    return None

@@ -93,10 +93,10 @@ def _log(files: Files, name: str, heard: _Heard) -> Iterator[Item]:
                 continue
             stamp = _STAMP.match(line)
             said = _kind(line[stamp.end() if stamp else 0 :])
-            if stamp is None and _BETWEEN.match(line):
-                clock.set_day(line)
-                continue
             try:
+                if stamp is None and _BETWEEN.match(line):
+                    clock.set_day(line)
+                    continue
                 time = clock.time(stamp) if stamp else time
             except ValueError as error:
                 yield Malformed(name, number, f"no time ({error})")
@@ -403,21 +403,12 @@ def _order(found: Sequence[tuple[str, ...]]) -> _Order:
 
 def _whatsapp_time(header: tuple[str, ...], order: _Order) -> float:
     one, _, two, three, _, hours, minutes, seconds, *_ = header
-    date = (int(one), int(two), int(three))
-    year, month, day = (date[place] for place in order)
+    year, month, day = (int((one, two, three)[place]) for place in order)
     hour, half = int(hours), _half(header)
     if half:
         hour = hour % 12 + (12 if half == "pm" else 0)
-    time = datetime(
-        year + (2000 if year < 100 else 0),
-        month,
-        day,
-        hour,
-        int(minutes),
-        int(seconds or 0),
-        tzinfo=UTC,
-    )
-    return time.timestamp()
+    century, clock = 2000 if year < 100 else 0, (hour, int(minutes), int(seconds or 0))
+    return datetime(century + year, month, day, *clock, tzinfo=UTC).timestamp()
 
 
 def _half(header: tuple[str, ...]) -> str:

@@ -91,6 +91,8 @@ def _message(
     chat_id = chat.get("id") or chat.get("name") or chat["file"]
     author_id = row.get("from_id") or row.get("actor_id") or ""
     source = str(chat.get("name") or chat.get("type") or chat_id)
+    if sources.setdefault(source, chat_id) != chat_id:
+        source = f"{source} ({chat_id})"
     id_, answered = row.get("id"), row.get("reply_to_message_id")
     if row.get("action") == "topic_created":
         topics[id_] = id_
@@ -106,9 +108,7 @@ def _message(
         author=str(row.get("from") or row.get("actor") or author_id),
         time=rows.seconds(row.get("date_unixtime") or row.get("date")),
         text=_text(row),
-        source=source
-        if sources.setdefault(source, chat_id) == chat_id
-        else f"{source} ({chat_id})",
+        source=source,
         is_bot=chat.get("type") == "bot_chat" and author_id == f"user{chat_id}",
         is_system=kind == "service",
         edited="edited" in row,

@@ -199,11 +199,24 @@ _QUOTED = "messageReference"
 
 
 def _graph_messages(files: Files) -> Iterator[Item]:
-    known = _Known()
+    names, private = dict[str, str](), set[str]()
     for _, _, row in _NAMED.rows(files):
-        known.add(row)
+        row = row if isinstance(row, dict) else {}
+        id_, name = row.get("GroupsId") or _get(row, "Id"), _get(row, "DisplayName")
+        name = name or row.get("Name")
+        if isinstance(id_, str) and name:
+            names[id_] = str(name)
+            if _get(row, "MembershipType") == "private":
+                private.add(id_)
     for name, number, row in _OF_GRAPH.rows(files):
-        yield from rows.items_of(name, number, known.messages(row, name))
+        yield from rows.items_of(name, number, _with_replies(row, name, names, private))
+
+
+def _with_replies(
+    row: Any, file: str, names: Mapping[str, str], private: set[str]
+) -> Iterator[rows.Part]:
+    for one in [row, *rows.list_of(_get(row, "Replies"))]:
+        yield _teams_message(one, file, names, private)
 
 
 def _get(row: Mapping[str, Any], key: str) -> Any:
@@ -211,60 +224,37 @@ def _get(row: Mapping[str, Any], key: str) -> Any:
     return row[key] if key in row else row.get(key[0].lower() + key[1:])
 
 
-class _Known:
-    """Names of channels, people and teams by their ids."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}
-        self._private: set[str] = set()
-
-    def add(self, row: Any) -> None:
-        """Notes what a row says of a channel, a person or a team."""
-        if not isinstance(row, dict):
-            return
-        id_ = row.get("GroupsId") or _get(row, "Id")
-        name = _get(row, "DisplayName") or row.get("Name")
-        if isinstance(id_, str) and name:
-            self._names[id_] = str(name)
-            if _get(row, "MembershipType") == "private":
-                self._private.add(id_)
-
-    def messages(self, row: Mapping[str, Any], file: str) -> Iterator[Message]:
-        """Yields the message of a row, and its replies."""
-        for one in [row, *rows.list_of(_get(row, "Replies"))]:
-            yield self._message(one, file)
-
-    def _message(self, row: Mapping[str, Any], file: str) -> Message:
-        kind = _get(row, "MessageType")
-        if kind is None:
-            raise KeyError("messageType")
-        channel, chat = _get(row, "ChannelIdentity") or {}, _get(row, "ChatId")
-        place = _get(channel, "ChannelId") or chat or ""
-        team = _get(channel, "TeamId") or ""
-        names = [self._names.get(team, ""), self._names.get(place, place)]
-        sender = _get(row, "From") or {}
-        user, program = _get(sender, "User") or {}, _get(sender, "Application")
-        answered = _get(row, "ReplyToId") or _quoted(row)
-        root = _get(row, "ReplyToId") if place and not chat else None
-        id_ = rows.id_of(row, "Id" if "Id" in row else "id")
-        return Message(
-            id=f"{place}/{id_}",
-            parent=f"{place}/{answered}" if answered else None,
-            thread=f"{place}/{root or id_}" if not chat else None,
-            author=self._author(user or program or {}),
-            time=rows.seconds(_get(row, "CreatedDateTime")),
-            text="" if _get(row, "DeletedDateTime") else _teams_text(row),
-            source="/".join(name for name in names if name) or file,
-            link=_get(row, "WebUrl"),
-            is_bot=not user and bool(program),
-            is_system=kind != "message",
-            is_private=bool(chat) or place in self._private,
-            edited=_get(row, "LastEditedDateTime") is not None,
-        )
-
-    def _author(self, row: Mapping[str, Any]) -> str:
-        id_ = _get(row, "Id") or ""
-        return str(_get(row, "DisplayName") or self._names.get(id_, id_))
+def _teams_message(
+    row: Mapping[str, Any], file: str, names: Mapping[str, str], private: set[str]
+) -> Message:
+    kind = _get(row, "MessageType")
+    if kind is None:
+        raise KeyError("messageType")
+    channel, chat = _get(row, "ChannelIdentity") or {}, _get(row, "ChatId")
+    place = _get(channel, "ChannelId") or chat or ""
+    team = _get(channel, "TeamId") or ""
+    of = (names.get(team, ""), names.get(place, place))
+    sender = _get(row, "From") or {}
+    user, program = _get(sender, "User") or {}, _get(sender, "Application")
+    person = user or program or {}
+    key = _get(person, "Id") or ""
+    answered = _get(row, "ReplyToId") or _quoted(row)
+    root = _get(row, "ReplyToId") if place and not chat else None
+    id_ = rows.id_of(row, "Id" if "Id" in row else "id")
+    return Message(
+        id=f"{place}/{id_}",
+        parent=f"{place}/{answered}" if answered else None,
+        thread=f"{place}/{root or id_}" if not chat else None,
+        author=str(_get(person, "DisplayName") or names.get(key, key)),
+        time=rows.seconds(_get(row, "CreatedDateTime")),
+        text="" if _get(row, "DeletedDateTime") else _teams_text(row),
+        source="/".join(filter(None, of)) or file,
+        link=_get(row, "WebUrl"),
+        is_bot=not user and bool(program),
+        is_system=kind != "message",
+        is_private=bool(chat) or place in private,
+        edited=_get(row, "LastEditedDateTime") is not None,
+    )
 
 
 def _quoted(row: Mapping[str, Any]) -> str | None:

@@ -73,15 +73,19 @@ class Vocabulary:
             ModelError: the file is missing, damaged, or names a word twice.
         """
         path = folder / FILE
-        try:
-            words = path.read_text("utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
+        words = _content(path).split("\n")
         if words.pop() != "" or "" in words:
             raise ModelError(f"{path} is cut short or has empty lines; the file is damaged.")
         if len(set(words)) != len(words):
             raise ModelError(f"{path} names a word twice; the file is damaged.")
         return cls(tuple(words))
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
 
 
 _SHORTEST, _LONGEST = 3, 6
@@ -297,11 +301,7 @@ class SubwordFeatures:
         Raises:
             ModelError: the file is missing or damaged, or has not that many `subwords`.
         """
-        try:
-            definition = (folder / SUBWORDS).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ModelError(f"{folder / SUBWORDS} can't be read: {error}.") from None
-        features = cls(definition, max_tokens)
+        features = cls(_content(folder / SUBWORDS), max_tokens)
         if features.rows != subwords:
             raise ModelError(
                 f"{folder / SUBWORDS} has {features.rows} subwords where the config says "
