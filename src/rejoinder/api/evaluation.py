@@ -60,11 +60,8 @@ class Request:
             data=None if data is None else Path(data),
             pairs=None if pairs is None else lambda: response_pairs(Path(pairs), self.split),
             graded=None if data is None else lambda: read_graded(Path(data)),
-            form=self.form,
-            seed=self.seed,
-            classifiers=self.classifiers,
-            text=self.text,
-        )
+            form=self.form, seed=self.seed, classifiers=self.classifiers, text=self.text,
+        )  # fmt: skip
 
     def refuse_idle(self) -> None:
         """Refuses settings that act on none of the tasks.
@@ -174,16 +171,11 @@ def evaluate(
             folder = stack.enter_context(folder_of_pairs(pairs, shares))
         request = Request(
             encoder=str(encoder) if isinstance(encoder, str | Path) else "",
-            adaptation=_text(adaptation),
             tasks=tasks if isinstance(tasks, str) else ",".join(tasks),
-            data=_text(data) if rows is None else None,
-            pairs=_text(folder),
-            split=split,
-            form=form,
-            text=text,
-            seed=seed,
+            data=_text(data) if rows is None else None, adaptation=_text(adaptation),
+            pairs=_text(folder), split=split, form=form, text=text, seed=seed,
             classifiers=ClassifierSettings(mode=mode, usepytorch=pytorch, nhid=nhid, kfold=kfold),
-        )
+        )  # fmt: skip
         request.refuse_idle()
         file = None
         if out is not None:

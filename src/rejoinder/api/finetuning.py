@@ -222,12 +222,9 @@ def finetune(
                 config = planned(most_steps=most)
             stage("training")
             run = trained_on(
-                config,
-                out=work / "run",
-                evaluate=lambda _encoder: {},
-                reporter=reporter,
+                config, out=work / "run", evaluate=lambda _encoder: {}, reporter=reporter,
                 progress=progress,
-            )
+            )  # fmt: skip
             _end_if_interrupted(run)
             trained = read_model(run.folder / "model")
         stage("choosing between the old and the trained weights")

@@ -260,27 +260,18 @@ class _Session:
                         discard_unfinished(plan.folder)
                 if leads and not plan.resume:
                     self._prepared = begin(
-                        plan.config,
-                        self._data,
-                        work,
-                        overwrite=self.overwrite,
+                        plan.config, self._data, work, overwrite=self.overwrite, threads=threads,
                         progress=self._options.get("progress") or (lambda _done, _total: None),
-                        threads=threads,
                         prepared=self._prepared,
-                    )
+                    )  # fmt: skip
             if leads and not plan.resume:
                 stack.enter_context(removed_if_refused(work))
             result = go_on(
-                work,
-                self._data,
-                self._limits,
-                config=plan.config,
-                device=self._options.get("device", "auto"),
-                threads=threads,
-                workers=self._workers,
+                work, self._data, self._limits, config=plan.config, threads=threads,
+                device=self._options.get("device", "auto"), workers=self._workers,
                 evaluate=self._options.get("evaluate") or self._dev_scores(plan.config),
                 reporter=self._options.get("reporter") or SilentReporter(),
-            )
+            )  # fmt: skip
             run = Run(**vars(result))
             if work == plan.folder or run.model is None:
                 return run

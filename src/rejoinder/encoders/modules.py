@@ -108,13 +108,9 @@ def _packed(groups: list[Padded]) -> Pack:
         PackedGroup(*map(torch.from_numpy, parts))
         for parts in zip(lengths, [group.present for group in groups], slots, strict=True)
     )
-    return Pack(
-        ids=torch.from_numpy(ids),
-        positions=torch.from_numpy(positions),
-        offsets=torch.from_numpy(offsets),
-        longest=max(group.present.shape[1] for group in groups),
-        groups=tuple(packed),
-    )
+    longest = max(group.present.shape[1] for group in groups)
+    tensors = torch.from_numpy(ids), torch.from_numpy(positions), torch.from_numpy(offsets)
+    return Pack(*tensors, longest, tuple(packed))
 
 
 varlen_attn: Any = None

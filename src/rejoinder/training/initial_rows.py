@@ -34,7 +34,7 @@ from torch import Tensor
 
 from rejoinder.encoders import ENCODERS
 from rejoinder.measures import unit_rows
-from rejoinder.text.features import TextFeatures, WordFeatures
+from rejoinder.text.features import WordFeatures
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.config.loading import to_tree
 from rejoinder.training.config.settings import RunConfig
@@ -70,7 +70,10 @@ def learn_rows(
         counts.add(features(texts))
     for groups in _groups(labelled, "interleave"):
         counts.add(interleave(groups, features(groups.texts)))
-    rows = counts.rows(_width(config, features))
+    kind = ENCODERS[config.encoder.kind]
+    assert kind.token_rows is not None  # noqa: S101 -- `row_init` is idle for kinds without them
+    shapes = kind.tensor_shapes(to_tree(config.encoder), features.config(), "")
+    rows = counts.rows(shapes[kind.token_rows][1])
     function_words = counts.most_frequent(FUNCTION_WORDS)
     if defined := _groups(labelled, "retrofit"):
         links = (
@@ -105,14 +108,6 @@ def turn_rows(weight: Tensor, directions: Tensor) -> None:
     known = directions.any(dim=1).nonzero().squeeze(1)
     lengths = weight[known].norm(dim=1, keepdim=True)
     weight[known] = directions[known].float() * lengths
-
-
-def _width(config: RunConfig, features: TextFeatures) -> int:
-    """Returns the width of the rows of the encoder's tokens."""
-    kind = ENCODERS[config.encoder.kind]
-    assert kind.token_rows is not None  # noqa: S101 -- `row_init` is idle for kinds without them
-    shapes = kind.tensor_shapes(to_tree(config.encoder), features.config(), "")
-    return shapes[kind.token_rows][1]
 
 
 def _texts(
@@ -389,14 +384,12 @@ class Cooccurrences:
 def zipf(words: int) -> NDArray[np.float64]:
     """Returns (words,) the frequencies of words in order of frequency, by Zipf's law."""
     ranks = np.arange(1, words + 1)
-    frequencies: NDArray[np.float64] = 1 / ranks / (1 / ranks).sum()
-    return frequencies
+    return np.asarray(1 / ranks / (1 / ranks).sum())
 
 
 def _kept_shares(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the share of the occurrences of each word that is not skipped."""
-    shares: NDArray[np.float64] = np.sqrt(_FREQUENT / frequencies.clip(min=_FREQUENT))
-    return shares
+    return np.asarray(np.sqrt(_FREQUENT / frequencies.clip(min=_FREQUENT)))
 
 
 def _positive_information(counts: sp.csr_matrix) -> sp.csr_matrix:

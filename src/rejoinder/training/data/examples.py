@@ -155,27 +155,17 @@ def read_inference_text(
         InputError: the file is missing or has another format.
     """
     pairs = read_inference(
-        path,
-        premise=file.premise,
-        hypothesis=file.hypothesis,
-        label=file.label,
-        labels={**LABELS, **file.labels},
-        where=file.where,
-    )
+        path, premise=file.premise, hypothesis=file.hypothesis, label=file.label,
+        labels={**LABELS, **file.labels}, where=file.where,
+    )  # fmt: skip
     texts, (premises, hypotheses) = _indexed(pairs.premises, pairs.hypotheses)
     leaked = _leaked(texts, hashes)
     bad = leaked[premises] | leaked[hypotheses]
     bad |= _official_snli().contains_pairs(as_series(pairs.premises), as_series(pairs.hypotheses))
     kept = _sample(np.flatnonzero(~bad), file)
-    return InferenceText(
-        texts,
-        pairs.sha256,
-        int(bad.sum()),
-        pairs.dropped + pairs.empty,
-        premises[kept],
-        hypotheses[kept],
-        pairs.labels[kept],
-    )
+    leaks, unlabelled = int(bad.sum()), pairs.dropped + pairs.empty
+    rows = premises[kept], hypotheses[kept], pairs.labels[kept]
+    return InferenceText(texts, pairs.sha256, leaks, unlabelled, *rows)
 
 
 def read_group_text(file: "GroupFile", path: Path, hashes: EvaluationHashes | None) -> GroupText:
@@ -193,14 +183,9 @@ def read_group_text(file: "GroupFile", path: Path, hashes: EvaluationHashes | No
     counts = np.bincount(owner[kept], minlength=len(groups))
     usable = np.flatnonzero(counts > 1)
     kept = kept[np.isin(owner[kept], usable)]
-    return GroupText(
-        texts,
-        groups.sha256,
-        len(np.unique(owner[~fine])),
-        len(groups.negatives) + groups.dropped,
-        np.concatenate([[0], np.cumsum(counts[usable])]),
-        members[kept],
-    )
+    leaks, unlabelled = len(np.unique(owner[~fine])), len(groups.negatives) + groups.dropped
+    starts = np.concatenate([[0], np.cumsum(counts[usable])])
+    return GroupText(texts, groups.sha256, leaks, unlabelled, starts, members[kept])
 
 
 def _indexed(*columns: Sequence[str]) -> tuple[list[str], list[Indices]]:

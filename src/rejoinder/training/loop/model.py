@@ -97,30 +97,20 @@ class TrainableModel(nn.Module):
         if config.training.rank_init:
             for table in self.encoder.tables():
                 table.weigh_by_rank(config.training.rank_init)
-        self.heads = nn.ModuleDict(
-            {
-                name: FeedForward(
-                    head.inputs * self.encoder.dim,
-                    head.layers,
-                    head.activation,
-                    residual=head.residual,
-                    generator=generator,
-                )
-                for name, head in config.heads.items()
-            }
-        )
+        self.heads = nn.ModuleDict()
+        for name, head in config.heads.items():
+            width = head.inputs * self.encoder.dim
+            self.heads[name] = FeedForward(
+                width, head.layers, head.activation, residual=head.residual, generator=generator
+            )
         if RESPONSES not in config.objectives:
             self.heads[RESPONSES].requires_grad_(False)
-        start = math.log(config.objective.scale)
         ranking = [task.label for task in config.mixture if OBJECTIVES[task.objective].ranks]
-        self.log_scales = nn.ParameterDict(
-            {
-                _scale_key(name): nn.Parameter(
-                    torch.tensor(start), requires_grad=config.objective.learn_scale
-                )
-                for name in sorted({RESPONSES, *ranking})
-            }
-        )
+        self.log_scales = nn.ParameterDict()
+        for name in sorted({RESPONSES, *ranking}):
+            start = torch.tensor(math.log(config.objective.scale))
+            scale = nn.Parameter(start, requires_grad=config.objective.learn_scale)
+            self.log_scales[_scale_key(name)] = scale
 
     @property
     def device(self) -> torch.device:
@@ -166,18 +156,12 @@ class TrainableModel(nn.Module):
         # one operation, whose gradient is one, too
         left, right = torch.split(embeddings, [batch.rows, len(embeddings) - batch.rows])
         with self.autocast():
-            return kind.loss(
-                StepInputs(
-                    left=left,
-                    right=right,
-                    labels=batch.labels,
-                    same=batch.same,
-                    scale=self.scale(batch.task.label) if kind.ranks else left.new_ones(()),
-                    head=self._head(kind.name),
-                    task=batch.task,
-                    nested=self.config.training.nested_dims if kind.ranks else (),
-                )
-            )
+            return kind.loss(StepInputs(
+                left=left, right=right, labels=batch.labels, same=batch.same,
+                scale=self.scale(batch.task.label) if kind.ranks else left.new_ones(()),
+                head=self._head(kind.name), task=batch.task,
+                nested=self.config.training.nested_dims if kind.ranks else (),
+            ))  # fmt: skip
 
     def _head(self, objective: str) -> FeedForward | None:
         return cast("FeedForward", self.heads[objective]) if objective in self.heads else None
