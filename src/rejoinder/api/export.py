@@ -158,14 +158,9 @@ def scores_of(data: str | Path | None, pairs: str | Path | None) -> Scores:
 
 def size_of(folder: Path, contents: ModelContents, scores: Scores) -> ModelSize:
     """Returns the size of the model in `folder`, and its scores."""
-    table = contents.tensors.get(f"encoder.{contents.kind.table}")
-    return ModelSize(
-        bytes=folder_bytes(folder),
-        rows=0 if table is None else len(table),
-        dim=contents.dim,
-        dtype=contents.weight_type,
-        scores=scores(contents),
-    )
+    rows = len(contents.tensors.get(f"encoder.{contents.kind.table}", ()))
+    size = folder_bytes(folder)
+    return ModelSize(size, rows, contents.dim, contents.weight_type, scores(contents))
 
 
 def adapt(

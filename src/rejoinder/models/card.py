@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -179,7 +179,7 @@ def _facts(
     yield "heads", ", ".join(config["heads"])
     yield "training pairs", f"{training.get('pairs') or 0:,}"
     yield "steps, seed", f"{training.get('steps', '?')}, {training.get('seed', '?')}"
-    if phases := _config_of(training).phases:
+    if phases := _of_config(_Phases, training).phases:
         shown = (f"{phase.steps} steps of {phase.batch_size} pairs" for phase in phases)
         yield "phases", ", then ".join(shown)
     if config.get("adaptation") is not None:
@@ -311,6 +311,9 @@ def _sizes(table: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in table.items())
 
 
+_Part = TypeVar("_Part")
+
+
 class _File(Struct, frozen=True):
     where: dict[str, str] = {}
 
@@ -328,20 +331,26 @@ class _Start(Struct, frozen=True):
     init_from: str = ""
 
 
-class _Config(Struct, frozen=True):
-    """What is read of a run's config: such as the languages of the rows that its tasks choose."""
+class _Tasks(Struct, frozen=True):
+    """What is read of a run's config: the languages of the rows that its tasks choose."""
 
     tasks: list[_Task] = []
+
+
+class _Phases(Struct, frozen=True):
     phases: list[_Phase] = []
+
+
+class _Training(Struct, frozen=True):
     training: _Start = _Start()
 
 
-def _config_of(training: Mapping[str, Any]) -> _Config:
-    """Returns the config of a run; an empty one for a kind that this version does not know."""
+def _of_config(kind: type[_Part], training: Mapping[str, Any]) -> _Part:
+    """Returns a part of a run's config; an empty one where this version does not know its form."""
     try:
-        return decoded(_Config, training.get("config", {}))
+        return decoded(kind, training.get("config", {}))
     except ValueError:
-        return _Config()
+        return kind()
 
 
 def training_rows(
@@ -368,7 +377,7 @@ def training_rows(
         known = {(row.kind, row.name) for row in rows}
         inherited = training_rows(initial.get("training") or {})
         rows += [row for row in inherited if (row.kind, row.name) not in known]
-    elif name := _config_of(training).training.init_from:
+    elif name := _of_config(_Training, training).training.init_from:
         rows.append(DataRow("model", name, _OTHER_MODEL))
     if adaptation is not None:
         licence = licence_of_file(str((adaptation.get("data") or {}).get("name", "")))
@@ -418,7 +427,7 @@ def languages_of(training: Mapping[str, Any]) -> list[str]:
     """
     if not any(row.licence.known for row in training_rows(training, None)):
         return []
-    files = (file for task in _config_of(training).tasks for file in task.data)
+    files = (file for task in _of_config(_Tasks, training).tasks for file in task.data)
     codes = {code for file in files for code in file.where.get("lang", "en").split("-")}
     return ["en", *sorted(codes - {"en"})]
 

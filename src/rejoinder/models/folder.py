@@ -235,17 +235,13 @@ def _check_tensors(
         )
     for name, shape in shapes.items():
         actual = tensors[name].shape
-        fits = len(actual) == len(shape) and all(
-            want in (-1, have) for want, have in zip(shape, actual, strict=True)
-        )
-        if not fits:
+        pairs = zip(shape, actual, strict=False)
+        if len(actual) != len(shape) or any(want not in (-1, have) for want, have in pairs):
             raise ModelError(f"{where}: {name} has shape {actual}; the config says {shape}.")
         allowed = types.get(name, _FLOATS)
         if tensors[name].dtype not in allowed:
-            raise ModelError(
-                f"{where}: {name} is of type {tensors[name].dtype}; "
-                f"{' or '.join(kind.__name__ for kind in allowed)} is needed."
-            )
+            needed = " or ".join(kind.__name__ for kind in allowed)
+            raise ModelError(f"{where}: {name} is of type {tensors[name].dtype}; needed: {needed}.")
         if values and not _finite(tensors[name]):
             raise ModelError(f"{where}: {name} contains values that are not finite.")
     if not tensors["scale"] > 0:

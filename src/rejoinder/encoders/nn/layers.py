@@ -357,11 +357,9 @@ class FeedForward(nn.Module):
             _linear(inside, outside, generator) for inside, outside in pairwise(sizes)
         )
         self.residual = residual and bool(layers)
-        self.skip = (
-            _linear(width, self.dim, generator, bias=False)
-            if self.residual and width != self.dim
-            else None
-        )
+        self.skip = None
+        if self.residual and width != self.dim:
+            self.skip = _linear(width, self.dim, generator, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, width) to (N, dim)."""
@@ -465,11 +463,8 @@ def shapes_of(kind: EncoderKind, encoder: Mapping[str, Any], text: TextSizes, wh
     rows, buckets = text.rows, text.bigram_buckets
     with torch.device("meta"):
         module = kind.module_class(rows + buckets, config, torch.Generator())
-    shapes = {
-        name: tuple(tensor.shape)
-        for name, tensor in module.state_dict().items()
-        if not name.endswith(BOOKKEEPING)
-    }
+    shapes = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    shapes = {name: shape for name, shape in shapes.items() if not name.endswith(BOOKKEEPING)}
     if buckets and kind.table is not None:
         shapes[kind.table] = (-1, *shapes[kind.table][1:])
         shapes["bigram_rows"] = (buckets,)

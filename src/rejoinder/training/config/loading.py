@@ -122,21 +122,17 @@ def effective_tree(config: RunConfig) -> dict[str, Any]:
     """Returns the keys of a config that have an effect, including those at their defaults."""
     tree: dict[str, Any] = to_tree(config)
     for path in idle_keys(config):
-        _remove(tree, path)
+        *steps, last = path.split(".")
+        table: Any = tree
+        for step in steps:
+            table = table[int(step)] if isinstance(table, list) else table[step]
+        table.pop(last, None)
     return tree
 
 
 def to_toml(config: RunConfig) -> str:
     """Returns a config as TOML: every key that has an effect, including those at their defaults."""
     return tomli_w.dumps(effective_tree(config))
-
-
-def _remove(tree: dict[str, Any], path: str) -> None:
-    *steps, last = path.split(".")
-    table: Any = tree
-    for step in steps:
-        table = table[int(step)] if isinstance(table, list) else table[step]
-    table.pop(last, None)
 
 
 def _apply(tree: dict[str, Any], override: str) -> None:

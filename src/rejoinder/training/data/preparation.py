@@ -98,8 +98,7 @@ def read_labelled(
             raise InputError(
                 f"the task {task.objective} reads {file.path}; give its folder with `data`."
             )
-        path = folder / file.path
-        sets = "" if hashes is None else hashes.name
+        path, sets = folder / file.path, "" if hashes is None else hashes.name
         key = f"{kind.read.__module__}.{kind.read.__qualname__} {sets} {file.model_dump_json()}"
         if key not in known:
             known[key] = kind.read(file, path, hashes)
@@ -411,10 +410,8 @@ class Mixture:
             start = positions.get(name, Position())
             return stream.batches(start, lambda: size(now, task))
 
-        batches = [
-            opened(name, *stream) for name, stream in zip(self.shares, self._streams, strict=True)
-        ]
         names = list(self.shares)
+        batches = [opened(name, *each) for name, each in zip(names, self._streams, strict=True)]
         while True:
             index = self.drawn(now)
             yield MixedBatch(self._streams[index][0], names[index], next(batches[index]))
@@ -459,9 +456,8 @@ def open_mixture(
     for task, files in labelled:
         for file in files:
             part.check(len(file.examples), f"{task.label} from {file.name}")
-        dropout = task.word_dropout
-        if dropout is None:
-            dropout = config.objective.word_dropout
+        own = task.word_dropout
+        dropout = config.objective.word_dropout if own is None else own
         streams: list[Stream] = [
             LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout, part=part)
             for file in files

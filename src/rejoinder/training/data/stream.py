@@ -356,10 +356,8 @@ class PairStream:
         numbers = np.array_split(order, self.windows)[window].tolist()
         # workers store their own parts first, and then find those of the others
         own = set(range(len(numbers))[self._part.of(len(numbers))])
-        found = {
-            at: self._texts(self.blocks[numbers[at]], store=at in own)
-            for at in sorted(range(len(numbers)), key=lambda at: at not in own)
-        }
+        first = sorted(range(len(numbers)), key=lambda at: at not in own)
+        found = {at: self._texts(self.blocks[numbers[at]], store=at in own) for at in first}
         texts = _joined([found[at] for at in range(len(numbers))])
         kept = np.ones(len(texts), bool)
         start = 0
