@@ -54,5 +54,5 @@ def test_any_encoder_is_adapted_in_memory(data, tmp_path):
     adapted.adaptation.write(tmp_path / "a.safetensors")
     assert read_adaptation(tmp_path / "a.safetensors").sha256 == facts["sha256"]
     assert len(adapted._fitted_pairs()) == len(adapted.adaptation.fitted_pairs) > 0
-    with pytest.raises(InputError, match="an encoder is needed"):
+    with pytest.raises(InputError, match="an object with encode"):
         adapt(7, data)

@@ -93,9 +93,9 @@ def _tables(own: "Sequence[Result]", baselines: Sequence[Path | str]) -> str:
     runs = [own, *([result for result in run if result.key in keys] for run in others)]
     shown = [run for run in runs if run]
     text = overview(shown).markdown()
-    unchecked = {
-        result.task: None for result in own if any(_UNCHECKED in note for note in result.notes)
-    }
+    unchecked = dict.fromkeys(
+        result.task for result in own if any(_UNCHECKED in note for note in result.notes)
+    )
     if unchecked:
         text += f"\nNot checked for leaks into the training data: {', '.join(unchecked)}.\n"
     about = {f"{run[0].date[:10]}, rejoinder {run[0].versions.get('rejoinder')}" for run in shown}

@@ -210,8 +210,7 @@ def finetune(
                 held_out.questions.write_train(work / QUESTIONS)
             count, begin = opened.count("train"), str(work / "start")
             asks = held_out.questions is not None
-            labelled = work if asks else None
-            trained_on = partial(train, pairs=folder, data=labelled, threads=threads)
+            trained_on = partial(train, pairs=folder, data=work if asks else None, threads=threads)
             planned = partial(recipe, wider, begin, target.name, count, questions=asks, seed=seed)
             config = planned()
             if config.steps > max(2 * _PROBED, _SURE * minutes):
@@ -229,10 +228,11 @@ def finetune(
             trained = read_model(run.folder / "model")
         stage("choosing between the old and the trained weights")
         # of equal scores the first one counts, which stays nearest to the old weights
-        share = max(
-            SHARES, key=lambda share: held_out.dev(SentenceEncoder(mixed(wider, trained, share)))
-        )
-        made = _begun_from(str(model), _stored_as(start, mixed(wider, trained, share)))
+        on_dev = {one: held_out.dev(SentenceEncoder(mixed(wider, trained, one))) for one in SHARES}
+        share = max(on_dev, key=on_dev.__getitem__)
+        made = _begun_from(str(model), mixed(wider, trained, share))
+        if start.weight_type != made.weight_type:
+            made = smaller(made, ExportOptions(dtype=start.weight_type))
         if (fitting := held_out.graded("train")) and (choosing := held_out.graded("dev")):
             stage("fitting a linear map on the graded pairs")
             settings = FitSettings(seed=seed)
@@ -291,13 +291,6 @@ def _begun_from(name: str, model: ModelContents) -> ModelContents:
     config = model.training["config"]
     config = {**config, "training": {**config["training"], "init_from": name}}
     return replace(model, training={**model.training, "config": config})
-
-
-def _stored_as(like: ModelContents, model: ModelContents) -> ModelContents:
-    """Returns a model with its weights stored in the type of the model `like`."""
-    if like.weight_type == model.weight_type:
-        return model
-    return smaller(model, ExportOptions(dtype=like.weight_type))
 
 
 Rows = NDArray[np.float32]

@@ -279,21 +279,17 @@ def _unchecked(dataset: DataSet, sets: Sequence[str]) -> str:
 
 def _attribution(rows: Sequence[DataRow]) -> Iterator[str]:
     """Yields the list of the authors of all openly licensed data."""
-    named = {
-        f"- {_cell(row.licence.citation)} ({row.licence.licence})": None
-        for row in rows
-        if row.licence.open
-    }
+    licences = (row.licence for row in rows if row.licence.open)
+    named = [f"- {_cell(licence.citation)} ({licence.licence})" for licence in licences]
     if named:
         yield "Attribution, for the openly licensed part of the data:\n"
-        yield "\n".join(named) + "\n"
+        yield "\n".join(dict.fromkeys(named)) + "\n"
 
 
 def _config(training: Mapping[str, Any]) -> Iterator[str]:
     if training.get("config"):
-        yield "## Config\n"
         text = json.dumps(training["config"], indent=1, ensure_ascii=False)
-        yield f"```json\n{text}\n```\n"
+        yield f"## Config\n\n```json\n{text}\n```\n"
 
 
 def _table(columns: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:

@@ -39,6 +39,7 @@ KEPT = 2
 """Number of most recent checkpoints that a run keeps."""
 _STATE = "state.json"
 _STEP = re.compile(r"step-(0|[1-9]\d{0,17})")
+_OUTDATED = "Begin the run again, or finish it with the version that began it."
 _REMEDY = "Remove that folder to resume from the checkpoint before it, or begin the run again."
 
 
@@ -157,14 +158,9 @@ def read_seconds(folder: Path) -> float:
 
 def _read(folder: Path) -> _Stored:
     return hashed.read_sealed(
-        folder / _STATE,
-        _Stored,
-        FORMAT,
-        TrainingError,
-        _REMEDY,
-        unreadable=f"checkpoint {folder} is damaged: {_STATE}",
-        outdated="Begin the run again, or finish it with the version that wrote the checkpoint.",
-    )
+        folder / _STATE, _Stored, FORMAT, TrainingError, _REMEDY,
+        unreadable=f"checkpoint {folder} is damaged: {_STATE}", outdated=_OUTDATED,
+    )  # fmt: skip
 
 
 def _by_step(folder: Path) -> list[Path]:
@@ -282,14 +278,9 @@ def read_manifest(run: Path) -> Manifest:
         TrainingError: the folder is not a run, or the manifest is damaged or of another version.
     """
     return hashed.read_sealed(
-        run / _MANIFEST,
-        Manifest,
-        _RUN_FORMAT,
-        TrainingError,
-        _NO_RESUME,
-        unreadable=f"{run} is not a run that can be resumed",
-        outdated="Begin the run again, or finish it with the version that began it.",
-    )
+        run / _MANIFEST, Manifest, _RUN_FORMAT, TrainingError, _NO_RESUME,
+        unreadable=f"{run} is not a run that can be resumed", outdated=_OUTDATED,
+    )  # fmt: skip
 
 
 class Reporter(Protocol):
