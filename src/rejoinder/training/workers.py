@@ -28,7 +28,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
-from rejoinder.encoders.nn.layers import RowGradient, merged, short_spins
+from rejoinder.encoders.nn.layers import RowGradient, gradient_of_rows, merged, short_spins
 from rejoinder.errors import InputError, OtherWorkerError, RejoinderError, TrainingError
 from rejoinder.io.files.system import processor_name, usable_cores
 from rejoinder.training.config.settings import RunConfig
@@ -239,9 +239,15 @@ def _summed_rows(
     union, places, offsets = merged(
         [rows for rows, _ in parts], [owned for _, owned in parts], owners
     )
-    by_worker = workers.gather(_padded(own.by_owner, max(owners)))
-    together = [part[:count] for part, count in zip(by_worker, owners, strict=True)]
-    return RowGradient(union, places, offsets, torch.cat(together))
+    # in rows: copies of what many workers touch are many times in what is gathered
+    if max(owners) <= 2 * len(union) // workers.count:
+        by_worker = workers.gather(_padded(own.by_owner, max(owners)))
+        together = [part[:count] for part, count in zip(by_worker, owners, strict=True)]
+        return RowGradient(union, places, offsets, torch.cat(together))
+    total = own.by_owner.new_zeros(len(union), own.by_owner.shape[1])
+    total.index_copy_(0, torch.searchsorted(union, own.rows), own.summed())
+    workers.add(total)
+    return gradient_of_rows(union, total)
 
 
 def _padded(tensor: Tensor, length: int) -> Tensor:
