@@ -412,7 +412,7 @@ def _explained(error: BaseException) -> str | None:
     if lacks_memory(error):
         return "memory does not suffice; give more of it, or ask for fewer threads or texts."
     if path := _not_utf8():
-        return f"{path!a} is not UTF-8, which some libraries can't open ({error!r}); rename it."
+        return f"{path!a} is not UTF-8, and some libraries can't open such paths; rename it."
     if not isinstance(error, OSError):
         return None
     cause = storage_cause(error)
