@@ -48,9 +48,8 @@ def hint_for(set_id: str) -> str:
 
 def missing(title: str, tried: Iterable[Path], hint: str = _HINT) -> DataMissingError:
     """Returns the error for a data set whose files are at none of the paths that were tried."""
-    return DataMissingError(
-        f"{title} is not there; looked for {', '.join(map(str, tried))}. {hint}"
-    )
+    paths = ", ".join(map(str, tried))
+    return DataMissingError(f"{title} is not there; looked for {paths}. {hint}")
 
 
 def folder_of(data: Path, set_id: str, name: str = "") -> Path:
@@ -120,10 +119,8 @@ def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None
     first: dict[str, int] = {}
     for name, line in zip(ids, lines, strict=True):
         if first.setdefault(name, line) != line:
-            raise InputError(
-                f"{path} line {line}: line {first[name]} has the id {name[:40]!r} too. Remove "
-                "one of them, or get the file again."
-            )
+            found = f"line {first[name]} has the id {name[:40]!r} too"
+            raise InputError(f"{path} line {line}: {found}. Remove one of them.")
 
 
 def is_file(path: Path) -> bool:
@@ -257,9 +254,7 @@ def select(names: list[str]) -> list[DataSet]:
     sets = catalogue().sets
     selected: dict[str, DataSet] = {}
     for name in names:
-        matches = {
-            set_id: dataset for set_id, dataset in sets.items() if name.lower() in _names(dataset)
-        }
+        matches = {key: one for key, one in sets.items() if name.lower() in _names(one)}
         if not matches:
             groups = (group for dataset in sets.values() for group in dataset.groups)
             known = {*sets, *groups, "all"}

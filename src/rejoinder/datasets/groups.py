@@ -83,9 +83,8 @@ def read_groups(
     kept = filled.filter(filled.list.len() > 1)
     whole = [(first, second) for first, second in negatives if first and second]
     if not len(kept):
-        raise InputError(
-            f"{path} has no group of two or more sentences in {len(groups) + len(negatives)} rows."
-        )
+        rows = len(groups) + len(negatives)
+        raise InputError(f"{path} has no group of two or more sentences in {rows} rows.")
     offsets = np.concatenate([[0], kept.list.len().cum_sum()], dtype=np.int64)
     dropped = len(groups) - len(kept) + len(negatives) - len(whole)
     sentences = kept.explode().to_list()
@@ -121,10 +120,7 @@ def _word_pairs(content: bytes, path: Path) -> pl.Series:
     for row in table_rows(content, path):
         texts = row.fields if len(row.fields) > 1 else row[0].split()
         if len(texts) != 2:
-            row.refuse(
-                f"found {len(texts)} texts; expected two, separated by a tab, or by spaces if they "
-                "are single words."
-            )
+            row.refuse(f"found {len(texts)} texts; expected two, between them a tab or a space.")
         pairs.append(texts)
     return pl.Series(pairs, dtype=pl.List(pl.String))
 
@@ -139,10 +135,8 @@ def _labelled(
     unknown = (~labels.is_in(list(_LABELS))).arg_true()
     if len(unknown):
         row = int(unknown.item(0))
-        raise InputError(
-            f"{path} line {line_of(content, row)}: found the label {labels.item(row)[:30]!r}; "
-            "expected 1 (same meaning) or 0."
-        )
+        found = f"found the label {labels.item(row)[:30]!r}; expected 1 (same meaning) or 0"
+        raise InputError(f"{path} line {line_of(content, row)}: {found}.")
     alike = labels.replace_strict(_LABELS, return_dtype=pl.Boolean).alias("alike")
     pairs = frame.select(pl.col(_PAIR).str.strip_chars(), alike).filter(chosen)
     groups = pairs.filter("alike").select(pl.concat_list(_PAIR)).to_series()
@@ -265,9 +259,7 @@ def read_inference(
         )
         line = partial(line_of, content)
     elif where:
-        raise InputError(
-            f"{path} is a table; rows can be chosen by their fields in JSON lines only."
-        )
+        raise InputError(f"{path} is a table; only rows of JSON lines are chosen by fields.")
     else:
         rows = list(below_header(content, path, names, exact=False))
         schema = dict.fromkeys(("premise", "hypothesis", "label"), pl.String)
@@ -275,10 +267,10 @@ def read_inference(
         line = [row.line for row in rows].__getitem__
     if len(unknown := (~frame["label"].is_in(list(labels))).arg_true()):
         row = int(unknown.item(0))
+        found, known = frame["label"].item(row)[:30], ", ".join(map(repr, labels))
         raise InputError(
-            f"{path} line {line(row)}: {label} is {frame['label'].item(row)[:30]!r}; "
-            f'known: {", ".join(map(repr, labels))}. Map it to a class, or to "" to leave its '
-            "rows out."
+            f"{path} line {line(row)}: {label} is {found!r}; known: {known}. Map it to a class, or "
+            'to "" to leave its rows out.'
         )
     if where:
         frame = frame.filter(matching_rows(content, path, where))
@@ -311,10 +303,8 @@ def _pairs(
     labelled = len(frame)
     frame = frame.filter((pl.col("premise") != "") & (pl.col("hypothesis") != ""))
     if frame.is_empty():
-        raise InputError(
-            f"{path} has no pair to learn from: of {rows} rows {rows - labelled} are left out for "
-            f"their label and {labelled} have a blank sentence."
-        )
+        why = f"{rows - labelled} are left out for their label and {labelled} have a blank sentence"
+        raise InputError(f"{path} has no pair to learn from: of {rows} rows {why}.")
     return InferencePairs(
         frame["premise"].to_list(),
         frame["hypothesis"].to_list(),

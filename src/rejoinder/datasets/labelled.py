@@ -254,9 +254,8 @@ def _json_pairs(content: bytes, path: Path) -> Iterator[tuple[str, str, bool]]:
                 if values.get("split", "test") == "test":
                     yield decoded(str, first), decoded(str, second), decoded(int, label) == 1
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InputError(
-                f"{path} line {number}: expected sentence1, sentence2 and label ({error})."
-            ) from None
+            needed = "sentence1, sentence2 and label"
+            raise InputError(f"{path} line {number}: expected {needed} ({error}).") from None
 
 
 def read_intents(data: Path, name: str) -> LabelledSet:
@@ -290,9 +289,7 @@ def parse_clinc150(content: bytes, path: Path, split: str) -> list[list[str]]:
     try:
         return decoded(dict[str, list[list[str]]], json.loads(content))[split]
     except (ValueError, KeyError, RecursionError) as error:
-        raise InputError(
-            f"{path} is not the file of CLINC150, lists of questions and intents: {error}."
-        ) from None
+        raise InputError(f"{path} is not the file of CLINC150: {error}.") from None
 
 
 CAPTIONS = 5
@@ -325,14 +322,12 @@ def read_coco(data: Path, split: str) -> Captioned:
     features = _features(contents[0], folder / names[0])
     groups = parse_captions(contents[1], folder / names[1])
     if len(groups) != len(features):
-        raise InputError(
-            f"{folder}/{split}: {len(features)} images, but captions of {len(groups)} images."
-        )
+        counts = f"{len(features)} images, but captions of {len(groups)} images"
+        raise InputError(f"{folder}/{split}: {counts}.")
     for image, group in enumerate(groups):
         if len(group) < CAPTIONS:
-            raise InputError(
-                f"{folder}/{names[1]}: image {image} has {len(group)} captions; expected 5."
-            )
+            found = f"image {image} has {len(group)} captions; expected 5"
+            raise InputError(f"{folder}/{names[1]}: {found}.")
     captions = [text for group in groups for text in group[:CAPTIONS]]
     return Captioned(features, captions, sha256_of(*contents))
 
@@ -342,14 +337,10 @@ def _features(content: bytes, path: Path) -> NDArray[np.float32]:
     try:
         features = np.asarray(load(content)["features"], np.float32)
     except UNREADABLE as error:
-        raise InputError(
-            f"{path} is damaged: {error}; add it again with `rejoinder data add coco`."
-        ) from None
+        raise InputError(f"{path} is damaged: {error}; add it again.") from None
     if features.ndim != 2 or not features.size or not np.isfinite(features).all():
-        raise InputError(
-            f"{path} has features of shape {features.shape}; expected one row of finite numbers "
-            "per image."
-        )
+        shape = f"has features of shape {features.shape}"
+        raise InputError(f"{path} {shape}; expected one row of finite numbers per image.")
     return features
 
 
@@ -363,9 +354,7 @@ def parse_captions(content: bytes, path: Path) -> list[list[str]]:
     try:
         return decoded(_Captions, json.loads(content)).captions
     except (ValueError, RecursionError):
-        raise InputError(
-            f"{path}: expected JSON with the key captions, a list of strings per image."
-        ) from None
+        raise InputError(f"{path}: expected JSON: captions, a list of strings per image.") from None
 
 
 NLI_CLASSES = ("contradiction", "neutral", "entailment")
@@ -479,8 +468,6 @@ def read_translations(
     texts = {language: rows[language].str.strip_chars().to_list() for language in languages}
     for language, column in texts.items():
         if "" in column:
-            raise InputError(
-                f"{path} row {column.index('') + 1}: the sentence in {language!r} is blank. Get "
-                "the file again."
-            )
+            row = column.index("") + 1
+            raise InputError(f"{path} row {row}: the sentence in {language!r} is blank.")
     return Translations(texts, sha256_of(content))

@@ -244,9 +244,7 @@ def _reader(block: bytes, path: Path, columns: int | None) -> Callable[[bytes, i
     if is_json_lines(block):
         return _json_reader(first_object(block, path), path)
     if b"\0" in block[:4096]:
-        raise InputError(
-            f"{path} is not text: it has a zero byte. Name folders of pairs, JSON lines or text."
-        )
+        raise InputError(f"{path} is not text: it has a zero byte.")
     lines = block.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     first = next((line for line in lines if line.strip()), b"")
     return _text_reader(first.decode("utf-8", "replace").removesuffix("\r"), path, columns)
@@ -256,9 +254,8 @@ def _json_reader(fields: Mapping[str, Any], path: Path) -> Callable[[bytes, int]
     form = next((form for form in _FORMS if fields.keys() >= set(form)), None)
     if form is None:
         known = "; ".join(" and ".join(map(repr, form)) for form in _FORMS)
-        raise InputError(
-            f"{path} has the fields {', '.join(map(repr, fields)) or '(none)'}; expected {known}."
-        )
+        found = ", ".join(map(repr, fields)) or "(none)"
+        raise InputError(f"{path} has the fields {found}; expected {known}.")
     types: dict[str, FieldType] = {
         name: "texts" if isinstance(fields[name], list) else "text" for name in form
     }
@@ -340,9 +337,7 @@ def evaluation_sets(names: Sequence[str]) -> list[EvaluationHashes]:
             each: known[each] for each in sorted(known) if name in (each, each.rpartition("-")[0])
         }
         if not family and not is_file(Path(name)):
-            raise InputError(
-                f"{name!r} is neither a file nor a shipped set; {nearest(name, known)}."
-            )
+            raise InputError(f"{name!r} is neither a file nor a set; {nearest(name, known)}.")
         chosen |= family or {name: _from_file(Path(name))}
     return list(chosen.values())
 

@@ -99,9 +99,8 @@ def read_conversations(data: Path, name: str) -> Conversations:
     found = (sorted(filter(is_file, folder.glob("*.json*"))) for folder in folders)
     paths = next(filter(None, found), None)
     if paths is None:
-        raise missing(
-            f"The set {name}", [folder / "*.json" for folder in folders], f"{SOURCES[name]}."
-        )
+        tried = [folder / "*.json" for folder in folders]
+        raise missing(f"The set {name}", tried, f"{SOURCES[name]}.")
     contents = [read_bytes(path) for path in paths]
     talks = [
         talk
@@ -119,9 +118,8 @@ def parse_conversations(content: bytes, path: Path) -> list[Conversation]:
         tree = json.loads(content)
         return [_conversation(each) for each in (tree if isinstance(tree, list) else [tree])]
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} is not a conversation with questions (session_1, qa): {error}. Get it again."
-        ) from None
+        what = "a conversation with questions (session_1, qa)"
+        raise InputError(f"{path} is not {what}: {error}. Get it again.") from None
 
 
 def _conversation(tree: object) -> Conversation:

@@ -99,10 +99,8 @@ def _read(path: Path, split: str) -> GradedPairs:
     content = catalogue.read_bytes(path)
     rows = parse_stsb(content, path)
     if len(rows) != ROWS[split]:
-        raise InputError(
-            f"{path} has {len(rows)} pairs; the {split} split has {ROWS[split]}. The file is cut, "
-            "or it is another data set."
-        )
+        wanted = f"the {split} split has {ROWS[split]}"
+        raise InputError(f"{path} has {len(rows)} pairs; {wanted}. Get it again.")
     genres = ["main-forums" if row[0] == "main-forum" else row[0] for row, _ in rows]
     ids = [f"{split}:{row.line}" for row, _ in rows]
     pairs = [(row[5], row[6], gold) for row, gold in rows]
@@ -172,9 +170,9 @@ def _read_subsets(set_id: str, data: Path, folders: Sequence[str]) -> GradedPair
         if subset in _JUDGED_IN_PART:
             rows = rows[: len(judged)]
         if len(rows) != len(judged):
+            counts = f"{len(rows)} pairs and {scores.name} {len(judged)} lines"
             raise InputError(
-                f"{inputs} has {len(rows)} pairs and {scores.name} {len(judged)} lines; "
-                "expected one line per pair, blank if the pair was not judged."
+                f"{inputs} has {counts}; expected one line, if only a blank, per pair."
             )
         for number, (row, gold) in enumerate(zip(rows, judged, strict=True), 1):
             if gold is not None:
@@ -465,9 +463,7 @@ def parse_cqa(
                 ids.add(question.id)
                 rank = related.get("RELQ_RANKING_ORDER", "0")
                 if not (rank.isdecimal() and len(rank) < 7):
-                    raise InputError(
-                        f"{where} has RELQ_RANKING_ORDER {rank[:20]!r}; expected a number."
-                    )
+                    raise InputError(f"{where}: RELQ_RANKING_ORDER {rank[:20]!r} is not a number.")
                 label = related.get("RELQ_RELEVANCE2ORGQ", "?")
                 found.append((question, int(rank), _judged(question.id, label, gold, where)))
             element.clear()
@@ -478,10 +474,8 @@ def parse_cqa(
     if not ids:
         raise InputError(f"{path} has no OrgQuestion with a RelQuestion.")
     if unknown := sorted((gold or {}).keys() - ids):
-        raise InputError(
-            f"{path} lacks {len(unknown)} questions of its .subtaskB.relevancy file, the first "
-            f"{unknown[0]!r}; use two files of the same release."
-        )
+        lacking = f"{len(unknown)} questions of its .subtaskB.relevancy file, as {unknown[0]!r}"
+        raise InputError(f"{path} lacks {lacking}; use two files of the same release.")
     return [
         RelatedQuestions(
             original,
@@ -501,15 +495,10 @@ def _judged(name: str, label: str, gold: Mapping[str, bool] | None, where: str) 
         return bool(own)
     relevant = gold.get(name, own)
     if relevant is None:
-        raise InputError(
-            f"{where} has the label {label!r} and no line in a .subtaskB.relevancy file; put that "
-            "file next to the XML."
-        )
+        raise InputError(f"{where} is {label!r} and not in a .subtaskB.relevancy file by the XML.")
     if own is not None and own != relevant:
-        raise InputError(
-            f"{where} has the label {label!r}, but the .subtaskB.relevancy file says "
-            f"{str(relevant).lower()}; use two files of the same release."
-        )
+        said = f"the .subtaskB.relevancy file says {str(relevant).lower()}"
+        raise InputError(f"{where} is {label!r}, but {said}; use files of the same release.")
     return relevant
 
 

@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, Literal, NamedTuple, NoReturn, cast
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
@@ -30,7 +31,7 @@ from safetensors.numpy import save
 from rejoinder.datasets import labelled, semeval
 from rejoinder.datasets.catalogue import content_of
 from rejoinder.errors import InputError
-from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.files.hashed import decoded, sha256_of
 from rejoinder.io.files.storage import read_errors, storage_errors
 from rejoinder.io.formats.compression import (
     ARCHIVE_DAMAGES,
@@ -154,10 +155,7 @@ def _path_inside(archive: Path, name: str, into: Path) -> Path:
 
 def _refuse_entry(archive: Path, name: str, reason: str) -> NoReturn:
     shown = name if len(name) <= 100 else f"{name[:100]}…"
-    raise InputError(
-        f"{archive} holds {shown!r}, which {reason}. Get the archive from the official "
-        "place, or unpack it yourself and name the folder."
-    )
+    raise InputError(f"{archive} holds {shown!r}, which {reason}. Unpack it, and name the folder.")
 
 
 def _write(stream: Reader, path: Path, archive: Path, name: str) -> None:
@@ -185,9 +183,7 @@ class _Dtype:
 
     def resolved(self) -> np.dtype[Any]:
         if self.name not in _FLOAT_TYPES or self.order not in ("<", ">", "="):
-            raise ValueError(
-                f"an array of {self.name!r}; expected one of {', '.join(_FLOAT_TYPES)}"
-            )
+            raise ValueError(f"an array of {self.name!r}; expected {' or '.join(_FLOAT_TYPES)}")
         return np.dtype(f"{self.order}{self.name}")
 
 
@@ -223,10 +219,8 @@ class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
     def find_class(self, module: str, name: str) -> Any:
         """Returns an allowed function or class."""
         if (module, name) not in _ALLOWED:
-            raise pickle.UnpicklingError(
-                f"it calls {module}.{name}; only dict, list, str, int, bytes and NumPy arrays are "
-                "allowed"
-            )
+            allowed = "dict, list, str, int, bytes and NumPy arrays"
+            raise pickle.UnpicklingError(f"it calls {module}.{name}; only {allowed} are allowed")
         return _ALLOWED[module, name]
 
 
@@ -439,6 +433,7 @@ _FEW_LETTERS = 200
 class Examined:
     """A file that has been cleaned and checked."""
 
+    path: Path
     content: bytes
     rows: int
     letters: str
@@ -456,7 +451,7 @@ def examine(content: bytes, path: Path, kind: str) -> Examined:
         notes += changes
     parsed = form.parse(cleaned, path)
     rows = parsed if isinstance(parsed, int) else len(parsed)
-    return Examined(cleaned, rows, form.letters(cleaned), tuple(notes))
+    return Examined(path, cleaned, rows, form.letters(cleaned), tuple(notes))
 
 
 def _letters(content: bytes) -> str:
@@ -485,23 +480,23 @@ def _lines(content: bytes, path: Path) -> list[str]:
     return decoded_lines(content, path)
 
 
+class _Judged(msgspec.Struct):
+    sentence1: str
+    sentence2: str
+    gold_label: Literal["contradiction", "neutral", "entailment", "-"]
+
+
 def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
     """Parses JSON lines of SNLI or MultiNLI: premise, hypothesis and class of judged rows."""
     rows = []
     for number, line in enumerate(decoded_lines(content, path), 1):
         try:
-            tree = json.loads(line)
-            label, *texts = (tree[name] for name in ("gold_label", "sentence1", "sentence2"))
-        except (ValueError, KeyError, TypeError, RecursionError):
-            label, texts = None, []
-        if label not in (*labelled.NLI_CLASSES, "-") or not all(
-            isinstance(text, str) for text in texts
-        ):
-            raise InputError(
-                f"{path} line {number}: expected JSON with gold_label, sentence1 and sentence2."
-            )
-        if label != "-":
-            rows.append((*(" ".join(text.split()) for text in texts), label))
+            row = decoded(_Judged, json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} line {number} is not a pair of SNLI: {error}.") from None
+        if row.gold_label != "-":
+            texts = (" ".join(text.split()) for text in (row.sentence1, row.sentence2))
+            rows.append((*texts, row.gold_label))
     return rows
 
 

@@ -10,7 +10,7 @@ import shutil
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -64,19 +64,11 @@ class Added:
 
 
 @dataclass(frozen=True)
-class _Match:
-    """A file of a data set that was recognised."""
-
-    path: Path
-    examined: Examined
-
-
-@dataclass(frozen=True)
 class _Plan:
     """The files to write for one data set."""
 
     dataset: DataSet
-    matches: Mapping[DataFile, _Match]
+    matches: Mapping[DataFile, Examined]
     writes: Mapping[Path, bytes]
     """The content of every file of the layout, licences and readmes included."""
     faults: dict[Path, InputError]
@@ -128,24 +120,21 @@ def lay_out(
             raise next(iter(faults.values()), InputError(_no_file_message(datasets, sources)))
         plans = [plan for plan in plans if plan.matches]
         writes = {path: content for plan in plans for path, content in plan.writes.items()}
-        changes = {
-            path
-            for path, content in writes.items()
-            if not path.is_file() or content_of(path) != content
-        }
-        if not overwrite and (lost := sorted(str(path) for path in changes if path.exists())):
+        same = {path for path in writes if path.is_file() and content_of(path) == writes[path]}
+        lost = sorted(str(path) for path in writes.keys() - same if path.exists())
+        if lost and not overwrite:
             raise InputError(
                 f"{_few(lost)} would be replaced by another text. Allow it with "
                 "`overwrite=True`, or name another folder with `data`."
             )
         with ExitStack() as stack:  # at its end, all of them are renamed into place
             for path, content in writes.items():
-                if path in changes:
+                if path in same:  # removes what a killed command left next to it
+                    stack.enter_context(claim(path))
+                else:
                     new = stack.enter_context(new_file(path))
                     new.write(content)
                     new.flush()
-                else:  # removes what a killed command left next to it
-                    stack.enter_context(claim(path))
         return [_added(plan, root) for plan in plans]
 
 
@@ -182,19 +171,19 @@ def _walk(source: Path) -> list[Path]:
 
 
 def _plan(dataset: DataSet, files: Sequence[Path], root: Path) -> _Plan:
-    matches: dict[DataFile, _Match] = {}
+    matches: dict[DataFile, Examined] = {}
     faults: dict[Path, InputError] = {}
     for file in dataset.files:
         if found := _recognised(file, dataset, files, faults):
             matches[file] = _only(found, file)
-    present = {match.path: match.examined.content for match in matches.values()}
+    present = {match.path: match.content for match in matches.values()}
     by_name = {file.name: file for file in dataset.files}
     for source, name, content in converted(dataset.id, files, present):
         if by_name[name] not in matches:
             examined = examine(content, source / name, by_name[name].kind)
-            _check_rows(source, examined, by_name[name], dataset)
-            matches[by_name[name]] = _Match(source, examined)
-    writes = {layout_path(root, file): match.examined.content for file, match in matches.items()}
+            matches[by_name[name]] = replace(examined, path=source)
+            _check_rows(matches[by_name[name]], by_name[name], dataset)
+    writes = {layout_path(root, file): match.content for file, match in matches.items()}
     for file, match in matches.items():
         for extra in (match.path.with_name(name) for name in dataset.extras):
             if extra.is_file():
@@ -204,7 +193,7 @@ def _plan(dataset: DataSet, files: Sequence[Path], root: Path) -> _Plan:
 
 def _recognised(
     file: DataFile, dataset: DataSet, paths: Iterable[Path], faults: dict[Path, InputError]
-) -> list[_Match]:
+) -> list[Examined]:
     """Returns the paths that have the name, form, rows and, if it is known, text of a file.
 
     Other paths with its name are added to `faults`, unless they are known to be another file.
@@ -215,11 +204,11 @@ def _recognised(
             try:
                 examined = examine(content_of(path), path, file.kind)
                 if _paths_by_letters().get(examined.letters, file.path) == file.path:
-                    _check_rows(path, examined, file, dataset)
-                    matches.append(_Match(path, examined))
+                    _check_rows(examined, file, dataset)
+                    matches.append(examined)
             except InputError as error:
                 faults[path] = error
-    known = [match for match in matches if match.examined.letters == file.letters]
+    known = [match for match in matches if match.letters == file.letters]
     return known if file.letters and known else matches
 
 
@@ -230,64 +219,55 @@ def _paths_by_letters() -> dict[str, str]:
     return {file.letters: file.path for one in sets for file in one.files if file.letters}
 
 
-def _check_rows(path: Path, examined: Examined, file: DataFile, dataset: DataSet) -> None:
+def _check_rows(examined: Examined, file: DataFile, dataset: DataSet) -> None:
     """Refuses a file with another number of rows than was published, if that is exact."""
     if dataset.exact and file.rows and examined.rows != file.rows:
         raise InputError(
-            f"{path} has {examined.rows:,} rows; the published {file.name} of {dataset.name} has "
-            f"{file.rows:,}. It is cut or another edition. Look for {dataset.look_for}."
+            f"{examined.path} has {examined.rows:,} rows; the published {file.name} of "
+            f"{dataset.name} has {file.rows:,}. Look for {dataset.look_for}."
         )
 
 
-def _only(matches: Sequence[_Match], file: DataFile) -> _Match:
+def _only(matches: Sequence[Examined], file: DataFile) -> Examined:
     """Returns the first match. All of them must have the same content."""
     for match in matches[1:]:
-        if match.examined.content != matches[0].examined.content:
-            raise InputError(
-                f"{matches[0].path} and {match.path} could both be {file.path}, but differ. "
-                "Name only the right one."
-            )
+        if match.content != matches[0].content:
+            both = f"{matches[0].path} and {match.path}"
+            raise InputError(f"{both} could both be {file.path}, but differ. Name the right one.")
     return matches[0]
 
 
 def _refuse_faults(plan: _Plan) -> None:
     """Refuses damaged files that have no whole copy."""
-    names = {name for file in plan.dataset.files if file not in plan.matches
-             for name in file.all_names}  # fmt: skip
+    absent = [file for file in plan.dataset.files if file not in plan.matches]
     for path, fault in plan.faults.items():
-        if path.name in names and not plan.dataset.common_names:
+        if not plan.dataset.common_names and any(path.name in file.all_names for file in absent):
             raise fault
 
 
 def _no_file_message(datasets: Sequence[DataSet], sources: Sequence[Path]) -> str:
-    wanted = [
-        f"{one.name} ({', '.join(file.name for file in one.files if file.needed)}; look for "
-        f"{one.look_for})"
-        for one in datasets
-    ]
+    wanted = []
+    for one in datasets:
+        names = ", ".join(file.name for file in one.files if file.needed)
+        wanted.append(f"{one.name} ({names}; look for {one.look_for})")
     return f"{', '.join(map(str, sources))} has no file of {_few(wanted)}."
 
 
 def _added(plan: _Plan, root: Path) -> Added:
-    dataset = plan.dataset
-    notes = list(_about_files(plan))
-    missing = tuple(
-        file.path
-        for file in dataset.files
-        if file.needed and not existing_path(root, dataset, file)
-    )
+    dataset, notes = plan.dataset, list(_about_files(plan))
+    needed = [file for file in dataset.files if file.needed]
+    missing = tuple(file.path for file in needed if not existing_path(root, dataset, file))
     if missing:
-        notes.append(
-            f"{dataset.name} is incomplete without {_few(missing)}. Look for {dataset.look_for}."
-        )
+        lacking = f"{dataset.name} is incomplete without {_few(missing)}"
+        notes.append(f"{lacking}. Look for {dataset.look_for}.")
     return Added(dataset.id, tuple(map(str, plan.writes)), missing, tuple(notes))
 
 
 def _about_files(plan: _Plan) -> Iterator[str]:
-    for file, match in plan.matches.items():
-        examined, changes = match.examined, list(match.examined.notes)
-        if match.path.name != file.name:
-            changes.append(f"it was made of {match.path.name}")
+    for file, examined in plan.matches.items():
+        changes = list(examined.notes)
+        if examined.path.name != file.name:
+            changes.append(f"it was made of {examined.path.name}")
         if file.rows and examined.rows != file.rows:
             changes.append(f"it has {examined.rows:,} rows; the published file has {file.rows:,}")
         if file.letters and examined.letters != file.letters:
@@ -296,7 +276,7 @@ def _about_files(plan: _Plan) -> Iterator[str]:
             yield f"{file.path}: {'; '.join(changes)}."
     yield from (f"{path} was skipped: {fault}" for path, fault in plan.faults.items())
     if len(plan.matches) == len(plan.dataset.files):
-        rows = sum(match.examined.rows for match in plan.matches.values())
+        rows = sum(match.rows for match in plan.matches.values())
         yield from about_total(plan.dataset, rows)
 
 
@@ -437,9 +417,8 @@ def _fetch_set(
         if "overwrite=True" not in str(error):
             for path in paths:  # otherwise the next attempt would read the same wrong bytes
                 shutil.rmtree(path.parent, ignore_errors=True)
-        raise InputError(
-            f"The files downloaded for {dataset.name} are refused: {error} {advice}"
-        ) from None
+        what = f"The files downloaded for {dataset.name}"
+        raise InputError(f"{what} are refused: {error} {advice}") from None
 
 
 def download(
@@ -486,12 +465,8 @@ def _receive(address: str, part: Path, progress: DownloadProgress) -> None:
             return error.response.status_code in _TRANSIENT
         return isinstance(error, broken)
 
-    attempts = Retrying(
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_exponential(_WAIT),
-        retry=retry_if_exception(is_transient),
-        reraise=True,
-    )
+    stop, wait = stop_after_attempt(_ATTEMPTS), wait_exponential(_WAIT)
+    attempts = Retrying(stop=stop, wait=wait, retry=retry_if_exception(is_transient), reraise=True)
     try:
         with httpx.Client(
             # compressed bytes could not be resumed
@@ -523,10 +498,7 @@ def _refuse_unsafe_redirect(address: str, response: "httpx.Response") -> None:
     if response.has_redirect_location:
         target = response.headers["Location"]
         if response.url.join(target).scheme not in ("https", response.url.scheme):
-            raise InputError(
-                f"{address} redirects to {target}. Only https is followed, or http from an http "
-                "address."
-            )
+            raise InputError(f"{address} redirects to {target}. Only https is followed.")
 
 
 def _attempt(client: "httpx.Client", address: str, part: Path, progress: DownloadProgress) -> None:
@@ -545,9 +517,7 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
         received = response.headers.get("Content-Range", "")
         if resumed and not received.startswith(f"bytes {size}-"):
             part.unlink()
-            raise httpx.RemoteProtocolError(
-                f"it sent {received!r} for the range that begins at {size}"
-            )
+            raise httpx.RemoteProtocolError(f"it sent {received!r} for the range from {size} on")
         done = size if resumed else 0
         length = response.headers.get("Content-Length", "")
         total = done + int(length) if length.isdecimal() else None
