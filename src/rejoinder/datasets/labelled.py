@@ -19,15 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load
 
-from rejoinder.datasets.catalogue import (
-    catalogue,
-    find_file,
-    folder_of,
-    hint_for,
-    read_bytes,
-    read_splits,
-    refuse_repeats,
-)
+from rejoinder.datasets import catalogue
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import Record, decoded, sha256_of
 from rejoinder.io.formats.embedding_files import UNREADABLE
@@ -87,7 +79,7 @@ def read_binary(data: Path, name: str) -> LabelledSet:
     def parse(content: bytes, path: Path) -> list[str]:
         return [line.strip() for line in decoded_lines(content, path, _encoding(content))]
 
-    _, by_class, sha256 = read_splits(data, name.lower(), ("1", "0"), parse)
+    _, by_class, sha256 = catalogue.read_splits(data, name.lower(), ("1", "0"), parse)
     rows = ((text, label) for label, texts in by_class.items() for text in texts)
     return LabelledSet(name, {"all": _labelled(rows, ("0", "1"))}, sha256)
 
@@ -108,7 +100,7 @@ def read_sst(data: Path, classes: int) -> LabelledSet:
         InputError: a file is missing, or a line is invalid.
     """
     parse = partial(parse_sst, classes=classes)
-    return LabelledSet(*read_splits(data, f"sst{classes}", _SPLITS, parse))
+    return LabelledSet(*catalogue.read_splits(data, f"sst{classes}", _SPLITS, parse))
 
 
 def parse_sst(content: bytes, path: Path, classes: int) -> Labelled:
@@ -129,7 +121,7 @@ def read_trec(data: Path) -> LabelledSet:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    return LabelledSet(*read_splits(data, "trec", ("train", "test"), parse_trec))
+    return LabelledSet(*catalogue.read_splits(data, "trec", ("train", "test"), parse_trec))
 
 
 def parse_trec(content: bytes, path: Path) -> Labelled:
@@ -148,8 +140,9 @@ def read_probing(data: Path, name: str) -> LabelledSet:
     Raises:
         InputError: the file is missing, or a line is invalid.
     """
-    path = folder_of(data, name.lower()) / catalogue().sets[name.lower()].files[0].name
-    content = read_bytes(path)
+    [file] = catalogue.catalogue().sets[name.lower()].files
+    path = catalogue.folder_of(data, name.lower()) / file.name
+    content = catalogue.read_bytes(path)
     rows: dict[str, list[Sequence[str]]] = {split: [] for split in _PROBING_SPLITS.values()}
     for split, label, text in parse_probing(content, path):
         rows[split].append((text, label))
@@ -216,8 +209,8 @@ def read_pairs(data: Path, name: str) -> LabelledSet:
         DataMissingError: the file is not there.
         InputError: a line is invalid, or all pairs are of one class.
     """
-    path = find_file(data, [""], PAIRS[name], f"The set {name}", hint_for(name))
-    content = read_bytes(path)
+    path = catalogue.find_file(data, [""], PAIRS[name], f"The set {name}", catalogue.hint_for(name))
+    content = catalogue.read_bytes(path)
     rows = parse_pairs(content, path)
     labels = np.array([same for *_, same in rows], np.int64)
     if len(np.unique(labels)) != 2:
@@ -265,10 +258,10 @@ def read_intents(data: Path, name: str) -> LabelledSet:
         DataMissingError: a file is not there.
         InputError: a file is damaged, or has an intent that train lacks.
     """
-    rows, contents = {}, {}
+    rows, contents, hint = {}, {}, catalogue.hint_for(name)
     for split, file in INTENTS[name].items():
-        path = find_file(data, [name], [file], f"The set {name}", hint_for(name))
-        contents[path] = read_bytes(path)
+        path = catalogue.find_file(data, [name], [file], f"The set {name}", hint)
+        contents[path] = catalogue.read_bytes(path)
         parse = parse_banking77 if name == "banking77" else parse_clinc150
         rows[split] = parse(contents[path], path, split)
     splits = _as_train_has_them(rows, data / name)
@@ -317,8 +310,8 @@ def read_coco(data: Path, split: str) -> Captioned:
         InputError: a file is missing or damaged, or an image has fewer than five captions.
     """
     names = [f"{split}.safetensors", f"{split}.json"]
-    folder = folder_of(data, "coco", names[0])
-    contents = [read_bytes(folder / name) for name in names]
+    folder = catalogue.folder_of(data, "coco", names[0])
+    contents = [catalogue.read_bytes(folder / name) for name in names]
     features = _features(contents[0], folder / names[0])
     groups = parse_captions(contents[1], folder / names[1])
     if len(groups) != len(features):
@@ -368,14 +361,14 @@ def read_mrpc(data: Path) -> LabelledSet:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    return LabelledSet(*read_splits(data, "mrpc", ("train", "test"), parse_mrpc))
+    return LabelledSet(*catalogue.read_splits(data, "mrpc", ("train", "test"), parse_mrpc))
 
 
 def parse_mrpc(content: bytes, path: Path) -> Labelled:
     """Parses a file of MRPC. The id of a pair is made of the ids of both sentences."""
     rows = list(below_header(content, path, MRPC_COLUMNS))
     ids = [f"{row[1]}-{row[2]}" for row in rows]
-    refuse_repeats(ids, [row.line for row in rows], path)
+    catalogue.refuse_repeats(ids, [row.line for row in rows], path)
     return Labelled(
         [row[3].strip() for row in rows],
         np.array([int(row.one_of(0, ("0", "1"))) for row in rows], np.int64),
@@ -390,7 +383,7 @@ def read_sick(data: Path) -> LabelledSet:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    return LabelledSet(*read_splits(data, "sick", _SPLITS, parse_sick))
+    return LabelledSet(*catalogue.read_splits(data, "sick", _SPLITS, parse_sick))
 
 
 def parse_sick(content: bytes, path: Path) -> Labelled:
@@ -398,7 +391,7 @@ def parse_sick(content: bytes, path: Path) -> Labelled:
     rows = list(below_header(content, path, SICK_COLUMNS))
     classes = [name.upper() for name in NLI_CLASSES]
     ids = [row[0] for row in rows]
-    refuse_repeats(ids, [row.line for row in rows], path)
+    catalogue.refuse_repeats(ids, [row.line for row in rows], path)
     return Labelled(
         [row[1].strip() for row in rows],
         np.array([classes.index(row.one_of(4, classes)) for row in rows], np.int64),
@@ -414,11 +407,11 @@ def read_snli(data: Path) -> LabelledSet:
     Raises:
         InputError: a file is missing, the lengths differ, or a label is unknown.
     """
-    folder = folder_of(data, "snli")
+    folder = catalogue.folder_of(data, "snli")
     splits, contents = {}, []
     for split in _SPLITS:
         paths = [folder / f"{stem}.{split}" for stem in ("s1", "s2", "labels")]
-        contents += [read_bytes(path) for path in paths]
+        contents += [catalogue.read_bytes(path) for path in paths]
         first, second = (
             [line.strip() for line in decoded_lines(content, path)]
             for content, path in zip(contents[-3:-1], paths, strict=False)
@@ -462,8 +455,8 @@ def read_translations(
     """
     from rejoinder.io.formats.json_lines import json_rows  # needs Polars
 
-    path = find_file(data, _FOLDERS, [FILE], "the devtest of FLORES-200")
-    content = read_bytes(path)
+    path = catalogue.find_file(data, _FOLDERS, [FILE], "the devtest of FLORES-200")
+    content = catalogue.read_bytes(path)
     rows = json_rows(content, path, dict.fromkeys(languages, "text")).head(most or 2**31)
     texts = {language: rows[language].str.strip_chars().to_list() for language in languages}
     for language, column in texts.items():
