@@ -59,9 +59,7 @@ class SentenceGroups:
 
 
 def read_groups(
-    path: Path,
-    fields: Sequence[str] = (),
-    where: Mapping[str, str] = MappingProxyType({}),
+    path: Path, fields: Sequence[str] = (), where: Mapping[str, str] = MappingProxyType({})
 ) -> SentenceGroups:
     """Reads the groups of a file; `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
 
@@ -91,10 +89,11 @@ def read_groups(
     return SentenceGroups(sentences, offsets, whole, dropped, sha256_of(content))
 
 
-def _read(
-    content: bytes, path: Path, fields: Sequence[str], where: Mapping[str, str]
-) -> tuple[pl.Series, list[tuple[str, str]]]:
-    """Returns the groups as lists of sentences, and the pairs with label 0."""
+_Parts = tuple[pl.Series, list[tuple[str, str]]]
+"""Groups as lists of sentences, and pairs with label 0."""
+
+
+def _read(content: bytes, path: Path, fields: Sequence[str], where: Mapping[str, str]) -> _Parts:
     if content.strip() and not is_json_lines(content):
         if fields or where:
             raise InputError(f"{path} has no fields because its lines are not JSON objects.")
@@ -125,10 +124,7 @@ def _word_pairs(content: bytes, path: Path) -> pl.Series:
     return pl.Series(pairs, dtype=pl.List(pl.String))
 
 
-def _labelled(
-    content: bytes, path: Path, chosen: pl.Series | pl.Expr
-) -> tuple[pl.Series, list[tuple[str, str]]]:
-    """Returns the pairs with label 1 as lists of two sentences, and the pairs with label 0."""
+def _labelled(content: bytes, path: Path, chosen: pl.Series | pl.Expr) -> _Parts:
     fields: dict[str, FieldType] = {"sentence1": "text", "sentence2": "text", "label": "label"}
     frame = json_rows(content, path, fields, optional="label")
     labels = frame["label"].fill_null("1")
@@ -254,9 +250,8 @@ def read_inference(
             premise: "texts" if several else "text", hypothesis: "text", label: "label"
         }  # fmt: skip
         first = pl.col(premise).list.join(" ") if several else pl.col(premise)
-        frame = json_rows(content, path, fields).select(
-            premise=first, hypothesis=pl.col(hypothesis), label=pl.col(label)
-        )
+        columns = {"hypothesis": pl.col(hypothesis), "label": pl.col(label)}
+        frame = json_rows(content, path, fields).select(premise=first, **columns)
         line = partial(line_of, content)
     elif where:
         raise InputError(f"{path} is a table; only rows of JSON lines are chosen by fields.")

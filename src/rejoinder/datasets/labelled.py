@@ -239,9 +239,7 @@ def _json_pairs(content: bytes, path: Path) -> Iterator[tuple[str, str, bool]]:
     for number, line in enumerate(content.splitlines(), 1):
         try:
             values = decoded(dict[str, Any], json.loads(line))
-            columns = [
-                values[name] if name in values else values[other] for name, other in _FIELDS.items()
-            ]
+            columns = [values[old if old in values else new] for new, old in _FIELDS.items()]
             columns = columns if isinstance(columns[0], list) else [[value] for value in columns]
             for first, second, label in zip(*columns, strict=True):
                 if values.get("split", "test") == "test":

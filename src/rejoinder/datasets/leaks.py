@@ -60,11 +60,8 @@ def sentence_hashes(sentences: pl.Series) -> Hashes:
     modulo 2**64, followed by the finaliser of splitmix64. The shipped list consists of these
     hashes: after a change of this function it has to be built again.
     """
-    parts = [
-        _hashes(comparable(sentences.slice(start, _ROWS)))
-        for start in range(0, len(sentences), _ROWS)
-    ]
-    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+    parts = (sentences.slice(start, _ROWS) for start in range(0, len(sentences), _ROWS))
+    return np.concatenate([no_hashes(), *(_hashes(comparable(part)) for part in parts)])
 
 
 def _hashes(texts: pl.Series) -> Hashes:
@@ -256,9 +253,8 @@ def _json_reader(fields: Mapping[str, Any], path: Path) -> Callable[[bytes, int]
         known = "; ".join(" and ".join(map(repr, form)) for form in _FORMS)
         found = ", ".join(map(repr, fields)) or "(none)"
         raise InputError(f"{path} has the fields {found}; expected {known}.")
-    types: dict[str, FieldType] = {
-        name: "texts" if isinstance(fields[name], list) else "text" for name in form
-    }
+    types: dict[str, FieldType] = dict.fromkeys(form, "text")
+    types |= {name: "texts" for name in form if isinstance(fields[name], list)}
     return lambda block, first_line: _rows(json_rows(block, path, types, first_line=first_line))
 
 
@@ -285,10 +281,8 @@ def _text_reader(first: str, path: Path, columns: int | None) -> Callable[[bytes
 
 def _rows(frame: pl.DataFrame) -> Rows:
     """Collects the strings of each row, from columns of strings and of lists of strings."""
-    row = pl.concat_list(pl.all()) if frame.width > 1 else pl.all()
-    lists = frame.select(row).to_series()
-    if lists.dtype == pl.String:
-        lists = lists.to_frame().select(pl.concat_list(pl.all())).to_series()
+    is_list = frame.width == 1 and frame.dtypes[0] != pl.String
+    lists = frame.select(pl.all() if is_list else pl.concat_list(pl.all())).to_series()
     lengths = lists.list.len().to_numpy().astype(np.int64)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     return Rows(lists.filter(lists.list.len() > 0).explode(), offsets)
@@ -333,9 +327,8 @@ def evaluation_sets(names: Sequence[str]) -> list[EvaluationHashes]:
     known = shipped()
     chosen: dict[str, EvaluationHashes] = {} if names else dict(sorted(known.items()))
     for name in names:
-        family = {
-            each: known[each] for each in sorted(known) if name in (each, each.rpartition("-")[0])
-        }
+        chosen_names = [one for one in sorted(known) if name in (one, one.rpartition("-")[0])]
+        family = {one: known[one] for one in chosen_names}
         if not family and not is_file(Path(name)):
             raise InputError(f"{name!r} is neither a file nor a set; {nearest(name, known)}.")
         chosen |= family or {name: _from_file(Path(name))}

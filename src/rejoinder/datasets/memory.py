@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +103,7 @@ def read_conversations(data: Path, name: str) -> Conversations:
         tried = [folder / "*.json" for folder in folders]
         raise missing(f"The set {name}", tried, f"{SOURCES[name]}.")
     contents = [read_bytes(path) for path in paths]
-    talks = [
-        talk
-        for content, path in zip(contents, paths, strict=True)
-        for talk in parse_conversations(content, path)
-    ]
+    talks = list(chain(*map(parse_conversations, contents, paths)))
     if not any(talk.questions for talk in talks):
         raise InputError(f"{paths[0].parent} has no question whose turn exists. Get it again.")
     return Conversations(name, talks, sha256_of(*contents))

@@ -22,6 +22,8 @@ from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import blake2b_number, sha256_of
 from rejoinder.io.formats.text_lines import Row, csv_rows, decoded_lines, table_rows
 
+Graded = tuple[str, str, float]
+"""Two sentences and a score."""
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Number of pairs of the benchmark as published, by split."""
 YEARS = range(12, 17)
@@ -68,9 +70,7 @@ class GradedPairs:
     def at(self, rows: Sequence[int]) -> Self:
         """Returns the pairs with those numbers."""
         names = ("first", "second", "genres", "ids", "sources")
-        columns: dict[str, Any] = {
-            name: [getattr(self, name)[row] for row in rows] for name in names
-        }
+        columns: Any = {name: [getattr(self, name)[row] for row in rows] for name in names}
         return replace(self, gold=self.gold[list(rows)], **columns)
 
 
@@ -162,18 +162,14 @@ def _read_subsets(set_id: str, data: Path, folders: Sequence[str]) -> GradedPair
     pairs, genres, ids, contents = [], [], [], []
     title = catalogue.catalogue().sets[set_id].name
     for subset, both in subset_files(set_id).items():
-        inputs, scores = (
-            catalogue.find_file(data, folders, file.all_names, title) for file in both
-        )
+        inputs, scores = (catalogue.find_file(data, folders, one.all_names, title) for one in both)
         contents += [catalogue.read_bytes(inputs), catalogue.read_bytes(scores)]
         rows, judged = parse_inputs(contents[-2], inputs), parse_scores(contents[-1], scores)
         if subset in _JUDGED_IN_PART:
             rows = rows[: len(judged)]
         if len(rows) != len(judged):
             counts = f"{len(rows)} pairs and {scores.name} {len(judged)} lines"
-            raise InputError(
-                f"{inputs} has {counts}; expected one line, if only a blank, per pair."
-            )
+            raise InputError(f"{inputs} has {counts}; expected a line, perhaps blank, per pair.")
         for number, (row, gold) in enumerate(zip(rows, judged, strict=True), 1):
             if gold is not None:
                 pairs.append((row[0].strip(), row[1].strip(), gold))
@@ -204,7 +200,7 @@ def parse_scores(content: bytes, path: Path) -> list[float | None]:
 
 def graded_pairs(
     split: str,
-    pairs: Sequence[tuple[str, str, float]],
+    pairs: Sequence[Graded],
     genres: list[str],
     ids: list[str],
     sha256: str,
@@ -261,7 +257,7 @@ def without_repeated(splits: Mapping[str, GradedPairs]) -> dict[str, GradedPairs
     This is STSBenchmark.v2 of MTEB. `without_repeats` keeps the first of such pairs.
     """
     keys = {
-        split: list(map(frozenset, zip(pairs.first, pairs.second, strict=True)))
+        split: [frozenset(pair) for pair in zip(pairs.first, pairs.second, strict=True)]
         for split, pairs in splits.items()
     }
     times = Counter(key for each in keys.values() for key in each)
@@ -300,9 +296,7 @@ def read_semrel(data: Path, language: str, split: str) -> GradedPairs:
     return _as_published(f"semrel-{language}", split, pairs, content)
 
 
-def _as_published(
-    name: str, split: str, pairs: Sequence[tuple[str, str, float]], content: bytes
-) -> GradedPairs:
+def _as_published(name: str, split: str, pairs: Sequence[Graded], content: bytes) -> GradedPairs:
     names = [name] * len(pairs)
     ids = [f"{split}:{row}" for row in range(len(pairs))]
     found = graded_pairs(split, pairs, names, ids, sha256_of(content), names)
@@ -327,13 +321,11 @@ def read_scored(data: Path, name: str) -> GradedPairs:
     return _as_published(name, "test", parse_scored(content, path, *SCORED[name]), content)
 
 
-def parse_scored(
-    content: bytes, path: Path, lowest: float = 0, highest: float = 5
-) -> list[tuple[str, str, float]]:
+def parse_scored(content: bytes, path: Path, low: float = 0, high: float = 5) -> list[Graded]:
     """Parses two sentences and their score in each line of JSON."""
     rows = _json_columns(content, path, ("sentence1", "sentence2", "score"))
     return [
-        (first, second, Row([score], line, path).score(0, lowest, highest))
+        (first, second, Row([score], line, path).score(0, low, high))
         for line, (first, second, score) in enumerate(rows, 1)
     ]
 
@@ -345,7 +337,7 @@ def _json_columns(content: bytes, path: Path, names: Sequence[str]) -> Iterable[
     return json_rows(content, path, types).rows()
 
 
-def parse_semrel(content: bytes, path: Path) -> list[tuple[str, str, float]]:
+def parse_semrel(content: bytes, path: Path) -> list[Graded]:
     """Parses the pairs of a CSV file of SemRel, with their scores."""
     pairs = []
     for row in csv_rows(content, path):
@@ -358,7 +350,7 @@ def parse_semrel(content: bytes, path: Path) -> list[tuple[str, str, float]]:
 
 def _semrel_lines(
     content: bytes, path: Path, languages: Sequence[str], split: str
-) -> Iterator[tuple[str, str, float]]:
+) -> Iterator[Graded]:
     names = ("sentence1", "sentence2", "score", "lang", "split")
     for line, (*texts, score, language, of) in enumerate(_json_columns(content, path, names), 1):
         if language in languages and of == split:

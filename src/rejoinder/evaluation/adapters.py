@@ -358,8 +358,7 @@ def _checked_address(address: str) -> SplitResult:
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise InputError(
-            f"{address!r} is not the address of a server; http://HOST:PORT or https://HOST/PATH "
-            "is needed."
+            f"{address!r} is not the address of a server, such as http://HOST:PORT or https://HOST."
         )
     return parts
 

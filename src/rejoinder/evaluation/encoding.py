@@ -494,6 +494,5 @@ class VectorCache:
             with closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as database, database:
                 yield database
         except (sqlite3.Error, TypeError, ValueError, IndexError) as error:
-            raise InputError(
-                f"the cache {self._path} can't be used: {error}; if it is damaged, remove it."
-            ) from None
+            broken = f"the cache {self._path} can't be used: {error}"
+            raise InputError(f"{broken}; if it is damaged, remove it.") from None

@@ -56,20 +56,13 @@ def two_group_interval(
     `statistic` takes (B, N) and (B, M) draws of the (N,) and (M,) values and returns (B,) values.
     """
     generator = np.random.default_rng(seed)
-    draws = [
-        values[generator.integers(0, len(values), (RESAMPLES, len(values)))]
-        for values in (first, second)
-    ]
-    return _percentiles(statistic(*draws))
+    sizes = [(RESAMPLES, len(values)) for values in (first, second)]
+    left, right = (generator.integers(0, size[1], size) for size in sizes)
+    return _percentiles(statistic(first[left], second[right]))
 
 
 def correlation_interval(
-    x: Floats,
-    y: Floats,
-    seed: int,
-    *,
-    ranks: bool = False,
-    groups: Sequence[Indices] | None = None,
+    x: Floats, y: Floats, seed: int, *, ranks: bool = False, groups: Sequence[Indices] | None = None
 ) -> Interval:
     """Returns the interval of Pearson's r of two (N,) arrays, or with `ranks` of Spearman's rho.
 

@@ -419,9 +419,11 @@ def _mean(
     )
 
 
-MEAN_AVERAGE_PRECISION = _mean(
-    "map", lambda items: items.predictions, lambda items: items.gold - items.predictions, 100
-)
+def _lacking(items: Items) -> Floats:
+    return items.gold - items.predictions
+
+
+MEAN_AVERAGE_PRECISION = _mean("map", lambda items: items.predictions, _lacking, 100)
 """The mean of the average precision of ranked lists, in percent. An item is a query, its prediction
 the average precision of its list from 0 to 1."""
 
@@ -443,12 +445,7 @@ def _test_kinds(first: Items, second: Items, seed: int, draws: int) -> tuple[Tes
     return paired_bootstrap(difference, len(change), seed, kinds, max(PAIRED_RESAMPLES, draws))
 
 
-NDCG = Metric(
-    name="ndcg@10",
-    recompute=_kind_means,
-    errors=lambda items: items.gold - items.predictions,
-    test=_test_kinds,
-)
+NDCG = Metric("ndcg@10", _kind_means, _lacking, _test_kinds)
 """The NDCG of the first ten, from 0 to 1: the mean of the means of all kinds of questions. An item
 is a question in the subset of its kind, its prediction the NDCG of its list."""
 

@@ -38,12 +38,9 @@ def _metric(name: str, value: Value, errors: Callable[[Floats, Floats], Floats])
         (one, gold), (two, _) = _columns(first), _columns(second)
 
         def difference(draws: Indices) -> Floats:
-            return np.array(
-                [
-                    value(one[:, rows], gold[rows]) - value(two[:, rows], gold[rows])
-                    for rows in draws
-                ]
-            )
+            changes = ([value(side[:, rows], gold[rows]) for rows in draws] for side in (one, two))
+            left, right = map(np.array, changes)
+            return np.asarray(left - right)
 
         most = max(_DRAWS, draws)
         return paired_bootstrap(difference, len(gold), seed, resamples=most, centred=True)

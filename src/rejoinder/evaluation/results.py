@@ -421,9 +421,7 @@ def _rows_of(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"{path} is not a results file of `rejoinder evaluate`.")
     if tree["format_version"] not in _READ:
         found, read = short(tree["format_version"]), " and ".join(map(str, _READ))
-        raise InputError(
-            f"{path} is of format version {found}; this rejoinder reads {read}. Evaluate again."
-        )
+        raise InputError(f"{path} is of format version {found}; this version reads {read}.")
     try:
         file = decoded(_File, tree)
     except ValueError as error:
@@ -444,10 +442,8 @@ def _check_scores(result: Result, items: Items, where: str) -> None:
         allowed = _EXACT * max(1.0, abs(value)) + result.metric.rounding.get(name, 0.0)
         score = result.scores.get(name, value)
         if abs(score - value) > allowed:
-            raise InputError(
-                f"{where}: {name} is {score}, and the saved predictions give {value:.6g}. Evaluate "
-                "again."
-            )
+            other = f"the saved predictions give {value:.6g}"
+            raise InputError(f"{where}: {name} is {score}, and {other}. Evaluate again.")
 
 
 def _read_items(path: Path, result: Result) -> Items:

@@ -233,18 +233,16 @@ _REFUSED = (
 
 def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
     """Returns the features of images, (N, D) float32, and the captions of each."""
-    try:
-        with read_errors(path), path.open("rb") as file:
+    with read_errors(path), path.open("rb") as file:
+        try:
             tree = _Unpickler(file, encoding="latin-1").load()
-        features = _matrix(tree["features"])
-        return features, _captions(tree, len(features))
-    except InputError:
-        raise
-    except _REFUSED as error:
-        raise InputError(
-            f"{path} is refused, cut or not one of SentEval's COCO files ({type(error).__name__}: "
-            f"{error}). Expected a dict of features, image_to_caption_ids and captions."
-        ) from None
+            features = _matrix(tree["features"])
+            return features, _captions(tree, len(features))
+        except _REFUSED as error:
+            raise InputError(
+                f"{path} is refused, cut or not one of SentEval's COCO files "
+                f"({type(error).__name__}: {error})."
+            ) from None
 
 
 def as_files(features: NDArray[np.float32], captions: list[list[str]]) -> tuple[bytes, bytes]:
@@ -353,9 +351,7 @@ def restore_escapes(text: str) -> tuple[str, int]:
     return _ESCAPE.subn(byte, text)
 
 
-_WINDOWS = {
-    byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0xA0)
-}
+_WINDOWS = {at: bytes([at]).decode("cp1252", "ignore") or chr(at) for at in range(0x80, 0xA0)}
 
 
 def windows_1252(content: bytes) -> str:
@@ -411,10 +407,8 @@ def inference_lines(content: bytes, path: Path) -> tuple[bytes, list[str]]:
     if not content.startswith(b"gold_label\t"):
         return content, []
     names = ("gold_label", "sentence1", "sentence2")
-    rows = [
-        json.dumps(dict(zip(names, row.fields, strict=True)))
-        for row in below_header(content, path, names, exact=False)
-    ]
+    table = below_header(content, path, names, exact=False)
+    rows = [json.dumps(dict(zip(names, row.fields, strict=True))) for row in table]
     note = "the table was converted to JSON lines of gold_label, sentence1 and sentence2"
     return "".join(f"{row}\n" for row in rows).encode("utf-8"), [note]
 
@@ -495,8 +489,8 @@ def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} line {number} is not a pair of SNLI: {error}.") from None
         if row.gold_label != "-":
-            texts = (" ".join(text.split()) for text in (row.sentence1, row.sentence2))
-            rows.append((*texts, row.gold_label))
+            first, second = (" ".join(one.split()) for one in (row.sentence1, row.sentence2))
+            rows.append((first, second, row.gold_label))
     return rows
 
 

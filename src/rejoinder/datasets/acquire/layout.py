@@ -354,7 +354,7 @@ _MAX_BYTES = 8 << 30
 _TRANSIENT = frozenset({408, 416, 429, 502, 503, 504})
 """Statuses after which another attempt may succeed. Before a 416 the partial file is removed."""
 
-DownloadProgress = Callable[[str, int, int | None], None]
+Progress = Callable[[str, int, int | None], None]
 """Called with the address, the number of bytes on disk, and the size of the file if known."""
 
 
@@ -367,11 +367,7 @@ class Failed:
 
 
 def fetch(
-    datasets: Sequence[DataSet],
-    root: Path,
-    progress: DownloadProgress,
-    *,
-    overwrite: bool = False,
+    datasets: Sequence[DataSet], root: Path, progress: Progress, *, overwrite: bool = False
 ) -> Iterator[Added | Failed]:
     """Downloads data sets and lays them out. The others go on if one fails.
 
@@ -396,9 +392,7 @@ def fetch(
             (root / _FOLDER).rmdir()
 
 
-def _fetch_set(
-    dataset: DataSet, root: Path, progress: DownloadProgress, *, overwrite: bool
-) -> Added:
+def _fetch_set(dataset: DataSet, root: Path, progress: Progress, *, overwrite: bool) -> Added:
     if not overwrite and presence(root, dataset).state == "complete":
         return Added(dataset.id, (), (), (f"{dataset.name} is complete already.",))
     advice = f"Look for {dataset.look_for}, and run `rejoinder data add {dataset.id} FILE`."
@@ -422,12 +416,7 @@ def _fetch_set(
 
 
 def download(
-    address: str,
-    path: Path,
-    progress: DownloadProgress,
-    *,
-    sha256: str | None = None,
-    advice: str = "",
+    address: str, path: Path, progress: Progress, *, sha256: str | None = None, advice: str = ""
 ) -> None:
     """Downloads a file, or the rest of it. A `path` that exists already is left alone.
 
@@ -453,7 +442,7 @@ def download(
         raise refused(part, error) from None
 
 
-def _receive(address: str, part: Path, progress: DownloadProgress) -> None:
+def _receive(address: str, part: Path, progress: Progress) -> None:
     """Downloads into `part`, in several attempts if connections break."""
     import httpx
     from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
@@ -482,15 +471,13 @@ def _receive(address: str, part: Path, progress: DownloadProgress) -> None:
     except httpx.HTTPStatusError as error:
         status = f"{error.response.status_code} {error.response.reason_phrase}"
         raise InputError(f"{address} responds with {status.strip()}.") from None
-    except broken as error:
-        raise InputError(
-            f"{address} broke off {_ATTEMPTS} times, after {_size(part):,} bytes "
-            f"({str(error) or type(error).__name__}). Run the same command again to resume."
-        ) from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, ImportError) as error:
         # the last two come from a proxy that the environment names
         reason = str(error) or type(error).__name__
-        raise InputError(f"{address} can't be reached: {reason}.") from None
+        if not isinstance(error, broken):
+            raise InputError(f"{address} can't be reached: {reason}.") from None
+        left = f"{address} broke off {_ATTEMPTS} times, after {_size(part):,} bytes ({reason})"
+        raise InputError(f"{left}. Run the same command again to resume.") from None
 
 
 def _refuse_unsafe_redirect(address: str, response: "httpx.Response") -> None:
@@ -501,7 +488,7 @@ def _refuse_unsafe_redirect(address: str, response: "httpx.Response") -> None:
             raise InputError(f"{address} redirects to {target}. Only https is followed.")
 
 
-def _attempt(client: "httpx.Client", address: str, part: Path, progress: DownloadProgress) -> None:
+def _attempt(client: "httpx.Client", address: str, part: Path, progress: Progress) -> None:
     """Downloads over one connection, from where the previous one ended."""
     import httpx
 

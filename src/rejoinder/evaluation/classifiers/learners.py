@@ -72,9 +72,7 @@ class ClassifierSettings:
                 needed = f"an integer of at least {least} and below 2^32"
                 raise InputError(f"classifier: {name} is {value!r}; {needed} is needed.")
         if not 0 <= self.dropout < 1:
-            raise InputError(
-                f"classifier: dropout is {self.dropout!r}; from 0 to below 1 is needed."
-            )
+            raise InputError(f"classifier: dropout is {self.dropout!r}; 0 to below 1 is needed.")
 
     def grid(self, protocol: str) -> tuple[float, ...]:
         """Returns the penalties of a protocol: scikit-learn's C, or PyTorch's weight decay.

@@ -43,10 +43,8 @@ def completed(params: Mapping[str, Any]) -> dotdict:
             raise InputError(f"params[{key!r}] would have no effect: {_ELSEWHERE[key]}.")
         close = get_close_matches(key, _KEYS, n=1, cutoff=0.8)
         if key not in _KEYS and close:
-            warnings.warn(
-                f"params[{key!r}] is not a parameter of SentEval; did you mean {close[0]!r}?",
-                stacklevel=4,
-            )
+            said = f"params[{key!r}] is not a parameter of SentEval; did you mean {close[0]!r}?"
+            warnings.warn(said, stacklevel=4)
     full = dotdict({**_DEFAULTS, **params, "classifier": params.get("classifier") or {"nhid": 0}})
     size, classifier = full["batch_size"], full["classifier"]
     for key, right, needed in (

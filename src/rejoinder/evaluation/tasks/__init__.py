@@ -5,6 +5,7 @@ Each module defines families of tasks in `FAMILIES`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +76,17 @@ Data = Mapping[Part, Any]
 """What is scored, by task and split. Each value has `sha256`, which goes into the result."""
 
 
+Reads = Callable[[Context, Sequence[str]], Data]
+"""Reads the data of the tasks with the given ids, all of them of one family."""
+
+
 @dataclass(frozen=True)
 class Family:
     """Tasks that share their data and their work. `register_family` makes them known."""
 
     tasks: Mapping[str, tuple[str, ...]]
     """The groups of each task, by its id. `--tasks` takes ids and groups."""
-    read: Callable[[Context, Sequence[str]], Data]
-    """Reads the data of the tasks with the given ids, all of them of this family."""
+    read: Reads
     run: Callable[[Embedder, Context, Part, Any], Scored]
     """Scores one value of what `read` returned."""
     protocol: str | None = None
@@ -113,9 +117,7 @@ class Family:
         return settings
 
 
-def reads(
-    read: Callable[[Path], Any], split: str = "test"
-) -> Callable[[Context, Sequence[str]], Data]:
+def reads(read: Callable[[Path], Any], split: str = "test") -> Reads:
     """Returns `Family.read` of tasks that share what `read` returns of the folder of data sets."""
 
     def read_all(context: Context, ids: Sequence[str]) -> Data:
@@ -124,9 +126,7 @@ def reads(
     return read_all
 
 
-def reads_splits(
-    read: Callable[..., Any], splits: Sequence[str] | None = None
-) -> Callable[[Context, Sequence[str]], Data]:
+def reads_splits(read: Callable[..., Any], splits: Sequence[str] | None = None) -> Reads:
     """Returns `Family.read` of a task: what `read` returns of the folder for each wanted split.
 
     `splits` are those that the data has. None means that it may have any.
@@ -174,12 +174,8 @@ def register_family(family: Family) -> None:
 
 
 def _by_task() -> dict[str, Family]:
-    return {
-        task: family
-        for families in FAMILIES.values()
-        for family in families
-        for task in family.tasks
-    }
+    families = chain(*FAMILIES.values())
+    return {task: family for family in families for task in family.tasks}
 
 
 def task_groups() -> Mapping[str, list[str]]:

@@ -92,10 +92,8 @@ def _run(embedder: Embedder, context: Context, part: Part, pairs: GradedPairs) -
         np.tile(pairs.gold, 2),
         joined(2 * pairs.first, both),
     )
-    interval, facts = (
-        score_interval(kept, items, context.seed),
-        {"name": "stsb", "form": pairs.form},
-    )
+    interval = score_interval(kept, items, context.seed)
+    facts = {"name": "stsb", "form": pairs.form}
     scored = recomputed(KEPT, items, interval, data=facts, notes=notes)
     clean, after = (correlations(own, pairs.gold)["pearson"] for own in np.split(similarity, 2))
     return replace(scored, scores={**scored.scores, "clean": clean, "changed": after})

@@ -74,10 +74,8 @@ class _Compared:
 
     @property
     def items(self) -> metrics.Items:
-        pairs = self.pairs
-        return metrics.Items(
-            pairs.ids, self.values, pairs.gold, metrics.joined(pairs.first, pairs.second)
-        )
+        texts = metrics.joined(self.pairs.first, self.pairs.second)
+        return metrics.Items(self.pairs.ids, self.values, self.pairs.gold, texts)
 
     def rows(self) -> dict[str, Indices]:
         """Returns the indices of the pairs of each genre."""
@@ -154,11 +152,8 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
     editions = {"stsb": whole}
     if not all(task.startswith("stsb/") for task in ids):
         editions |= _editions(folder, form)
-    return {
-        (task, split): _Part(editions[task.partition("/")[0]][split], texts)
-        for split in context.splits
-        for task in ids
-    }
+    parts = [(task, split) for split in context.splits for task in ids]
+    return {part: _Part(editions[part[0].split("/")[0]][part[1]], texts) for part in parts}
 
 
 def _editions(folder: Path, form: str | None) -> dict[str, dict[str, semeval.GradedPairs]]:
@@ -199,10 +194,7 @@ def _subsets(given: _Compared) -> Scored:
         main,
         metrics.metric_of(main).recompute(given.items),
         given.items,
-        {
-            main: given.interval(groups=list(given.rows().values())),
-            "pearson_all": given.interval(),
-        },
+        {main: given.interval(groups=list(given.rows().values())), "pearson_all": given.interval()},
         given.groups(),
         given.facts,
         [*row_notes(given.name, {pairs.split: len(pairs)}), given.form_note, *given.notes],
@@ -235,9 +227,7 @@ def _difficult(given: _Compared) -> Scored:
     """
     pairs, english, main = given.pairs, given.rows()["track5"], "mean_absolute_error"
     if len(english) < max(_DIFFICULT):
-        raise DataMissingError(
-            f"{given.task} needs 250 pairs of track 5; {len(english)} are there."
-        )
+        raise DataMissingError(f"{given.task} needs 250 pairs of track 5, not {len(english)}.")
     lines = np.array(_DIFFICULT) - 1
     values = metrics.rescaled(given.values[english])[lines]
     items = replace(given, pairs=pairs.at(english[lines].tolist()), values=values).items
@@ -335,11 +325,11 @@ def _family(
 
 
 def _year(year: int) -> Family:
-    read = _reader(
-        lambda context: [semeval.read_sts_year(context.folder(task), year, context.form)]
-    )
-    task = f"sts{year}/cosine"
-    return _family(read, {task: (_subsets, (f"sts{year}", "sts", "senteval"))}, ("form",))
+    def read(context: Context) -> list[semeval.GradedPairs]:
+        return [semeval.read_sts_year(context.folder(task), year, context.form)]
+
+    task, groups = f"sts{year}/cosine", (f"sts{year}", "sts", "senteval")
+    return _family(_reader(read), {task: (_subsets, groups)}, ("form",))
 
 
 FAMILIES = (

@@ -402,9 +402,8 @@ def _run_coco(embedder: Embedder, context: Context, _part: Part, splits: _CocoSp
     # torch is imported after the data was read: if both are missing, the data is reported
     from rejoinder.evaluation.classifiers.network import Side, fit_retrieval
 
-    train, dev, test = (
-        Side(part.features, embedder.embed(part.captions, _COCO)) for part in splits.parts
-    )
+    sides = [Side(part.features, embedder.embed(part.captions, _COCO)) for part in splits.parts]
+    train, dev, test = sides
     scores, image_ranks = fit_retrieval(train, dev, test, context.classifiers)
     first = (image_ranks < 1).astype(np.float64)
     *_, dev_part, scored = splits.parts
