@@ -11,7 +11,7 @@ from rejoinder.evaluation.report import compare
 from rejoinder.evaluation.results import read_results, write_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import resolve
-from rejoinder.evaluation.tasks.bias import read_word_lists
+from rejoinder.evaluation.tasks.contrasts import read_word_lists
 from rejoinder_papers.baselines.words import BagOfWords
 
 

@@ -372,8 +372,8 @@ def _table() -> tuple[Mapping[str, Licence], Mapping[str, tuple[str, Licence]]]:
 
 
 def _licence(row: Mapping[str, str]) -> Licence:
-    optional = {name: row[name] for name in ("repository", "hub") if name in row}
-    return Licence(row["licence"], row["from"], row["cite"], **optional)
+    known = row["licence"], row["from"], row["cite"], row.get("repository", ""), row.get("hub", "")
+    return Licence(*known)
 
 
 def all_rows() -> list[DataRow]:

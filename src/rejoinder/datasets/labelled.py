@@ -443,9 +443,7 @@ class Translations:
     sha256: str
 
 
-def read_translations(
-    data: Path, languages: Sequence[str], most: int | None = None
-) -> Translations:
+def read_translations(data: Path, languages: Sequence[str], most: int) -> Translations:
     """Reads the first `most` sentences in some languages, such as `en` and `tr`.
 
     Raises:
@@ -455,7 +453,7 @@ def read_translations(
 
     path = catalogue.find_file(data, _FOLDERS, [FILE], "the devtest of FLORES-200")
     content = catalogue.read_bytes(path)
-    rows = json_rows(content, path, dict.fromkeys(languages, "text")).head(most or 2**31)
+    rows = json_rows(content, path, dict.fromkeys(languages, "text")).head(most)
     texts = {language: rows[language].str.strip_chars().to_list() for language in languages}
     for language, column in texts.items():
         if "" in column:

@@ -482,7 +482,7 @@ class _Judged(msgspec.Struct):
 
 def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
     """Parses JSON lines of SNLI or MultiNLI: premise, hypothesis and class of judged rows."""
-    rows = []
+    rows: list[tuple[str, str, str]] = []
     for number, line in enumerate(decoded_lines(content, path), 1):
         try:
             row = decoded(_Judged, json.loads(line))

@@ -182,10 +182,9 @@ class FastLearner:
             for strength in strengths
         ]
         weights = self._solver.fit(masks, fold_of, np.array(factors, np.float32))
-        return [
-            self._solver.predict(fold.test, weights[..., fold_of == index]).T
-            for index, fold in enumerate(folds)
-        ]
+        parts = [weights[..., fold_of == index] for index in range(len(folds))]
+        predict = self._solver.predict
+        return [predict(fold.test, part).T for fold, part in zip(folds, parts, strict=True)]
 
 
 class LibraryLearner:

@@ -39,6 +39,8 @@ try:
 except ImportError:
     raise MissingExtraError("torch", "train") from None
 
+Chances = Sequence[np.random.RandomState]
+"""The generator of each fold."""
 _STOP_SHARE = 0.05
 """Share of the training rows that say when to stop, where no other rows do."""
 _OPTIMIZERS = ("adadelta", "adagrad", "adam", "adamax", "asgd", "rmsprop", "rprop", "sgd")
@@ -72,9 +74,7 @@ class NetworkLearner:
         return [predictions[index] for index in range(len(folds))]
 
     def _trained(
-        self,
-        splits: Sequence[tuple[Indices, Indices, Sequence[float]]],
-        generators: Sequence[np.random.RandomState],
+        self, splits: Sequence[tuple[Indices, Indices, Sequence[float]]], generators: Chances
     ) -> Iterator[tuple[list[int], "Networks"]]:
         """Yields groups of folds, and their networks.
 
@@ -137,12 +137,7 @@ class Networks:
         folds, group = self._shape
         return values.reshape((folds, group, 1, 1) if axis == 1 else (folds, 1, group, 1))
 
-    def fit(
-        self,
-        train: Sequence[Indices],
-        stop: Sequence[Indices],
-        generators: Sequence[np.random.RandomState],
-    ) -> None:
+    def fit(self, train: Sequence[Indices], stop: Sequence[Indices], generators: Chances) -> None:
         """Trains each network until its accuracy on the stop rows has not grown `tenacity` times.
 
         The train rows of all F folds have the same number of batches. `generators` draw their
@@ -169,7 +164,7 @@ class Networks:
         for kept, parameter in zip(best, self.parameters, strict=True):
             parameter.data.copy_(kept)
 
-    def _epoch(self, train: Sequence[Indices], generators: Sequence[np.random.RandomState]) -> None:
+    def _epoch(self, train: Sequence[Indices], generators: Chances) -> None:
         size = self._settings.batch_size
         steps = -(-len(train[0]) // size)
         rows = np.zeros((len(train), steps * size), np.int64)
@@ -254,21 +249,20 @@ def optimizer_of(text: str, parameters: Any) -> Any:
         raise InputError(f"optim {text!r}: {error}; write NAME,KEY=NUMBER.") from None
 
 
+Loss = Callable[[Indices, Indices, np.random.RandomState], Any]
+"""Takes the rows of a batch, the others, and the generator of the batches."""
+Score = Callable[[Any], float]
+"""Takes a module; higher is better."""
+
+
 def trained(
-    model: Any,
-    rows: int,
-    loss: Callable[[Indices, Indices, np.random.RandomState], Any],
-    score: Callable[[Any], float],
-    seed: int,
-    *,
-    batch: int,
-    epochs: int,
+    model: Any, rows: int, loss: Loss, score: Score, seed: int, *, batch: int, epochs: int
 ) -> tuple[Any, float]:
     """Trains a PyTorch module by Adam, and returns the best one with its score.
 
-    `loss` takes the rows of a batch, the others, and the generator of the batches. A module is
-    scored after every `epochs`. Training stops at the fourth score without gain, in total as in
-    SentEval, or after 21 scores: the original means 20, but compares their number by <=.
+    A module is scored after every `epochs`. Training stops at the fourth score without gain, in
+    total as in SentEval, or after 21 scores: the original means 20, but compares their number by
+    <=.
     """
     generator = np.random.RandomState(seed)
     optimizer = torch.optim.Adam(model.parameters())

@@ -149,7 +149,6 @@ FAMILIES: Registry[Sequence[Family]] = Registry(
         "ranking": f"{__name__}.ranking:FAMILIES",
         "robust": f"{__name__}.robust:FAMILIES",
         "contrasts": f"{__name__}.contrasts:FAMILIES",
-        "bias": f"{__name__}.bias:FAMILIES",
         "links": "rejoinder.links.task:FAMILIES",
     },
 )

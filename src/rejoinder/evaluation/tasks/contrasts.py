@@ -1,7 +1,9 @@
-"""The tasks `contrasts/*`: is a paraphrase nearer than a sentence that shares the words?
+"""Tasks whose sentences the package ships.
 
-The items of `KINDS` are written by hand. Rules make those of `MADE` from templates and words in
-`data/contrasts.toml`.
+`contrasts/*`: is a paraphrase nearer than a sentence that shares the words? The items of `KINDS`
+are written by hand. Rules make those of `MADE` from templates and words in `data/contrasts.toml`.
+`bias/*`: do two groups of words differ in what they are similar to? The effect sizes are those of
+Caliskan et al. 2017, on words put into sentences (May et al. 2019).
 """
 
 import tomllib
@@ -10,16 +12,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from string import Formatter
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.intervals import mean_interval, resampled_interval
-from rejoinder.evaluation.metrics import Items, joined, subsets_of
-from rejoinder.evaluation.results import Scored
+from rejoinder.evaluation.intervals import (
+    mean_interval,
+    permutation_test,
+    resampled_interval,
+    two_group_interval,
+)
+from rejoinder.evaluation.metrics import Items, effect_sizes, joined, metric_of, subsets_of
+from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.tasks import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of
+from rejoinder.measures import Floats
 
 KINDS = ("word-order", "negation", "numbers", "swaps", "names")
 """What distinguishes the sentence that differs. `swaps` are antonyms and other single words."""
@@ -125,5 +134,89 @@ def _run(embedder: Embedder, context: Context, part: Part, items: Contrasts) -> 
     )
 
 
-_TASKS = [f"contrasts/{kind}" for kind in (*KINDS, *(f"made-{kind}" for kind in MADE))]
-FAMILIES = (Family(dict.fromkeys(_TASKS, ("contrasts",)), _read, _run),)
+@dataclass(frozen=True)
+class WordLists:
+    """The shipped tests, templates and word lists, and the SHA-256 of their file."""
+
+    tables: Mapping[str, Any]
+    sha256: str
+
+    def words(self, name: str) -> list[str]:
+        """Returns the words of a list."""
+        words: list[str] = self.tables["lists"][name]["words"]
+        return words
+
+    def sentences(self, name: str) -> list[str]:
+        """Returns the sentences of a list, word after word: the word in each of its templates."""
+        templates = self.tables["templates"][self.tables["lists"][name]["template"]]
+        return [template.format(word) for word in self.words(name) for template in templates]
+
+
+def read_word_lists() -> WordLists:
+    """Returns the shipped word lists."""
+    content = files("rejoinder").joinpath("data/bias.toml").read_bytes()
+    return WordLists(tomllib.loads(content.decode()), sha256_of(content))
+
+
+def _read_bias(_context: Context, ids: Sequence[str]) -> Data:
+    return dict.fromkeys(((task, "test") for task in ids), read_word_lists())
+
+
+def _run_bias(embedder: Embedder, context: Context, part: Part, lists: WordLists) -> Scored:
+    # of all tests, so that no score depends on which other tasks were asked for
+    everything = [text for name in lists.tables["lists"] for text in lists.sentences(name)]
+    embedder.prepare("bias", list(dict.fromkeys(everything)))
+    task, seed = part[0], context.seed
+    test, main = lists.tables["tests"][task.split("/")[1]], "absolute_effect_size"
+    targets, attributes = test["targets"], test["attributes"]
+    (first, notes), (second, more) = (
+        _associations(embedder, lists, target, attributes, task) for target in targets
+    )
+    words = [(target, word) for target in targets for word in lists.words(target)]
+    items = Items(
+        [f"{target}:{word}" for target, word in words],
+        np.concatenate([first, second]),
+        np.repeat([1.0, 0.0], [len(first), len(second)]),
+        [word for _, word in words],
+    )
+    nearer = f"{targets[0]} nearer to {attributes[0]}, {targets[1]} to {attributes[1]}"
+    direction = f"effect_size above 0 means: {nearer}"
+    return Scored(
+        main=main,
+        scores={**metric_of(main).recompute(items), "p": permutation_test(first, second, seed).p},
+        intervals={"effect_size": two_group_interval(effect_sizes, first, second, seed)},
+        groups={
+            name: Group(len(values), {"association": float(values.mean())})
+            for name, values in zip(targets, (first, second), strict=True)
+        },
+        data={"name": "bias"},
+        notes=list(dict.fromkeys([direction, *notes, *more])),
+        items=items,
+    )
+
+
+def _associations(
+    embedder: Embedder, lists: WordLists, target: str, attributes: Sequence[str], task: str
+) -> tuple[Floats, list[str]]:
+    """Returns the (N,) associations of the words of a target, and notes on the similarities.
+
+    An association is the mean similarity of the word's sentences to those of the first attribute,
+    minus that to those of the second.
+    """
+    means, notes = [], []
+    for attribute in attributes:
+        own, others = lists.sentences(target), lists.sentences(attribute)
+        first = [text for text in own for _ in others]
+        similarity, said = embedder.similarity(first, others * len(own), task)
+        means.append(similarity.reshape(len(lists.words(target)), -1).mean(axis=1))
+        notes += said
+    return means[0] - means[1], notes
+
+
+_CONTRASTS = [f"contrasts/{kind}" for kind in (*KINDS, *(f"made-{kind}" for kind in MADE))]
+_BIAS = [f"bias/{name}" for name in
+         ("gender-career", "gender-occupations", "names", "religion", "age")]  # fmt: skip
+FAMILIES = (
+    Family(dict.fromkeys(_CONTRASTS, ("contrasts",)), _read, _run),
+    Family(dict.fromkeys(_BIAS, ("bias",)), _read_bias, _run_bias),
+)
