@@ -146,12 +146,10 @@ def read_probing(data: Path, name: str) -> LabelledSet:
     rows: dict[str, list[Sequence[str]]] = {split: [] for split in _PROBING_SPLITS.values()}
     for split, label, text in parse_probing(content, path):
         rows[split].append((text, label))
-    return LabelledSet(name, _as_train_has_them(rows, path), sha256_of(content))
+    return LabelledSet(name, _as_in_train(rows, path), sha256_of(content))
 
 
-def _as_train_has_them(
-    rows: Mapping[str, Sequence[Sequence[str]]], path: Path
-) -> dict[str, Labelled]:
+def _as_in_train(rows: Mapping[str, Sequence[Sequence[str]]], path: Path) -> dict[str, Labelled]:
     """Returns splits of sentences and names of classes, which are those of train, sorted."""
     classes = tuple(sorted({label for _, label in rows["train"]}))
     for split, own in rows.items():
@@ -262,7 +260,7 @@ def read_intents(data: Path, name: str) -> LabelledSet:
         contents[path] = catalogue.read_bytes(path)
         parse = parse_banking77 if name == "banking77" else parse_clinc150
         rows[split] = parse(contents[path], path, split)
-    splits = _as_train_has_them(rows, data / name)
+    splits = _as_in_train(rows, data / name)
     return LabelledSet(name, splits, sha256_of(*contents.values()))
 
 
@@ -443,7 +441,9 @@ class Translations:
     sha256: str
 
 
-def read_translations(data: Path, languages: Sequence[str], most: int) -> Translations:
+def read_translations(
+    data: Path, languages: Sequence[str], most: int | None = None
+) -> Translations:
     """Reads the first `most` sentences in some languages, such as `en` and `tr`.
 
     Raises:
@@ -453,7 +453,7 @@ def read_translations(data: Path, languages: Sequence[str], most: int) -> Transl
 
     path = catalogue.find_file(data, _FOLDERS, [FILE], "the devtest of FLORES-200")
     content = catalogue.read_bytes(path)
-    rows = json_rows(content, path, dict.fromkeys(languages, "text")).head(most)
+    rows = json_rows(content, path, dict.fromkeys(languages, "text")).head(most or 2**31)
     texts = {language: rows[language].str.strip_chars().to_list() for language in languages}
     for language, column in texts.items():
         if "" in column:

@@ -26,6 +26,8 @@ from rejoinder.io.files.claims import claim_output
 
 _STANDARD_ERRORS = 2 * 1.959964
 """Standard errors between the ends of a 95 % interval."""
+Columns = Mapping[Key, int]
+"""The index of each column."""
 Progress = Callable[[int, int], None]
 """Called with the number of comparisons that are done, and of all."""
 
@@ -154,9 +156,7 @@ def _column(result: Result, label: str) -> dict[str, Any]:
     }
 
 
-def _encoder(
-    name: str, run: Sequence[Result], columns: Mapping[Key, int], about: About
-) -> dict[str, Any]:
+def _encoder(name: str, run: Sequence[Result], columns: Columns, about: About) -> dict[str, Any]:
     """Returns the row of an encoder. Its scores are by index of the column."""
     costs = [result.cost for result in run]
     whole = {key: value for cost in costs for key, value in cost.items()}
@@ -216,7 +216,7 @@ def _command(result: Result) -> str:
     return shlex.join(words)
 
 
-def _published(first: Mapping[Key, Result], columns: Mapping[Key, int]) -> list[dict[str, Any]]:
+def _published(first: Mapping[Key, Result], columns: Columns) -> list[dict[str, Any]]:
     """Returns a row for each published one that has a column's score; nothing is tested on it."""
     rows: dict[str, dict[str, Any]] = {}
     for table in published_tables():
@@ -240,7 +240,5 @@ def _read_about(path: Path | None) -> dict[str, About]:
         tree = tomllib.loads(path.read_text("utf-8"))
         return msgspec.convert(tree, dict[str, About])
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"{path} can't be read as TOML with a table for each encoder (title, licence, data, "
-            f"supervised): {error}."
-        ) from None
+        what = "TOML with a table for each encoder (title, licence, data, supervised)"
+        raise InputError(f"{path} can't be read as {what}: {error}.") from None

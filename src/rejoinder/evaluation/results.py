@@ -202,9 +202,8 @@ def variants(results: Iterable[Result]) -> dict[Key, str]:
     for members in groups.values():
         names = list(dict.fromkeys(name for about in members.values() for name in about))
         names.sort(key="data".__eq__)
-        differing = [
-            name for name in names if len({str(about.get(name)) for about in members.values()}) > 1
-        ]
+        values = {name: {str(about.get(name)) for about in members.values()} for name in names}
+        differing = [name for name in names if len(values[name]) > 1]
         for key, about in members.items():
             labels[key] = ", ".join(f"{name} {about.get(name, '–')}" for name in differing)
     return labels

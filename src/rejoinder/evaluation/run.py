@@ -113,7 +113,7 @@ def score_tasks(
     wanted = resolve(tasks)
     about = dict(about or identity(encoder))
     by_key = {result.key: result for result in known if dict(result.encoder) == about}
-    embedder = Embedder(encoder, about["name"], _open_cache(encoder, about, cache))
+    embedder = Embedder(encoder, about["name"], _cache(encoder, about, cache))
     results: list[Result] = []
     missing: list[Missing] = []
     more: Mapping[str, float] | None = None
@@ -194,9 +194,7 @@ def _machine() -> dict[str, Any]:
     }
 
 
-def _open_cache(
-    encoder: Encodes, about: Mapping[str, Any], folder: Path | None
-) -> VectorCache | None:
+def _cache(encoder: Encodes, about: Mapping[str, Any], folder: Path | None) -> VectorCache | None:
     if folder is None:
         return None
     if isinstance(encoder, CachesItself):

@@ -366,21 +366,19 @@ def fit_retrieval(
     return {**scores, "dev_mean_recall": on_dev}, ranks[1]
 
 
-def _loss(
-    model: Any, images: Any, captions: Any, rows: Indices, contrasts: Sequence[Indices]
-) -> Any:
+def _loss(model: Any, images: Any, captions: Any, rows: Indices, others: Sequence[Indices]) -> Any:
     """Returns the loss of (B,) captions with (B, 30) wrong images, as captions, and captions."""
     to_images, to_captions = model
     image = functional.normalize(to_images(images[rows // PER_IMAGE]), dim=1)
     caption = functional.normalize(to_captions(captions[rows]), dim=1)
-    other_images = functional.normalize(to_images(images[contrasts[0] // PER_IMAGE]), dim=2)
-    other_captions = functional.normalize(to_captions(captions[contrasts[1]]), dim=2)
+    other_images = functional.normalize(to_images(images[others[0] // PER_IMAGE]), dim=2)
+    other_captions = functional.normalize(to_captions(captions[others[1]]), dim=2)
     right = (image * caption).sum(dim=1, keepdim=True)
     wrong_captions = torch.einsum("bd,bcd->bc", image, other_captions)
     wrong_images = torch.einsum("bd,bcd->bc", caption, other_images)
     # a contrast that belongs to the same image costs nothing
     own = (rows // PER_IMAGE)[:, None]
-    apart = torch.from_numpy(np.stack([part // PER_IMAGE != own for part in contrasts[::-1]]))
+    apart = torch.from_numpy(np.stack([part // PER_IMAGE != own for part in others[::-1]]))
     costs = torch.clamp(_MARGIN - right + torch.stack([wrong_captions, wrong_images]), min=0)
     return (costs * apart).sum()
 

@@ -119,10 +119,8 @@ class _ScoringEncoder(_BatchEncoder):
         for row, (one, other) in enumerate(zip(first, second, strict=True)):
             score = np.asarray(self._params["similarity"](vectors[one], vectors[other]))
             if score.size != 1 or not np.isfinite(score).all():
-                raise InputError(
-                    f"params['similarity'] returned {str(score)[:40]} for {one[:40]!r} and "
-                    f"{other[:40]!r}; it has to return a finite number."
-                )
+                found = f"{str(score)[:40]} for {one[:40]!r} and {other[:40]!r}"
+                raise InputError(f"params['similarity'] returned {found}, not a finite number.")
             scores[row] = score.item()
         return scores
 

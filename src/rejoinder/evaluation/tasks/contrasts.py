@@ -17,13 +17,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rejoinder.evaluation import intervals
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.intervals import (
-    mean_interval,
-    permutation_test,
-    resampled_interval,
-    two_group_interval,
-)
 from rejoinder.evaluation.metrics import Items, effect_sizes, joined, metric_of, subsets_of
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.tasks import Context, Data, Family, Part
@@ -111,11 +106,11 @@ def _run(embedder: Embedder, context: Context, part: Part, items: Contrasts) -> 
     to_same, to_different = np.split(similarity, 2)
     right = (to_same > to_different).astype(np.float64)
     ids = [f"{kind}:{row}" for row in range(1, len(rows) + 1)]
-    accuracy = mean_interval(right, seed, unit=100)
+    accuracy = intervals.mean_interval(right, seed, unit=100)
     if kind.startswith("made-"):
         ids = [f"{kind} {row // PER_TEMPLATE + 1}:{row + 1}" for row in range(len(rows))]
         means = np.array([right[own].mean() for own in subsets_of(ids).values()])
-        accuracy = resampled_interval(means, seed, unit=100)
+        accuracy = intervals.resampled_interval(means, seed, unit=100)
     return Scored(
         "accuracy",
         {
@@ -126,8 +121,8 @@ def _run(embedder: Embedder, context: Context, part: Part, items: Contrasts) -> 
         Items(ids, right, np.ones(len(right)), joined(anchors, same, different)),
         {
             "accuracy": accuracy,
-            "similarity_same": resampled_interval(to_same, seed),
-            "similarity_different": resampled_interval(to_different, seed),
+            "similarity_same": intervals.resampled_interval(to_same, seed),
+            "similarity_different": intervals.resampled_interval(to_different, seed),
         },
         data={"name": "contrasts"},
         notes=notes,
@@ -169,9 +164,8 @@ def _run_bias(embedder: Embedder, context: Context, part: Part, lists: WordLists
     task, seed = part[0], context.seed
     test, main = lists.tables["tests"][task.split("/")[1]], "absolute_effect_size"
     targets, attributes = test["targets"], test["attributes"]
-    (first, notes), (second, more) = (
-        _associations(embedder, lists, target, attributes, task) for target in targets
-    )
+    found = [_associations(embedder, lists, target, attributes, task) for target in targets]
+    (first, notes), (second, more) = found
     words = [(target, word) for target in targets for word in lists.words(target)]
     items = Items(
         [f"{target}:{word}" for target, word in words],
@@ -183,8 +177,11 @@ def _run_bias(embedder: Embedder, context: Context, part: Part, lists: WordLists
     direction = f"effect_size above 0 means: {nearer}"
     return Scored(
         main=main,
-        scores={**metric_of(main).recompute(items), "p": permutation_test(first, second, seed).p},
-        intervals={"effect_size": two_group_interval(effect_sizes, first, second, seed)},
+        scores={
+            **metric_of(main).recompute(items),
+            "p": intervals.permutation_test(first, second, seed).p,
+        },
+        intervals={"effect_size": intervals.two_group_interval(effect_sizes, first, second, seed)},
         groups={
             name: Group(len(values), {"association": float(values.mean())})
             for name, values in zip(targets, (first, second), strict=True)

@@ -129,10 +129,8 @@ def score_questions(
     embedder.prepare(task, list(dict.fromkeys([*first, *second])))
     scores, notes = embedder.similarity(first, second, task)
     ends = np.cumsum([len(query.related) for query in questions.queries])[:-1]
-    lists = [
-        ranked(part, query.relevant)
-        for part, query in zip(np.split(scores, ends), questions.queries, strict=True)
-    ]
+    parts = zip(np.split(scores, ends), questions.queries, strict=True)
+    lists = [ranked(part, query.relevant) for part, query in parts]
     whole = task.startswith("rerank/")
     scores_of, cutoff = (whole_scores, None) if whole else (official_scores, CUTOFF)
     precisions = np.array([average_precision(flags, cutoff) for flags in lists])

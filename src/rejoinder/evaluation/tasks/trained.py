@@ -222,18 +222,14 @@ def inference_features(first: Embeddings, second: Embeddings) -> Embeddings:
     return np.hstack([first, second, first * second, np.abs(first - second)])
 
 
-def published_order(
-    texts: Sequence[Sequence[str]], labels: Sequence[float] | Sequence[str]
-) -> Indices:
+def published_order(texts: Sequence[Sequence[str]], labels: Sequence[float | str]) -> Indices:
     """Returns (N,) indices in the order of SentEval: by number of tokens, then by label.
 
     SentEval makes folds and draws batches from rows in this order. `texts` are columns of N
     sentences each, of which the first decides first; `labels` are N classes or grades.
     """
-    keys = [
-        (*(len(text.split()) for text in row), label)
-        for row, label in zip(zip(*texts, strict=True), labels, strict=True)
-    ]
+    rows = zip(zip(*texts, strict=True), labels, strict=True)
+    keys = [(*(len(text.split()) for text in row), label) for row, label in rows]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
