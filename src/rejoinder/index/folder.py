@@ -17,7 +17,7 @@ from rejoinder.errors import InputError
 from rejoinder.index import lists, words
 from rejoinder.index.fields import FieldsWriter
 from rejoinder.index.hits import Place
-from rejoinder.index.manifest import FILE, KEY, Manifest, SegmentFacts, keys_of, read_manifest
+from rejoinder.index.manifest import KEY, Manifest, SegmentFacts, keys_of, read_manifest
 from rejoinder.index.mapped_files import StoredRows, StringTable, StringWriter
 from rejoinder.index.reader import IndexReader
 from rejoinder.index.segment import (
@@ -217,13 +217,11 @@ class TextIndex(IndexReader):
     def _sweep(self) -> None:
         """Removes what no manifest names; the caller has claimed the index."""
         sweep(self.folder)
-        named = {FILE, MODEL}
-        for entry in read_manifest(self.folder).segments:
-            named |= {entry.name, *([entry.deletions] if entry.deletions else [])}
+        entries = read_manifest(self.folder).segments
+        named = {name for entry in entries for name in (entry.name, entry.deletions)}
         for path in self.folder.iterdir():
-            if path.name in named or not path.name[:6].isdigit():
-                continue
-            remove(path)
+            if path.name[:6].isdigit() and path.name not in named:
+                remove(path)
 
 
 def _first_joined(counts: Sequence[int]) -> int:

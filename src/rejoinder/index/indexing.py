@@ -14,7 +14,7 @@ from rejoinder.index.folder import MODEL, TextIndex, create_index
 from rejoinder.index.hits import IndexHit
 from rejoinder.index.manifest import WEIGHT, IndexModel, Manifest
 from rejoinder.index.segment import DTYPES, EncodedTexts
-from rejoinder.index.state import Mode, check_mode
+from rejoinder.index.state import Mode
 from rejoinder.index.where import Where
 from rejoinder.index.words import in_own_words
 from rejoinder.inference.encoder import SentenceEncoder
@@ -191,7 +191,6 @@ class Index(TextIndex):
                 has a field that `where` names, or one of its values.
             MissingExtraError: the index is searched approximately, and FAISS is not installed.
         """
-        check_mode(mode, weight)
         texts, _ = self.in_own_words(as_texts(queries)[0])
         dim = self.manifest.dim
         embeddings = None if mode == "words" else rows_of(self.encoder, texts, dim)

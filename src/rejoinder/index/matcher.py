@@ -119,11 +119,6 @@ class Matcher:
             for part in map(slice, queries.begins[:-1].tolist(), queries.begins[1:].tolist())
         ]
 
-    @property
-    def lengths(self) -> NDArray[np.uint32]:
-        """(rows,) uint32: the number of words of each text."""
-        return self._words.lengths
-
     def scores(
         self,
         words: NDArray[np.int64],

@@ -192,14 +192,11 @@ def _candidates(
     counts = [lists.probing.candidates_for(top_k) for lists in listed.values()]
     # N segments need fewer candidates each: the best of all lie in any of them
     wanted = math.ceil(max(counts) * math.sqrt(len(counts)))
-    all_rows, all_scores, all_numbers = [], [], []
+    parts = []
     for count, (number, lists) in zip(counts, listed.items(), strict=True):
         rows, scores = _present(segments[number], lists, queries, count, top_k)
-        all_rows.append(rows)
-        all_scores.append(scores)
-        all_numbers.append(np.full(rows.shape, number))
-    rows, scores = np.concatenate(all_rows, axis=1), np.concatenate(all_scores, axis=1)
-    numbers = np.concatenate(all_numbers, axis=1)
+        parts.append((rows, scores, np.full(rows.shape, number)))
+    rows, scores, numbers = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
     if rows.shape[1] > wanted:
         best = np.argpartition(-scores, wanted - 1, axis=1)[:, :wanted]
         rows, scores, numbers = (

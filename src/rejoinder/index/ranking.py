@@ -93,7 +93,7 @@ class Messages:
         self.titles = _column(parts, lambda one: one.numbers("title"), 0)
         """(texts,) numbers in their segments, above 0 for mails, which say what they are about."""
         self.asks = _column(parts, lambda one: one.asks, 0)
-        self.lengths = np.concatenate([[0], *(one.matcher.lengths for one in segments)])[1:]
+        self.lengths = np.concatenate([[0], *(one.words.lengths for one in segments)])[1:]
         group = np.where(thread > 0, thread, -source)
         deleted = np.concatenate([np.empty(0, np.bool_), *(one.deleted for one in segments)])
         kept = np.flatnonzero((group != 0) & ~deleted)
@@ -176,18 +176,13 @@ class Date:
 
     def matches(self, times: Numbers) -> Numbers:
         """Returns how many parts of the date (N,) seconds since 1970 in UTC have."""
-        if not any((self.year, self.month, self.day)):
-            return np.zeros(len(times))
         known = np.isfinite(times)
         days = np.where(known, times, 0).astype("M8[s]").astype("M8[D]")
         months, years = days.astype("M8[M]"), days.astype("M8[Y]")
-        parts = (
-            (years.astype(np.int64) + 1970 == self.year, self.year),
-            ((months - years).astype(np.int64) + 1 == self.month, self.month),
-            ((days - months).astype(np.int64) + 1 == self.day, self.day),
-        )
-        found = sum((same.astype(np.float64) for same, part in parts if part), np.zeros(len(times)))
-        return np.where(known, found, 0)
+        since = np.stack([part.astype(np.int64) for part in (years, months - years, days - months)])
+        wanted = np.array([[self.year], [self.month], [self.day]])
+        same = (wanted > 0) & (since == wanted - [[1970], [1], [1]])
+        return np.where(known, same.sum(axis=0), 0.0)
 
 
 _NAMES = (
@@ -306,16 +301,20 @@ class Candidates:
         self._messages, self._count = messages, int(messages.begins[-1])
         self._begins = np.arange(len(found) + 1) * self._count
         keys = _distinct([texts + begin for texts, begin in zip(found, self._begins, strict=False)])
-        keys = _distinct([keys, *self._at_distance(keys, (-1, 1))])
+        if messages.are_known:
+            keys = _distinct([keys, *self._at_distance(keys, (-1, 1))])
         if absent is not None:
             keys = keys[~absent[keys % self._count]]
         self.texts: Rows = keys % self._count
         """(C,) int64: the candidates, those of each query ascending."""
         self.ends: list[int] = np.searchsorted(keys, self._begins).tolist()
         """Where the candidates of each query begin, and the end."""
+        self.read: Rows = keys
+        """(R,) int64: keys of texts whose words and meaning are compared, ascending."""
+        if not messages.are_known:
+            return
         around = self._at_distance(keys, (-_FURTHEST, -1, 1, _FURTHEST))
         self.read = _distinct([keys, *around])
-        """(R,) int64: keys of texts whose words and meaning are compared, ascending."""
         self._own = np.searchsorted(self.read, keys)
         self._around = np.where(around < 0, len(self.read), np.searchsorted(self.read, around))
         before, author = around[1] % self._count, messages.authors[self.texts]
@@ -340,6 +339,8 @@ class Candidates:
 
     def by_words(self, shares: Numbers) -> Numbers:
         """Returns what the (R,) shares of texts and of those around them give, (C,)."""
+        if not self._messages.are_known:
+            return shares
         own, far_before, before, after, far_after = self._parts(shares)
         from_before = before * (_ASKED * self._after_question + _AROUND * self._is_same)
         around = from_before + _AROUND * (after + far_before + far_after)
@@ -347,6 +348,8 @@ class Candidates:
 
     def by_meaning(self, cosines: Numbers) -> Numbers:
         """Returns likewise what (R,) cosines give, (C,)."""
+        if not self._messages.are_known:
+            return cosines
         own, far_before, before, after, far_after = self._parts(cosines)
         around = _ADJACENT * (before + after) + _FAR * (far_before + far_after)
         return np.asarray(own + self._depends * around)
@@ -508,18 +511,10 @@ def _side_by_side(text: str, pairs: Sequence[tuple[str, str]]) -> int:
 
 
 def _follows(text: str, first: str, second: str) -> bool:
-    """Returns whether a stem follows another; of both, the longer stands in fewer places."""
-    if len(first) < len(second):
-        at = text.find(second)
-        while at >= 0:
-            if text.rfind(first, max(at - _ENDING - len(first), 0), max(at - 1, 0)) >= 0:
-                return True
-            at = text.find(second, at + 1)
-        return False
-    at = text.find(first)
-    while at >= 0:
-        end = at + len(first)
+    """Returns whether a stem follows another, after an ending and a space."""
+    end = text.find(first) + len(first)
+    while end >= len(first):
         if text.find(second, end + 1, end + _ENDING + len(second)) >= 0:
             return True
-        at = text.find(first, end)
+        end = text.find(first, end - len(first) + 1) + len(first)
     return False

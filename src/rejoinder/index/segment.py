@@ -103,7 +103,7 @@ class Segment:
         self.texts = StringTable(self._folder, "texts", entry.rows)
         self.fields = Fields(self._folder, entry.files, entry.rows) if known else None
         """None: nothing is known about any of the texts."""
-        self._words = Words(self._folder, entry.files, entry.rows)
+        self.words = Words(self._folder, entry.files, entry.rows)
         self._stem = stemmer(about.language or "")
         shape = (entry.rows, about.dim)
         self._stored = StoredRows(self._folder / "embeddings.bin", DTYPES[about.dtype], shape)
@@ -153,11 +153,7 @@ class Segment:
         Raises:
             InputError: a file of words was changed.
         """
-        return Matcher(self._words, self.absent())
-
-    def times(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Returns how often each word stands as it is written, (N,) int64."""
-        return self._words.times(keys)
+        return Matcher(self.words, self.absent())
 
     def about(self, row: int) -> dict[str, Any]:
         """Returns what is known about a text."""
@@ -197,11 +193,11 @@ class Segment:
 
     def _rows_with(self, words: str) -> NDArray[np.int64]:
         """Returns the (N,) int64 rows of texts that have all of some words, or forms of them."""
-        _ = self._words.lengths  # compares the files with their SHA-256
-        found = self._words.find(keys_of(self._stem(words_of(with_digits_in_words(words)))))
+        _ = self.words.lengths  # compares the files with their SHA-256
+        found = self.words.find(keys_of(self._stem(words_of(with_digits_in_words(words)))))
         if not len(found) or (found < 0).any():
             return np.empty(0, np.int64)
-        parts = [self._words.rows[self._words.stretch(word)] for word in found.tolist()]
+        parts = [self.words.rows[self.words.stretch(word)] for word in found.tolist()]
         return reduce(np.intersect1d, parts).astype(np.int64)
 
     def nearest(

@@ -107,7 +107,7 @@ class State:
         counts = np.zeros(len(keys), np.int64)
         for segment in self.segments:
             segment.refuse_cut(BY_WORDS)
-            counts += segment.times(keys)
+            counts += segment.words.times(keys)
         return counts
 
     def hits(self, found: Sequence[Found], context: int) -> list[list[IndexHit]]:

@@ -133,10 +133,8 @@ class WordsWriter:
                 numbers.tofile(counts)
         self._parts.close()
         self._path.unlink()
-        with (self._folder / "words.keys").open("xb") as file:
-            keys[order].astype(KEY).tofile(file)
-        with (self._folder / "words.offsets").open("xb") as file:
-            offsets.astype(_OFFSET).tofile(file)
+        (self._folder / "words.keys").write_bytes(keys[order].astype(KEY).tobytes())
+        (self._folder / "words.offsets").write_bytes(offsets.astype(_OFFSET).tobytes())
         spellings = keys_of(self._spellings.since(0))
         spelt = np.argsort(spellings)
         (self._folder / "words.spellings").write_bytes(spellings[spelt].astype(KEY).tobytes())

@@ -102,12 +102,9 @@ def nearest_rows(
                     products[:, absent[part]] = -np.inf
                 for query_best, scores in zip(best[start:], products, strict=False):
                     query_best.add(scores, block, low)
-    if not best:
-        return np.empty((len(queries), count), np.int64), np.empty(
-            (len(queries), count), np.float32
-        )
-    indices = np.stack([each.indices for each in best])
-    scores = np.stack([each.scores for each in best])
+    shape = (len(queries), count)
+    indices = np.array([each.indices for each in best], np.int64).reshape(shape)
+    scores = np.array([each.scores for each in best], np.float32).reshape(shape)
     return indices if rows is None else rows[indices], scores
 
 

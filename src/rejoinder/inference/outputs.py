@@ -54,11 +54,9 @@ class Runtime(Protocol):
     @property
     def workers(self) -> int:
         """Threads that may call it at a time; 1 if one call uses all cores."""
-        ...
 
     def __call__(self, batch: Ragged) -> Embeddings:
         """(N, D) float32, not normalised; zero rows for sentences without known tokens."""
-        ...
 
 
 class OnnxRuntime:
