@@ -178,7 +178,7 @@ def _features(model: ModelContents, index: TextIndex) -> WordFeatures:
         or features.unknown_buckets
     ):
         raise InputError(
-            f"{model.name} can't search in one file, only sums of rows can; leave out `model`."
+            f"{model.name} can't search in one file, as rejoinder-base can; leave out `model`."
         )
     return features
 
