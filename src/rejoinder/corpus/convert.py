@@ -141,7 +141,7 @@ class Comment(msgspec.Struct, omit_defaults=True):
     thread: str | None
     author: str
     source: str
-    created: float | None
+    time: float | None = msgspec.field(name="created")
     text: str
     before: str | None = None
     """Id of the message that it answers or, if that is unknown, of the one before it."""
@@ -153,11 +153,6 @@ class Comment(msgspec.Struct, omit_defaults=True):
     """Whether the export names its thread."""
     confidence: float = 1.0
     """How sure it is what it answers."""
-
-    @property
-    def time(self) -> float | None:
-        """`created`, as messages call it."""
-        return self.created
 
 
 Linking = Callable[[Iterable[Comment]], Iterator[tuple[Comment, Comment | None, float]]]

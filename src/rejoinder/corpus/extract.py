@@ -202,16 +202,9 @@ def extract(
             "`context` needs all messages and the pairs on this machine: use neither `carry` nor "
             "an address with it."
         )
+    resources = engines.Resources(Path(), memory, threads, master)
     task = _Task(
-        exports=exports,
-        of_exports=chosen,
-        linker=linker,
-        options=options,
-        has_columns=columns is not None,
-        engine=engine,
-        resources=engines.Resources(Path(), memory, threads, master),
-        state=state,
-        progress=progress,
+        exports, chosen, linker, options, columns is not None, engine, resources, state, progress
     )
     return _run(task, dumps, target, overwrite)
 

@@ -32,7 +32,7 @@ from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import Address, AnyPath
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import check_file, sha256_of, sha256_of_file
-from rejoinder.io.files.storage import lacks_memory, read_errors
+from rejoinder.io.files.storage import read_errors
 from rejoinder.text.columns import tokenize
 
 COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source", "split")
@@ -102,9 +102,12 @@ class Pairs:
             raise InputError(f"there is no split {split!r}; there are {', '.join(SPLITS)}.")
         if split not in self._checked:
             for shard in self.manifest.shards:
+                path = self.folder / shard.file
                 if shard.split == split:
-                    check_file(self.folder / shard.file, to_builtins(shard), InputError, _REMEDY)
-                    _check_rows(self.folder / shard.file, shard.rows)
+                    check_file(path, to_builtins(shard), InputError, _REMEDY)
+                    if (rows := pq.read_metadata(path).num_rows) != shard.rows:
+                        said = f"{rows:,} rows, and {shard.rows:,} are listed"
+                        raise InputError(f"{path} has {said}. {_REMEDY}")
             self._checked.add(split)
         return [
             Block(self.folder / shard.file, start, min(BLOCK_ROWS, shard.rows - start))
@@ -127,17 +130,6 @@ class Pairs:
         """Returns all pairs of a split. Dev and test are small enough for this."""
         empty = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
         return pl.concat([empty, *self.iter_frames(split, columns)])
-
-
-def _check_rows(path: Path, expected: int) -> None:
-    try:
-        rows = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        if lacks_memory(error):
-            raise
-        raise InputError(f"{path} can't be read: {error}. {_REMEDY}") from None
-    if rows != expected:
-        raise InputError(f"{path} has {rows:,} rows, and {expected:,} are listed. {_REMEDY}")
 
 
 def open_pairs(folder: Path) -> Pairs:
@@ -177,13 +169,13 @@ class Written:
     unique_inputs: int = 0
     unique_responses: int = 0
 
-    def count(self, sources: pl.Series, split: str) -> None:
-        """Counts the rows of a split by their (N,) sources."""
-        self.rows += len(sources)
-        self.splits[split] += len(sources)
+    def add(self, shard: Shard, sources: pl.Series) -> None:
+        """Counts the rows of a shard by their (N,) sources."""
+        self.shards.append(shard)
+        self.rows += shard.rows
+        self.splits[shard.split] += shard.rows
         for source, rows in sources.value_counts().iter_rows():
-            by_split = self.sources[source]
-            by_split[split] = by_split.get(split, 0) + rows
+            self.sources[source][shard.split] = self.sources[source].get(shard.split, 0) + rows
 
     def count_unique(self, hashes: Sequence[Sequence[pl.Series]]) -> None:
         """Counts different texts by their hashes, those of `_TEXTS` for each shard."""
@@ -211,8 +203,7 @@ def write_shards(folder: AnyPath, tables: Iterator[pa.Table], threads: int = 1) 
     jobs = enumerate(_shards(tables))
     done = mapped_ahead(write, jobs, threads) if threads > 1 else map(write, jobs)
     for shard, sources, found in done:
-        written.shards.append(shard)
-        written.count(sources, shard.split)
+        written.add(shard, sources)
         hashes.append(found)
     written.count_unique(hashes)
     return written
@@ -312,8 +303,7 @@ def rewrite(pairs: Pairs, out: Path, change: Callable[[pl.DataFrame], pl.DataFra
             path, schema = out / shard.name, _schema(frame.columns)
             with _parquet_writer(path, schema) as writer:
                 writer.write_table(frame.to_arrow().cast(schema), BLOCK_ROWS)
-            written.shards.append(_shard_at(path, split, len(frame)))
-            written.count(frame["source"], split)
+            written.add(_shard_at(path, split, len(frame)), frame["source"])
             hashes.append([frame[name].hash(seed=0) for name in _TEXTS])
             if pairs.words is not None:
                 words.update(*(tokenize(frame[name]).explode().drop_nulls() for name in _TEXTS))

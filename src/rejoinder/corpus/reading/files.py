@@ -33,21 +33,17 @@ def find_files(dumps: Iterable[str | Path | Address]) -> list[AnyPath]:
     files: set[AnyPath] = set()
     for named in dumps:
         dump = any_path(named) if isinstance(named, str | Path) else named
+        dump = dump.looked_up() if isinstance(dump, Address) else dump
         with read_errors(dump):
-            files.update(_files(dump))
+            if dump.is_dir():
+                files.update(_dumps_in(dump))
+            elif not dump.exists():
+                files.update(_matches(dump))
+            elif dump.is_file():
+                files.add(dump)
+            else:
+                raise InputError(f"{dump} is not a regular file; write it to a file first.")
     return sorted(files, key=lambda path: (path.name, str(path)))
-
-
-def _files(dump: AnyPath) -> Sequence[AnyPath]:
-    if isinstance(dump, Address):
-        dump = dump.looked_up()
-    if dump.is_dir():
-        return _dumps_in(dump)
-    if not dump.exists():
-        return _matches(dump)
-    if not dump.is_file():
-        raise InputError(f"{dump} is not a regular file; write it to a file first.")
-    return [dump]
 
 
 def format_of(path: AnyPath) -> Format:

@@ -25,15 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rejoinder.corpus.options import Columns, ExtractOptions
-from rejoinder.corpus.reading.columns import (
-    Parsed,
-    array_of,
-    as_comments,
-    as_table,
-    number_text,
-    take_rows,
-    without_missing,
-)
+from rejoinder.corpus.reading import columns as arrow
 from rejoinder.corpus.reading.files import format_of, separator_of
 from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
@@ -49,7 +41,7 @@ _SHOWN = 20
 
 T = TypeVar("T")
 R = TypeVar("R")
-_Piece = Callable[[], Parsed]
+_Piece = Callable[[], arrow.Parsed]
 """Parses a piece of a file, in another thread."""
 
 
@@ -64,7 +56,7 @@ def columns_of(path: AnyPath) -> list[str]:
         with local_copy(path) as file, _parquet_errors(_NOT_PARQUET.format(path)):
             return list(pl.read_parquet_schema(file))
     if kind == "table":
-        separator = detect_separator(path, separator_of(path) or ",", Columns())
+        separator = detect_separator(path, Columns())
         return next(text_lines.separated_rows(decompressed(path), separator), (0, []))[1]
     return list(keys_of(next(decompressed(path), b"")))
 
@@ -123,10 +115,10 @@ def read_comments(
         InputError: a file can't be read, lacks a column, or is not what the options are for.
     """
 
-    def comments(job: tuple[FileReport, _Piece]) -> tuple[FileReport, Parsed, int, T]:
+    def comments(job: tuple[FileReport, _Piece]) -> tuple[FileReport, arrow.Parsed, int, T]:
         entry, piece = job
         parsed = piece()
-        batch = as_comments(parsed, options.columns_read, entry.path.name)
+        batch = arrow.as_comments(parsed, options.columns_read, entry.path.name)
         return entry, parsed, len(batch), work(batch)
 
     if not among_others:
@@ -204,8 +196,7 @@ def _pieces(
                 blocks = line_blocks(content, block_bytes, longest=options.max_line)
                 pieces = _json_pieces(path, blocks, columns, report)
             else:
-                usual = separator_of(path) or ","
-                separator = options.separator or detect_separator(path, usual, columns)
+                separator = options.separator or detect_separator(path, columns)
                 pieces = table_pieces(path, content, separator, columns, options.max_line)
         for piece in pieces:
             yield entry, piece
@@ -235,7 +226,7 @@ _DECODER = json.JSONDecoder(
 
 def parse_block(
     block: bytes, columns: tuple[str, ...], needed: tuple[str, ...], file: str, first_line: int
-) -> Parsed:
+) -> arrow.Parsed:
     """Returns the fields `columns` of a block of whole lines, as strings.
 
     The first of repeated keys counts, and a float of whole value reads as the integer. Without a
@@ -252,7 +243,7 @@ def parse_block(
         others = np.frombuffer(refused, np.int64).tolist()
         lines = block.split(b"\n") if others else []
         rest = [(number, lines[number - first_line]) for number in others]
-    table = pa.table([array_of(*column) for column in content], list(columns))
+    table = pa.table([arrow.array_of(*column) for column in content], list(columns))
     numbers = np.frombuffer(plain, np.int64)
     found, malformed = _one_by_one(rest, file)
     if found:
@@ -260,9 +251,9 @@ def parse_block(
         order = np.argsort(numbers)
         values = [[_text(row.get(name)) for name in columns] for row in found.values()]
         frame = pl.DataFrame(values, dict.fromkeys(columns, pl.String), orient="row")
-        table = take_rows(pa.concat_tables([table, as_table(frame)]), order)
+        table = arrow.take_rows(pa.concat_tables([table, arrow.as_table(frame)]), order)
         numbers = numbers[order]
-    return without_missing(table, numbers, needed, file, malformed)
+    return arrow.without_missing(table, numbers, needed, file, malformed)
 
 
 def keys_of(block: bytes) -> dict[str, None]:
@@ -299,7 +290,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, str):
         return text_lines.replace_surrogates(value)
     if value is None or isinstance(value, float):
-        return number_text(value)
+        return arrow.number_text(value)
     return text_lines.replace_surrogates(json.dumps(value, ensure_ascii=False))
 
 
@@ -309,7 +300,7 @@ _SEPARATORS = (",", ";", "\t", "|")
 
 def table_pieces(
     path: AnyPath, content: Iterator[bytes], separator: str, columns: Columns, longest: int
-) -> Iterator[Callable[[], Parsed]]:
+) -> Iterator[Callable[[], arrow.Parsed]]:
     """Yields the rows of a table in pieces.
 
     A row with another number of columns than the first row is malformed.
@@ -333,9 +324,9 @@ def table_pieces(
     numbers: list[int] = []
     malformed: list[Malformed] = []
 
-    def piece() -> Callable[[], Parsed]:
+    def piece() -> Callable[[], arrow.Parsed]:
         frame = pl.DataFrame(kept, schema=dict.fromkeys(wanted, pl.String), orient="row")
-        parsed = Parsed(as_table(frame), np.array(numbers, np.int64), tuple(malformed))
+        parsed = arrow.Parsed(arrow.as_table(frame), np.array(numbers, np.int64), tuple(malformed))
         return lambda: parsed
 
     for number, row in rows:
@@ -351,13 +342,13 @@ def table_pieces(
     yield piece()
 
 
-def detect_separator(path: AnyPath, usual: str, columns: Columns) -> str:
-    """Returns the separator that gives the wanted columns in the first line, `usual` first.
+def detect_separator(path: AnyPath, columns: Columns) -> str:
+    """Returns the separator that gives the wanted columns in the first line, the usual one first.
 
     If none does, the separator that gives most columns is returned, so that the error names them.
     """
     widths: dict[str, int] = {}
-    for separator in dict.fromkeys((usual, *_SEPARATORS)):
+    for separator in dict.fromkeys((separator_of(path) or ",", *_SEPARATORS)):
         _, first = next(text_lines.separated_rows(decompressed(path), separator), (0, [""]))
         if not columns.missing(_header(first, columns)):
             return separator
@@ -386,7 +377,7 @@ def _parquet_errors(problem: str) -> Iterator[None]:
 
 def parquet_pieces(
     path: AnyPath, columns: Columns, on_read: Callable[[int], None]
-) -> Iterator[Callable[[], Parsed]]:
+) -> Iterator[Callable[[], arrow.Parsed]]:
     """Yields functions that parse the rows of a file, about 65,536 rows at a time.
 
     A row with null in a needed column is malformed. `on_read` is called with the approximate
@@ -415,13 +406,13 @@ def parquet_pieces(
 
 def _parsed_frame(
     frame: pl.DataFrame, numbers: NDArray[np.int64], needed: tuple[str, ...], path: AnyPath
-) -> Parsed:
+) -> arrow.Parsed:
     with _parquet_errors(f"{path} rows {numbers[0]} to {numbers[-1]}"):
         text = frame.select(_text_of_column(column) for column in frame)
-    return without_missing(as_table(text), numbers, needed, path.name)
+    return arrow.without_missing(arrow.as_table(text), numbers, needed, path.name)
 
 
 def _text_of_column(values: pl.Series) -> pl.Series:
     if values.dtype.is_float():
-        return pl.Series(values.name, map(number_text, values), dtype=pl.String)
+        return pl.Series(values.name, map(arrow.number_text, values), dtype=pl.String)
     return values.cast(pl.String)

@@ -183,6 +183,8 @@ SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "hdfs")
 """Schemes of addresses. `s3a` is Hadoop's name of `s3`."""
 _WHOLE_AT_ONCE = ("s3", "gcs", "abfs")
 """File systems whose files appear when their last byte is there."""
+NO_BUCKET = "NO_SUCH_BUCKET"
+"""What an error says where the bucket or container of an address does not exist."""
 _DENIED = re.compile(
     r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE_DOES_NOT_MATCH|INVALID_SIGNATURE|EXPIRED_TOKEN|"
     r"INVALID_CLIENT_TOKEN|MISSING_AUTHENTICATION|HTTP status 40[13]|UNAUTHENTICATED|"
@@ -190,8 +192,17 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _UNREACHABLE = re.compile(r"NETWORK_CONNECTION|curlCode|could not connect|resolve host", re.I)
-NO_BUCKET = "NO_SUCH_BUCKET"
-"""What an error says where the bucket or container of an address does not exist."""
+_CAUSES = {
+    re.compile(NO_BUCKET): "there is no bucket {store!r}; make it first, or name another",
+    _DENIED: "access is denied; on each machine that reads or writes, set AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or what your store has instead",
+    _UNREACHABLE: "its server does not answer; AWS_ENDPOINT_URL, or "
+    "?endpoint_override=HOST:PORT at the end of the address, names another server",
+    re.compile(
+        "libjvm|libhdfs"
+    ): "HDFS needs Java and Hadoop here (JAVA_HOME, HADOOP_HOME, CLASSPATH)",
+}
+"""Why a store refuses, for the end of a sentence, by what its error matches."""
 
 
 @lru_cache
@@ -253,20 +264,9 @@ def store_errors(address: Address, *, writing: bool = False) -> Iterator[None]:
 
 def _cause(said: str, store: str) -> str:
     """Returns why a store refuses, for the end of a sentence."""
-    if NO_BUCKET in said:
-        return f"there is no bucket {store!r}; make it first, or name another"
-    if _DENIED.search(said):
-        return (
-            "access is denied; on each machine that reads or writes, set AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or what your store has instead"
-        )
-    if _UNREACHABLE.search(said):
-        return (
-            "its server does not answer; AWS_ENDPOINT_URL, or ?endpoint_override=HOST:PORT at the "
-            "end of the address, names another server"
-        )
-    if "libjvm" in said or "libhdfs" in said:
-        return "HDFS needs Java and Hadoop on this machine (JAVA_HOME, HADOOP_HOME, CLASSPATH)"
+    for pattern, cause in _CAUSES.items():
+        if pattern.search(said):
+            return cause.format(store=store)
     return re.sub(r"(?<!\s)\s*+\(Request ID: .*", "", said.split("\n")[0]).rstrip(". ")[:300]
 
 

@@ -103,9 +103,8 @@ def join(
         carried_replies=int((replies >= fresh).sum()),
     )
     places = np.stack([rows.which, rows.row])
-    return Joined(
-        places.take(replies, 1), places.take(messages, 1), runs, missing, unmatched, counts
-    )
+    replied, said = places.take(replies, 1), places.take(messages, 1)
+    return Joined(replied, said, runs, missing, unmatched, counts)
 
 
 def _places(hashes: Hashes, wanted: Hashes) -> NDArray[np.int64]:
@@ -140,9 +139,8 @@ def _runs(
     order = np.argsort(hashes, kind="stable")
     firsts = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order[:1]]))
     sizes = np.diff(firsts, append=len(order))
-    order = order[
-        rows.strings(blocks, "id", replies[order]).order_in_runs(np.append(firsts, len(order)))
-    ]
+    ids = rows.strings(blocks, "id", replies[order])
+    order = order[ids.order_in_runs(np.append(firsts, len(order)))]
     one_of_each = replies[order[firsts]]
     threads = rows.strings(blocks, "thread", replies[order]).to_arrow()
     if not rows.strings(blocks, "thread", np.repeat(one_of_each, sizes)).to_arrow().equals(threads):
@@ -203,10 +201,8 @@ class PairsInMemory:
         """Returns the pairs of runs."""
         firsts = self._firsts.gather(runs.get_column("part"))
         pairs = pairs_of(runs.with_columns(start=pl.col("start") + firsts))
-        strings = _strings(
-            self._blocks, self._replies.take(pairs, 1), self._messages.take(pairs, 1)
-        )
-        return _table(strings, runs)
+        replies, messages = self._replies.take(pairs, 1), self._messages.take(pairs, 1)
+        return _table(_strings(self._blocks, replies, messages), runs)
 
 
 class PairsInFiles:
@@ -230,19 +226,16 @@ class PairsInFiles:
     def table(self, runs: pl.DataFrame) -> pa.Table:
         """Returns the pairs of runs, those of all calls together in the order of the output."""
         sizes = runs.group_by("part").agg(pl.col("size").sum()).sort("part")
-        blocks = [self._reader(part).take(rows) for part, rows in sizes.iter_rows()]
+        for part in sizes["part"]:
+            if part not in self._readers:
+                self._readers[part] = _PartReader(self._path(part))
+        blocks = [self._readers[part].take(rows) for part, rows in sizes.iter_rows()]
         pairs = pairs_of(runs.with_columns(start=_STARTS.over("part"))).astype(np.uint32)
         which = runs.get_column("part").rank("dense").to_numpy() - 1
         which = np.repeat(which, runs.get_column("size").to_numpy()).astype(np.uint32)
-        strings = {
-            name: gather([block[name] for block in blocks], which, pairs) for name in _COLUMNS
-        }
+        columns = {name: [block[name] for block in blocks] for name in _COLUMNS}
+        strings = {name: gather(column, which, pairs) for name, column in columns.items()}
         return _table(strings, runs)
-
-    def _reader(self, part: int) -> "_PartReader":
-        if part not in self._readers:
-            self._readers[part] = _PartReader(self._path(part))
-        return self._readers[part]
 
 
 class _PartReader:

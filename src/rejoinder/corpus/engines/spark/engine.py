@@ -8,9 +8,9 @@ What executors of Spark do for an extraction: read a file, write a shard.
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,7 +118,7 @@ class SparkEngine(QueryEngine):
             partition = f.shiftright(row, _PARTITION_BITS)
             numbered = ordered.withColumn("row", row).withColumn("partition", partition)
             cuts = _cuts(_frame(numbered.groupBy("partition", "part").count()), limit)
-            if not len(cuts):
+            if cuts.is_empty():
                 return Written()
             known = f.broadcast(self.spark.createDataFrame(cuts.to_arrow()))
             place = f.expr(f"(row & {(1 << _PARTITION_BITS) - 1}L) + offset")
@@ -227,8 +227,7 @@ def _report(files: Sequence[AnyPath], told: Sequence[str]) -> readers.Report:
 
 
 def _check_written(folder: AnyPath, shards: Sequence[Shard]) -> None:
-    entries: Iterable[AnyPath] = folder.iterdir()
-    sizes = {path.name: size_of(path) for path in entries}
+    sizes = {path.name: size_of(path) for path in folder.iterdir()}
     for shard in shards:
         if sizes.get(shard.file) != shard.bytes:
             raise InputError(
@@ -261,12 +260,10 @@ def file_reader(extraction: Extraction) -> Callable[[Batches], Batches]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 report = readers.Report()
-                comments = readers.read_comments(
-                    [files[number]], options, report, _batches, among_others=True
-                )
+                file = [files[number]]
+                comments = readers.read_comments(file, options, report, _batches, among_others=True)
                 with told_to_driver():
-                    for pieces in comments:
-                        yield from pieces
+                    yield from chain.from_iterable(comments)
                 yield from _batches(_told(number, report))
 
     return read
@@ -301,9 +298,8 @@ def shard_writer(folder: AnyPath) -> Callable[[pa.Table], pa.Table]:
                 shard = _write_beside(folder, number, split, table)
             else:
                 shard = write_shard(folder, number, split, table)
-        return pa.table({"number": [number], "entry": [json.dumps(to_builtins(shard))]}).cast(
-            pa.schema([("number", pa.int32()), ("entry", pa.string())])
-        )
+        told = {"number": number, "entry": json.dumps(to_builtins(shard))}
+        return pa.Table.from_pylist([told], pa.schema({"number": pa.int32(), "entry": pa.string()}))
 
     return write
 
