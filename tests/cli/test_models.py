@@ -74,5 +74,5 @@ def test_a_list_of_no_models(tmp_path, monkeypatch):
     monkeypatch.setattr("rejoinder.models.find.FOLDER", tmp_path)
     result = call("models", "--json")
     assert (result.exit_code, result.stdout) == (0, "[]\n")
-    assert "installed: none" in result.stderr
+    assert "this installation has no models" in result.stderr
     assert call("models", "-q").stderr == ""
