@@ -94,8 +94,6 @@ class ExportFormat:
     name: str
     """As `--format` names it."""
     title: str
-    documented: str
-    """Address of a description of the format, or of the code that writes it."""
     recognises: Callable[[Files], bool]
     """Whether files are such an export, by their names and first bytes."""
     read: Callable[[Files], Iterator[Item]]

@@ -148,10 +148,10 @@ def reddit_text(text: str) -> str:
     return "" if text.strip() in _GONE else markdown_text(html.unescape(text))
 
 
+# https://arxiv.org/abs/2001.08435
 REDDIT = ExportFormat(
     "reddit",
     "Reddit (submissions with comments, JSON)",
-    "https://arxiv.org/abs/2001.08435",
     _recognises,
     _read,
     is_public=True,
@@ -240,10 +240,10 @@ def _hackernews_text(row: dict[str, Any]) -> str:
     return f"{plain_text(row.get('title') or '')}\n{text}".strip()
 
 
+# https://github.com/HackerNews/API
 HACKERNEWS = ExportFormat(
     "hackernews",
     "Hacker News (items, JSON)",
-    "https://github.com/HackerNews/API",
     _ITEMS.recognises,
     lambda files: by_time(_ITEMS.items(files, _with_answers, None, Roots())),
     is_public=True,
@@ -309,10 +309,10 @@ def _other(row: Mapping[str, Any], *keys: str) -> str | None:
     return None
 
 
+# https://convokit.cornell.edu/documentation/data_format.html
 CONVOKIT = ExportFormat(
     "convokit",
     "ConvoKit",
-    "https://convokit.cornell.edu/documentation/data_format.html",
     lambda files: any(_corpora(files)),
     _read_convokit,
 )

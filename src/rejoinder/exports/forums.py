@@ -125,10 +125,10 @@ def _unquoted(text: str) -> str:
     return "".join([*kept, text[end:]])
 
 
+# https://docs.discourse.org/#tag/Topics/operation/getTopic
 DISCOURSE = ExportFormat(
     "discourse",
     "Discourse (topics or posts, JSON)",
-    "https://docs.discourse.org/#tag/Topics/operation/getTopic",
     lambda files: rows.recognises(files, _TOPICS, _POSTS),
     lambda files: by_time(_items(files)),
 )
@@ -248,10 +248,10 @@ class _Site:
         return self._names.get(id_ or "") or name or id_ or ""
 
 
+# https://meta.stackexchange.com/questions/2677
 STACKEXCHANGE = ExportFormat(
     "stackexchange",
     "Stack Exchange (dump of a site, or JSON of its interface)",
-    "https://meta.stackexchange.com/questions/2677",
     lambda files: _is_dump(files) or any(any(kind.places(files)) for kind in _KINDS),
     _read_stackexchange,
     is_public=True,

@@ -143,10 +143,10 @@ def _text(text: str | None) -> str:
     return markdown_text((text or "").replace("\r\n", "\n"), html=True)
 
 
+# https://docs.gitlab.com/user/project/settings/import_export/
 GITLAB = ExportFormat(
     "gitlab",
     "GitLab (export of a project; issues and notes, JSON of its interface)",
-    "https://docs.gitlab.com/user/project/settings/import_export/",
     lambda files: rows.recognises(files, *_SUBJECTS, _LOOSE),
     lambda files: by_time(_items(files)),  # its interface gives the newest notes first
     knows_replies=False,
@@ -201,10 +201,10 @@ def _journal(row: Any, issue: str, source: str, ids: list[str], is_private: bool
     )
 
 
+# https://www.redmine.org/projects/redmine/wiki/Rest_Issues
 REDMINE = ExportFormat(
     "redmine",
     "Redmine (issues with journals, JSON of its interface)",
-    "https://www.redmine.org/projects/redmine/wiki/Rest_Issues",
     _ISSUES.recognises,
     lambda files: _ISSUES.items(files, _issue),
     knows_replies=False,
@@ -331,10 +331,10 @@ def _comment(row: Any, bug: str, summary: str, product: str, ids: list[str]) -> 
     )
 
 
+# https://bugzilla.readthedocs.io/en/latest/api/core/v1/comment.html
 BUGZILLA = ExportFormat(
     "bugzilla",
     "Bugzilla (bugs with comments, XML or JSON)",
-    "https://bugzilla.readthedocs.io/en/latest/api/core/v1/comment.html",
     _is_bugzilla,
     _read_bugzilla,
     knows_replies=False,
@@ -444,10 +444,10 @@ def _id(row: dict[str, Any]) -> str:
     return rows.id_of(row) if "id" in row else row["url"].rpartition("#")[2] or row["url"]
 
 
+# https://docs.github.com/en/rest/issues/comments
 GITHUB = ExportFormat(
     "github",
     "GitHub (issues, pull requests, discussions, JSON)",
-    "https://docs.github.com/en/rest/issues/comments",
     _ROWS.recognises,
     lambda files: by_time(_ROWS.items(files, _github)),
     knows_replies=False,

@@ -138,10 +138,10 @@ def _is_bot(author: Any) -> bool:
     return (author or {}).get("accountType") == "app"
 
 
+# https://developer.atlassian.com/cloud/jira/platform/rest/v2/api-group-issue-comments/
 JIRA = ExportFormat(
     "jira",
     "Jira (issues and comments: XML, CSV, JSON of its interface)",
-    "https://developer.atlassian.com/cloud/jira/platform/rest/v2/api-group-issue-comments/",
     lambda files: (
         rows.recognises(files, _ISSUES, _COMMENTS)
         or bool(_exports(files) or rows.tables(files, _COLUMNS))

@@ -231,10 +231,10 @@ def _channel(files: Files, name: str) -> str:
     return files.path.stem
 
 
+# https://github.com/mbp/pisg
 IRC = ExportFormat(
     "irc",
     "IRC (logs of clients)",
-    "https://github.com/mbp/pisg",
     lambda files: any(_is_log(files.head(name)) for name in _texts(files)[:_LOOKED_AT]),
     _read,
     knows_replies=False,
@@ -417,10 +417,10 @@ def _half(header: tuple[str, ...]) -> str:
     return "am" if _MORNING.search(words) else "pm" if _AFTERNOON.search(words) else ""
 
 
+# https://faq.whatsapp.com/1180414079177245
 WHATSAPP = ExportFormat(
     "whatsapp",
     "WhatsApp (a chat's text)",
-    "https://faq.whatsapp.com/1180414079177245",
     lambda files: bool(_chats(files)),
     lambda files: chain.from_iterable(_chat(files, name) for name in _chats(files)),
 )

@@ -412,10 +412,10 @@ def _time(line: bytes) -> float | None:
     return date_seconds(found[0].decode("ascii", "replace")) if found else None
 
 
+# https://www.rfc-editor.org/rfc/rfc4155
 MBOX = ExportFormat(
     "mbox",
     "mbox (mail)",
-    "https://www.rfc-editor.org/rfc/rfc4155",
     lambda files: any(
         _BEGINNING.match(files.head(one).lstrip()) for one in files.names[: rows.LOOKED_AT]
     ),
@@ -463,10 +463,10 @@ def _maildir_items(files: Files) -> Iterator[Item]:
             yield rows.item_of(name, 1, mails.message, content, source, f"{name}/1", time)
 
 
+# https://cr.yp.to/proto/maildir.html
 MAILDIR = ExportFormat(
     "maildir",
     "Maildir (mail)",
-    "https://cr.yp.to/proto/maildir.html",
     _is_maildir,
     lambda files: by_time(_maildir_items(files)),
 )

@@ -149,10 +149,10 @@ def _escape(match: re.Match[bytes]) -> bytes:
     return rb"\u00" + match[1] if match[1] else match[0]
 
 
+# https://telegram.org/blog/export-and-more
 TELEGRAM = ExportFormat(
     "telegram",
     "Telegram (Telegram Desktop)",
-    "https://telegram.org/blog/export-and-more",
     _recognises,
     _read,
 )
@@ -303,10 +303,10 @@ def _repaired(text: str) -> str:
         return text
 
 
+# https://www.facebook.com/help/212802592074644
 MESSENGER = ExportFormat(
     "messenger",
     "Messenger and Instagram (JSON)",
-    "https://www.facebook.com/help/212802592074644",
     _MESSAGES.recognises,
     lambda files: by_time(_messages(files), newest_first=True),
 )

@@ -137,10 +137,10 @@ def _by_program(post: Mapping[str, Any]) -> bool:
     return named or str(post.get("type") or "").startswith("custom_")
 
 
+# https://docs.mattermost.com/administration-guide/manage/bulk-export-tool.html
 MATTERMOST = ExportFormat(
     "mattermost",
     "Mattermost (bulk export, or posts from its API)",
-    "https://docs.mattermost.com/administration-guide/manage/bulk-export-tool.html",
     _recognises,
     lambda files: by_time(_messages(files)),
 )
@@ -242,10 +242,10 @@ def _time(value: Any) -> float | None:
     return value / 1000 if isinstance(value, int | float) else rows.seconds(value)
 
 
+# https://developer.rocket.chat/apidocs/get-channel-history
 ROCKETCHAT = ExportFormat(
     "rocketchat",
     "Rocket.Chat (database dump, API, or a user's data)",
-    "https://developer.rocket.chat/apidocs/get-channel-history",
     lambda files: "rocketchat_message" in map(_dumped, files.names) or _MESSAGES.recognises(files),
     lambda files: by_time(_rocketchat_messages(files)),
 )
@@ -383,10 +383,10 @@ def _matrix_text(kind: str, content: Mapping[str, Any], *, is_answer: bool) -> s
     return str(_FALLBACK.sub("", body) if is_answer else body).strip()
 
 
+# https://spec.matrix.org/latest/client-server-api/#mroommessage
 MATRIX = ExportFormat(
     "matrix",
     "Matrix (Element, JSON)",
-    "https://spec.matrix.org/latest/client-server-api/#mroommessage",
     _EVENTS.recognises,
     lambda files: by_time(_matrix_messages(files)),
 )
@@ -432,10 +432,10 @@ def _discord_message(
     )
 
 
+# https://github.com/Tyrrrz/DiscordChatExporter
 DISCORD = ExportFormat(
     "discord",
     "Discord (DiscordChatExporter, JSON)",
-    "https://github.com/Tyrrrz/DiscordChatExporter",
     lambda files: any(_is_discord(files, name) for name in files.ending(".json")[: rows.LOOKED_AT]),
     _read_discord,
 )

@@ -97,10 +97,10 @@ def _fresh_text(row: Mapping[str, Any], html: str, plain: str) -> str:
     return written_text(marked)
 
 
+# https://developers.freshdesk.com/api/#conversations
 FRESHDESK = ExportFormat(
     "freshdesk",
     "Freshdesk (tickets with conversations, JSON)",
-    "https://developers.freshdesk.com/api/#conversations",
     lambda files: rows.recognises(files, _FRESH_TICKETS, _LOOSE),
     _read_fresh,
 )
@@ -193,10 +193,10 @@ def _is_bot(author: Any) -> bool:
     return author.get("type") == "bot" or bool(author.get("from_ai_agent"))
 
 
+# https://developers.intercom.com/docs/references/rest-api/api.intercom.io/conversations
 INTERCOM = ExportFormat(
     "intercom",
     "Intercom (conversations and tickets, JSON)",
-    "https://developers.intercom.com/docs/references/rest-api/api.intercom.io/conversations",
     lambda files: rows.recognises(files, _CONVERSATIONS, _PARTS),
     _read_intercom,
 )
@@ -329,10 +329,10 @@ def _comment_text(row: dict[str, Any]) -> str:
     return markdown_text(written_text(row.get("body") or ""))
 
 
+# https://developer.zendesk.com/api-reference/ticketing/tickets/ticket_comments/
 ZENDESK = ExportFormat(
     "zendesk",
     "Zendesk (tickets with comments, JSON)",
-    "https://developer.zendesk.com/api-reference/ticketing/tickets/ticket_comments/",
     lambda files: (
         rows.recognises(files, _TICKETS, _EVENTS, _COMMENTS) or bool(rows.tables(files, _COLUMNS))
     ),

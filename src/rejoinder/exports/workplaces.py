@@ -166,10 +166,10 @@ def _text(text: str, people: Mapping[str, str]) -> str:
     return html.unescape(_MARKUP.sub(shown, _QUOTE.sub("", text))).strip()
 
 
+# https://slack.com/help/articles/220556107
 SLACK = ExportFormat(
     "slack",
     "Slack",
-    "https://slack.com/help/articles/220556107",
     _recognises,
     _read,
 )
@@ -279,10 +279,10 @@ def _teams_text(row: Mapping[str, Any]) -> str:
     return f"{subject}\n{content}".strip()
 
 
+# https://learn.microsoft.com/en-us/graph/api/resources/chatmessage
 TEAMS = ExportFormat(
     "teams",
     "Microsoft Teams (Microsoft Graph)",
-    "https://learn.microsoft.com/en-us/graph/api/resources/chatmessage",
     _OF_GRAPH.recognises,
     # which leaves out that others in a chat have it, too
     lambda files: by_time(_graph_messages(files)),
@@ -393,10 +393,10 @@ def _unquoted(text: str) -> str:
     return "\n".join(kept)
 
 
+# https://zulip.com/help/export-your-organization
 ZULIP = ExportFormat(
     "zulip",
     "Zulip (export of an organization)",
-    "https://zulip.com/help/export-your-organization",
     _ZULIP_MESSAGES.recognises,
     lambda files: by_time(_ZULIP_MESSAGES.messages(files, _Realm(files).message)),
 )
