@@ -60,8 +60,11 @@ class Request:
             data=None if data is None else Path(data),
             pairs=None if pairs is None else lambda: response_pairs(Path(pairs), self.split),
             graded=None if data is None else lambda: read_graded(Path(data)),
-            form=self.form, seed=self.seed, classifiers=self.classifiers, text=self.text,
-        )  # fmt: skip
+            form=self.form,
+            seed=self.seed,
+            classifiers=self.classifiers,
+            text=self.text,
+        )
 
     def refuse_idle(self) -> None:
         """Refuses settings that act on none of the tasks.
@@ -71,9 +74,12 @@ class Request:
         """
         tasks, context = resolve(self.tasks.split(",")), self.context()
         usual = {
-            "pairs": None, "split": "test", "form": None, "text": "both",
+            "pairs": None,
+            "split": "test",
+            "form": None,
+            "text": "both",
             **vars(ClassifierSettings()),
-        }  # fmt: skip
+        }
         chosen = {**vars(self), **vars(self.classifiers)}
         given = [name for name, value in usual.items() if chosen[name] != value]
         families = [family for family, _ in families_of(tasks)]
@@ -172,10 +178,15 @@ def evaluate(
         request = Request(
             encoder=str(encoder) if isinstance(encoder, str | Path) else "",
             tasks=tasks if isinstance(tasks, str) else ",".join(tasks),
-            data=_text(data) if rows is None else None, adaptation=_text(adaptation),
-            pairs=_text(folder), split=split, form=form, text=text, seed=seed,
+            data=_text(data) if rows is None else None,
+            adaptation=_text(adaptation),
+            pairs=_text(folder),
+            split=split,
+            form=form,
+            text=text,
+            seed=seed,
             classifiers=ClassifierSettings(mode=mode, usepytorch=pytorch, nhid=nhid, kfold=kfold),
-        )  # fmt: skip
+        )
         request.refuse_idle()
         file = None
         if out is not None:

@@ -120,9 +120,14 @@ def export(
         MissingExtraError: scores need a package that is not installed.
     """
     options = ExportOptions(
-        dtype=dtype, dim=dim, max_words=max_words, unknown_buckets=unknown_buckets,
-        letter_buckets=letter_buckets, spelling=spelling, saturation=saturation,
-    )  # fmt: skip
+        dtype=dtype,
+        dim=dim,
+        max_words=max_words,
+        unknown_buckets=unknown_buckets,
+        letter_buckets=letter_buckets,
+        spelling=spelling,
+        saturation=saturation,
+    )
     folder, path = find_model(model), Path(out)
     with claim_output(path, overwrite=overwrite, inputs=[folder, data, pairs]):
         contents = read_model(folder)

@@ -221,9 +221,12 @@ def finetune(
                 config = planned(most_steps=most)
             stage("training")
             run = trained_on(
-                config, out=work / "run", evaluate=lambda _encoder: {}, reporter=reporter,
+                config,
+                out=work / "run",
+                evaluate=lambda _encoder: {},
+                reporter=reporter,
                 progress=progress,
-            )  # fmt: skip
+            )
             _end_if_interrupted(run)
             trained = read_model(run.folder / "model")
         stage("choosing between the old and the trained weights")
@@ -248,9 +251,17 @@ def finetune(
         stage("scoring the fine-tuned model")
         after = held_out.test(SentenceEncoder(made))
         tuned = FineTuned(
-            folder=target, before=before, after=after, pairs=run.pairs, words=len(words),
-            steps=run.steps, seconds=run.seconds, share=share, search=search, model=str(model),
-        )  # fmt: skip
+            folder=target,
+            before=before,
+            after=after,
+            pairs=run.pairs,
+            words=len(words),
+            steps=run.steps,
+            seconds=run.seconds,
+            share=share,
+            search=search,
+            model=str(model),
+        )
         if not (tuned.is_better or force):
             return replace(tuned, folder=None)
         write_model(target, made, overwrite=overwrite)
@@ -277,9 +288,12 @@ def _new_words(model: ModelContents, pairs: Pairs) -> list[str]:
     least = 3 if pairs.count("train") < _FEW else 5
     try:
         learned, _ = learn_vocabulary(
-            _texts(pairs), max_words=_MOST_WORDS, min_count=least, allowed=pairs.words,
+            _texts(pairs),
+            max_words=_MOST_WORDS,
+            min_count=least,
+            allowed=pairs.words,
             fold=features.fold_marks,
-        )  # fmt: skip
+        )
     except InputError:  # no word is frequent enough, or several people's
         return []
     known = set(features.vocabulary.words)

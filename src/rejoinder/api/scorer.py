@@ -258,11 +258,15 @@ def fit_scorer(
         regression, interval = _fitted(rows, training, seed, threads, progress)
         described = encoder.describe()
         facts = scorer.ScorerFacts(
-            encoder=described["name"], encoder_sha256=described["sha256"], families=features,
-            pairs=training.counts, leaks_dropped=training.dropped, seed=seed,
+            encoder=described["name"],
+            encoder_sha256=described["sha256"],
+            families=features,
+            pairs=training.counts,
+            leaks_dropped=training.dropped,
+            seed=seed,
             dev=_dev(None if data is None else Path(data), lambda a, b: regression(compute(a, b))),
             files={},
-        )  # fmt: skip
+        )
         scorer.write_scorer(folder, facts, regression, interval, training.keys, overwrite=overwrite)
     return scorer.Scorer(folder, encoder, threads=threads)
 

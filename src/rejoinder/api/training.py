@@ -124,10 +124,21 @@ def train(
     with joined_workers(device) as workers, ExitStack() as stack:
         with workers.agreed():
             session = _Session(
-                workers, stack, pairs=pairs, data=data, overrides=overrides, device=device,
-                threads=threads, stop_at=stop_at, minutes=minutes, resume=resume,
-                overwrite=overwrite, evaluate=evaluate, reporter=reporter, progress=progress,
-            )  # fmt: skip
+                workers,
+                stack,
+                pairs=pairs,
+                data=data,
+                overrides=overrides,
+                device=device,
+                threads=threads,
+                stop_at=stop_at,
+                minutes=minutes,
+                resume=resume,
+                overwrite=overwrite,
+                evaluate=evaluate,
+                reporter=reporter,
+                progress=progress,
+            )
             plan = session.plan(config, folder)
         return session.train(plan)
 
@@ -260,18 +271,27 @@ class _Session:
                         discard_unfinished(plan.folder)
                 if leads and not plan.resume:
                     self._prepared = begin(
-                        plan.config, self._data, work, overwrite=self.overwrite, threads=threads,
+                        plan.config,
+                        self._data,
+                        work,
+                        overwrite=self.overwrite,
+                        threads=threads,
                         progress=self._options.get("progress") or (lambda _done, _total: None),
                         prepared=self._prepared,
-                    )  # fmt: skip
+                    )
             if leads and not plan.resume:
                 stack.enter_context(removed_if_refused(work))
             result = go_on(
-                work, self._data, self._limits, config=plan.config, threads=threads,
-                device=self._options.get("device", "auto"), workers=self._workers,
+                work,
+                self._data,
+                self._limits,
+                config=plan.config,
+                threads=threads,
+                device=self._options.get("device", "auto"),
+                workers=self._workers,
                 evaluate=self._options.get("evaluate") or self._dev_scores(plan.config),
                 reporter=self._options.get("reporter") or SilentReporter(),
-            )  # fmt: skip
+            )
             run = Run(**vars(result))
             if work == plan.folder or run.model is None:
                 return run

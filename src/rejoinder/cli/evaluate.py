@@ -107,10 +107,25 @@ def evaluate(
         raise InputError("a model and --tasks are needed, or --repeat results.json.")
     with task_bar() as progress:
         results = run(
-            encoder, tasks, data=data, pairs=pairs, split=split, form=form, text=text, seed=seed,
-            mode=mode, pytorch=pytorch, nhid=nhid, kfold=kfold, adaptation=adaptation, out=out,
-            cache=cache, overwrite=overwrite, skip_missing=True, progress=progress,
-        )  # fmt: skip
+            encoder,
+            tasks,
+            data=data,
+            pairs=pairs,
+            split=split,
+            form=form,
+            text=text,
+            seed=seed,
+            mode=mode,
+            pytorch=pytorch,
+            nhid=nhid,
+            kfold=kfold,
+            adaptation=adaptation,
+            out=out,
+            cache=cache,
+            overwrite=overwrite,
+            skip_missing=True,
+            progress=progress,
+        )
     _show_results(results, worst=worst)
     if results.reused:
         output.note(f"{results.reused} of these were in {out}; --overwrite scores them again")

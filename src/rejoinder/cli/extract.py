@@ -114,19 +114,40 @@ def extract(
 
     with messages.as_files(dumps) as files, Bar("pairs") as progress:
         manifest = run(
-            files, out, rules=rules, columns=columns,
+            files,
+            out,
+            rules=rules,
+            columns=columns,
             separator={"\\t": "\t", "tab": "\t"}.get(separator or "", separator),
-            max_line=max_line, subreddits=subreddits.split(",") if subreddits else (), since=since,
-            until=until, limit=limit, max_reply_count=max_reply_count, split=_shares(split),
-            strict=strict, format=format_, pair=pair, min_confidence=min_confidence,
-            linker=Linker(links).stream, within=within, context=context,
-            language=language.split(",") if language else (), dedupe=dedupe,
-            include_private=include_private, mask=mask, min_authors=min_authors, engine=engine,
-            master=master, memory=memory, threads=threads, carry=carry, overwrite=overwrite,
+            max_line=max_line,
+            subreddits=subreddits.split(",") if subreddits else (),
+            since=since,
+            until=until,
+            limit=limit,
+            max_reply_count=max_reply_count,
+            split=_shares(split),
+            strict=strict,
+            format=format_,
+            pair=pair,
+            min_confidence=min_confidence,
+            linker=Linker(links).stream,
+            within=within,
+            context=context,
+            language=language.split(",") if language else (),
+            dedupe=dedupe,
+            include_private=include_private,
+            mask=mask,
+            min_authors=min_authors,
+            engine=engine,
+            master=master,
+            memory=memory,
+            threads=threads,
+            carry=carry,
+            overwrite=overwrite,
             progress=lambda stage, done, total: progress.show(
                 stage, done, total, "bytes" if stage == "reading" else None
             ),
-        )  # fmt: skip
+        )
     if output.asked_for("json"):
         with (any_path(out) / "manifest.json").open("rb") as file:
             typer.echo(file.read().decode(), nl=False)

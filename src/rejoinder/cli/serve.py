@@ -105,11 +105,17 @@ def serve(
     from rejoinder.serve.server import ServerSettings
 
     settings = ServerSettings(
-        host=host, port=port, max_batch=max_batch, max_queue=max_queue,
-        max_body_bytes=max_body_bytes, max_texts=max_texts, drain_seconds=drain_seconds,
-        cors_origins=tuple(cors_origin or ()), allowed_hosts=tuple(allowed_host or ()),
+        host=host,
+        port=port,
+        max_batch=max_batch,
+        max_queue=max_queue,
+        max_body_bytes=max_body_bytes,
+        max_texts=max_texts,
+        drain_seconds=drain_seconds,
+        cors_origins=tuple(cors_origin or ()),
+        allowed_hosts=tuple(allowed_host or ()),
         api_key=api_key(api_key_file),
-    )  # fmt: skip
+    )
     if workers > 1:
         if texts == "-":
             raise InputError("--workers: each process reads the texts; name a file, not -.")

@@ -85,10 +85,18 @@ def train(
         settings.append(f"training.seed={seeds[0]}")
     with TrainingProgress(_steps(config, out, settings)) as shown:
         session: SessionOptions = {
-            "pairs": pairs, "data": data, "overrides": settings, "device": device,
-            "threads": threads, "stop_at": stop_at, "minutes": minutes, "resume": resume,
-            "overwrite": overwrite, "reporter": shown, "progress": shown.preparation,
-        }  # fmt: skip
+            "pairs": pairs,
+            "data": data,
+            "overrides": settings,
+            "device": device,
+            "threads": threads,
+            "stop_at": stop_at,
+            "minutes": minutes,
+            "resume": resume,
+            "overwrite": overwrite,
+            "reporter": shown,
+            "progress": shown.preparation,
+        }
         if len(seeds) > 1:
             runs = train_seeds(config, seeds, out=out, **session)
         else:
@@ -194,10 +202,21 @@ def finetune(
 
     with TrainingProgress(None) as shown:
         tuned = run(
-            pairs, out=out, model=model, minutes=minutes, questions=questions, sts=sts, data=data,
-            seed=seed, threads=threads, force=force, overwrite=overwrite, reporter=shown,
-            progress=shown.preparation, stage=lambda doing: shown.show(doing, 0),
-        )  # fmt: skip
+            pairs,
+            out=out,
+            model=model,
+            minutes=minutes,
+            questions=questions,
+            sts=sts,
+            data=data,
+            seed=seed,
+            threads=threads,
+            force=force,
+            overwrite=overwrite,
+            reporter=shown,
+            progress=shown.preparation,
+            stage=lambda doing: shown.show(doing, 0),
+        )
     if not output.printed_json({**asdict(tuned), "folder": tuned.folder and str(tuned.folder)}):
         rows = [
             (name, score, tuned.after[name], tuned.after[name] - score)
@@ -298,10 +317,15 @@ def fit_scorer(
     start = time.perf_counter()
     with Bar("fits") as bar:
         fitted = fit(
-            out, data=data, sets=[name for name in sets.split(",") if name],
-            encoder=open_encoder(model, model_sha256, "truncate"), seed=seed, threads=threads,
-            overwrite=overwrite, progress=bar.show,
-        )  # fmt: skip
+            out,
+            data=data,
+            sets=[name for name in sets.split(",") if name],
+            encoder=open_encoder(model, model_sha256, "truncate"),
+            seed=seed,
+            threads=threads,
+            overwrite=overwrite,
+            progress=bar.show,
+        )
     seconds, facts = time.perf_counter() - start, fitted.facts
     told = {"pairs": facts.pairs, "leaks_dropped": facts.leaks_dropped, "dev": facts.dev}
     if output.printed_json({"out": str(out), "seconds": round(seconds, 1), **told}):

@@ -54,9 +54,12 @@ def linked(
     rows.sort(key=lambda row: (times[row] is None, times[row] or 0.0))
     about = [dict(entries[row].about) for row in rows]
     links = linker.link(
-        [entries[row].text for row in rows], [one.get("author") for one in about],
-        [times[row] for row in rows], sources=[one.get("source") for one in about], same=same,
-    )  # fmt: skip
+        [entries[row].text for row in rows],
+        [one.get("author") for one in about],
+        [times[row] for row in rows],
+        sources=[one.get("source") for one in about],
+        same=same,
+    )
     parents, confidence = links.parents.tolist(), links.confidence.tolist()
     for row, one, parent, sure in zip(rows, about, parents, confidence, strict=True):
         if parent >= 0 and sure >= SURE and not one.get("answers"):

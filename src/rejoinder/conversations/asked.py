@@ -308,12 +308,17 @@ def _asked(
     times = [one["time"] for one in about if one.get("time") is not None]
     head = max(questions, key=lambda one: (_is_telling(one.text), one.near))
     made = Asked(
-        collection.ids[head.row], head.text, len(told),
+        collection.ids[head.row],
+        head.text,
+        len(told),
         len({one["author"] for one in about if one.get("author")}),
-        min(times, default=None), max(times, default=None),
+        min(times, default=None),
+        max(times, default=None),
         [way.text for way, *_ in ways if _plain(head.text) != _plain(way.text)][:_MOST_WAYS],
-        [collection.ids[one.row] for one in told[:_MOST_IDS]], [], 0,
-    )  # fmt: skip
+        [collection.ids[one.row] for one in told[:_MOST_IDS]],
+        [],
+        0,
+    )
     return sum(nearness.values()), made, [one.row for one in told]
 
 

@@ -197,9 +197,14 @@ def _communities(graph: Any, resolution: float, seed: int) -> Indices:
     from graspologic_native import leiden_csr
 
     _, found = leiden_csr(
-        graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data, graph.shape[0],
-        resolution=resolution, iterations=2, seed=seed,
-    )  # fmt: skip
+        graph.indptr.astype(np.int64),
+        graph.indices.astype(np.int32),
+        graph.data,
+        graph.shape[0],
+        resolution=resolution,
+        iterations=2,
+        seed=seed,
+    )
     return np.fromiter(map(found.__getitem__, range(graph.shape[0])), np.int64, graph.shape[0])
 
 

@@ -253,10 +253,15 @@ def _encoded(
     again = np.flatnonzero(np.array(firsts, np.int64) != np.arange(len(firsts)))
     embeddings[again] = embeddings[np.array(firsts, np.int64)[again]]
     return Collection(
-        name, [one.id or str(number) for number, one in enumerate(kept, 1)],
-        [one.text for one in kept], embeddings, [one.about for one in kept], dict(given.left_out),
-        of_responses=False, open_encoder=lambda: encoder,
-    )  # fmt: skip
+        name,
+        [one.id or str(number) for number, one in enumerate(kept, 1)],
+        [one.text for one in kept],
+        embeddings,
+        [one.about for one in kept],
+        dict(given.left_out),
+        of_responses=False,
+        open_encoder=lambda: encoder,
+    )
 
 
 def _core(entry: Entry) -> str:

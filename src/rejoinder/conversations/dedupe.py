@@ -102,9 +102,15 @@ def dedupe(
     _check(threshold, examples, false_positives, floor)
     confirms = second_stage(scorer, least_score, progress)
     source = open_collection(
-        source, encoder, columns=columns, where=where, questions=questions, min_words=min_words,
-        threads=threads, progress=lambda done, _read, _size: progress("encoding", done, None),
-    )  # fmt: skip
+        source,
+        encoder,
+        columns=columns,
+        where=where,
+        questions=questions,
+        min_words=min_words,
+        threads=threads,
+        progress=lambda done, _read, _size: progress("encoding", done, None),
+    )
     workers = threads or default_workers()
     rows, firsts = _different(source)
     embeddings = source.embeddings if len(firsts) == len(rows) else source.embeddings[firsts]

@@ -98,10 +98,15 @@ def fit_links(
     with scratch_folder() as scratch:
         new = scratch / path.name
         fit(
-            [one for _, one in learned], SentenceEncoder.load(shipped.settings["encoder"]), new,
-            learned_from=", ".join(Path(one).name for one in sources), held_out=calibrated,
-            groups=[at for at, _ in learned], begin_with=shipped_links(), recipe=recipe,
-        )  # fmt: skip
+            [one for _, one in learned],
+            SentenceEncoder.load(shipped.settings["encoder"]),
+            new,
+            learned_from=", ".join(Path(one).name for one in sources),
+            held_out=calibrated,
+            groups=[at for at, _ in learned],
+            begin_with=shipped_links(),
+            recipe=recipe,
+        )
         stage("finding hidden links")
         linkers = {"message before": None, "shipped": shipped, "own": Linker(new)}
         found = {name: found_again(one, tried) for name, one in linkers.items()}

@@ -227,10 +227,18 @@ class Topics(Shown):
             [getattr(one, name) for one in messages] for name in _Message.__struct_fields__
         )
         return cls(
-            manifest.topics, manifest.wider, np.array(labels, np.int64),
-            np.array([x, y], np.float32).T, names, texts, np.array(times, np.float64), centres,
-            discs, manifest.model, manifest.seed,
-        )  # fmt: skip
+            manifest.topics,
+            manifest.wider,
+            np.array(labels, np.int64),
+            np.array([x, y], np.float32).T,
+            names,
+            texts,
+            np.array(times, np.float64),
+            centres,
+            discs,
+            manifest.model,
+            manifest.seed,
+        )
 
     def _messages(self) -> list[_Message]:
         places = np.round(self.coordinates.astype(np.float64), 4).tolist()
@@ -304,9 +312,13 @@ def cluster(
             missing.
     """
     collection = open_collection(
-        source, encoder, columns=columns, where=where, threads=threads,
+        source,
+        encoder,
+        columns=columns,
+        where=where,
+        threads=threads,
         progress=lambda done, _read, _size: progress("encoding", done, None),
-    )  # fmt: skip
+    )
     if keep is not None:
         if (topics, least, seed) != (None, None, None):
             raise InputError("topics, least and seed are for topics to find, and keep has topics.")
@@ -368,9 +380,12 @@ def _added(topics: Topics, collection: Collection) -> Topics:
         kept,
         topics=tuple(_counted(topics.topics, topics.topics, labels, times)),
         wider=tuple(_counted(topics.wider, topics.topics, labels, times)),
-        labels=labels, coordinates=np.concatenate([kept.coordinates, places]), times=times,
-        ids=[*kept.ids, *names], texts=[*kept.texts, *(collection.texts[row] for row in fresh)],
-    )  # fmt: skip
+        labels=labels,
+        coordinates=np.concatenate([kept.coordinates, places]),
+        times=times,
+        ids=[*kept.ids, *names],
+        texts=[*kept.texts, *(collection.texts[row] for row in fresh)],
+    )
 
 
 def _names(collection: Collection, fresh: list[int], known: Mapping[str, str]) -> list[str]:

@@ -239,9 +239,13 @@ def _increments(state: Path) -> list[Increment]:
         if folder.name != name:
             raise InputError(f"{folder} is missing. {_remedy(folder)}")
         content = hashed.read_sealed(
-            folder / FILE, _Content, FORMAT, InputError, _remedy(folder),
+            folder / FILE,
+            _Content,
+            FORMAT,
+            InputError,
+            _remedy(folder),
             outdated="Carry the comments of all dumps anew, in a new folder.",
-        )  # fmt: skip
+        )
         increments.append(Increment(folder, content))
         increments[-1].check(content=False)
     return increments

@@ -267,9 +267,18 @@ def convert(
                 words.add(item.author, text)
             before, is_answer, conversation = position
             comment = Comment(
-                item.id, item.parent, item.thread, item.author, item.source, item.time, text,
-                item.parent or before, is_answer, conversation, item.thread is not None,
-            )  # fmt: skip
+                item.id,
+                item.parent,
+                item.thread,
+                item.author,
+                item.source,
+                item.time,
+                text,
+                item.parent or before,
+                is_answer,
+                conversation,
+                item.thread is not None,
+            )
             if threads is not None:
                 comment.thread = threads.name(item.id, item.parent, item.thread)
             out.write(encoder.encode(comment) + b"\n")

@@ -260,9 +260,15 @@ def _converted(task: _Task, folder: Path) -> list[convert.Converted]:
     for number, (path, export) in enumerate(task.exports):
         file = folder / f"export-{number}.jsonl"
         made = convert.convert(
-            path, export, task.of_exports, texts, file, shown,
-            linker=task.linker, strict=task.options.strict,
-        )  # fmt: skip
+            path,
+            export,
+            task.of_exports,
+            texts,
+            file,
+            shown,
+            linker=task.linker,
+            strict=task.options.strict,
+        )
         converted.append(made)
         before += made.counts.messages
     return converted

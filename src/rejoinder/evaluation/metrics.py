@@ -511,9 +511,20 @@ the association of a word; its gold is 1 in the first group, else 0."""
 
 
 _HERE: Sequence[Metric | MetricPattern] = (
-    ACCURACY, PRECISION, RECALL, MEAN_AVERAGE_PRECISION, NDCG, LINKS, MEAN_ABSOLUTE_ERROR,
-    ABSOLUTE_EFFECT_SIZE, PEARSON, SPEARMAN, PEARSON_TRAINED, PEARSON_WEIGHTED_MEAN, PEARSON_TRACK,
-)  # fmt: skip
+    ACCURACY,
+    PRECISION,
+    RECALL,
+    MEAN_AVERAGE_PRECISION,
+    NDCG,
+    LINKS,
+    MEAN_ABSOLUTE_ERROR,
+    ABSOLUTE_EFFECT_SIZE,
+    PEARSON,
+    SPEARMAN,
+    PEARSON_TRAINED,
+    PEARSON_WEIGHTED_MEAN,
+    PEARSON_TRACK,
+)
 METRICS: Registry[Metric | MetricPattern] = Registry(
     "metric",
     {

@@ -258,11 +258,16 @@ _SIZE = struct.Struct("<i")
 _PLAIN = {
     kind: struct.Struct(form)
     for form, kinds in {
-        "<d": (0x01,), "<?": (0x08,), "<i": (0x10,), "<q": (0x12,),
-        "": (0x06, 0x0A, 0x7F, 0xFF), "8x": (0x11,), "16x": (0x13,),
+        "<d": (0x01,),
+        "<?": (0x08,),
+        "<i": (0x10,),
+        "<q": (0x12,),
+        "": (0x06, 0x0A, 0x7F, 0xFF),
+        "8x": (0x11,),
+        "16x": (0x13,),
     }.items()
     for kind in kinds
-}  # fmt: skip
+}
 """Values of one size; the last are not read: null and such, timestamps, decimals."""
 
 

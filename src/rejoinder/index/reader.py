@@ -370,9 +370,15 @@ class IndexReader:
 
         def read(state: State) -> list[list[IndexHit]]:
             found = state.search(
-                texts, embeddings, top_k, mode=mode, weight=weight, exact=exact, where=where,
+                texts,
+                embeddings,
+                top_k,
+                mode=mode,
+                weight=weight,
+                exact=exact,
+                where=where,
                 ranks=ranks,
-            )  # fmt: skip
+            )
             return state.hits(found, context)
 
         return self._at_latest(read)

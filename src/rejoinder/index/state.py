@@ -59,9 +59,17 @@ class State:
         return np.concatenate([np.empty((0, self.manifest.dim)), *rows]).astype(np.float32)
 
     def search(
-        self, queries: Sequence[str], embeddings: Embeddings | None, top_k: int, *,
-        mode: "Mode", weight: float | None, exact: bool, where: Where | None, ranks: Ranks,
-    ) -> list[Found]:  # fmt: skip
+        self,
+        queries: Sequence[str],
+        embeddings: Embeddings | None,
+        top_k: int,
+        *,
+        mode: "Mode",
+        weight: float | None,
+        exact: bool,
+        where: Where | None,
+        ranks: Ranks,
+    ) -> list[Found]:
         """Returns for each query the best texts; see `IndexReader.best`."""
         absent, depth = self._absent(where), max(top_k, DEPTH)
         if mode == "words" or embeddings is None:

@@ -259,9 +259,15 @@ class SentenceEncoder(Comparisons):
         )
 
     def _side(
-        self, sentences: inputs.Sentences, batch_size: int, show: bool | None, normalize: bool,
-        on_too_long: OnTooLong | None, *, response: bool = False,
-    ) -> Embeddings:  # fmt: skip
+        self,
+        sentences: inputs.Sentences,
+        batch_size: int,
+        show: bool | None,
+        normalize: bool,
+        on_too_long: OnTooLong | None,
+        *,
+        response: bool = False,
+    ) -> Embeddings:
         """Checks arguments of `encode` and `encode_response`, and computes the embeddings."""
         texts, single = inputs.as_texts(sentences)
         rows, _ = self.encoded(

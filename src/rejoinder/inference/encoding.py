@@ -117,9 +117,14 @@ def encode_file(
             else:
                 _skip(iter(source), before, digest, source.name)
             chunks = encoded_chunks(
-                encoder, source, progress, response=response, batch_size=batch_size,
-                on_too_long=way, done=resumed,
-            )  # fmt: skip
+                encoder,
+                source,
+                progress,
+                response=response,
+                batch_size=batch_size,
+                on_too_long=way,
+                done=resumed,
+            )
             for chunk in chunks:
                 form.append(parts.files, chunk.texts, chunk.embeddings, chunk.known)
                 digest.add(bytes_of(chunk.texts))

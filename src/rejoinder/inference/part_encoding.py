@@ -219,9 +219,11 @@ def _is_finished(place: Path, number: int, suffix: str) -> bool:
 
 
 def _publish(
-    out: Path, about: Mapping[str, Any], parts: Sequence[TextPart],
+    out: Path,
+    about: Mapping[str, Any],
+    parts: Sequence[TextPart],
     records: Mapping[int, PartRecord],
-) -> None:  # fmt: skip
+) -> None:
     """Writes the manifest and renames the folder of the parts to the output."""
     place = unfinished_folder(out)
     entries = []
@@ -326,9 +328,15 @@ def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
     path, record = record_of(task.folder, number, task.suffix)
     try:
         written = encode_file(
-            encoder, part_lines(part), path, response=task.response, batch_size=task.batch_size,
-            on_too_long=task.on_too_long, resume=True, overwrite=True,
-        )  # fmt: skip
+            encoder,
+            part_lines(part),
+            path,
+            response=task.response,
+            batch_size=task.batch_size,
+            on_too_long=task.on_too_long,
+            resume=True,
+            overwrite=True,
+        )
     except InputError as error:
         if str(part.path) in str(error):
             raise

@@ -35,9 +35,11 @@ def pieces(channel: Channel, size: int) -> Iterator[Channel]:
         some = known[start : start + size]
         low, high = max(some[0] - AROUND[0], 0), some[-1] + 1 + AROUND[1]
         yield Channel(
-            channel.authors[low:high], channel.times[low:high], channel.texts[low:high],
+            channel.authors[low:high],
+            channel.times[low:high],
+            channel.texts[low:high],
             {row - low: [max(one - low, 0) for one in channel.labels[row]] for row in some},
-        )  # fmt: skip
+        )
 
 
 def with_beginnings(channel: Channel, linker: Linker) -> Channel:
@@ -70,12 +72,13 @@ def quiet_chats(channel: Channel, draw: random.Random) -> Iterator[Channel]:
         if len(kept) >= LEAST:
             yield Channel(
                 [channel.authors[row] for row in kept],
-                [channel.times[row] * slower for row in kept], [channel.texts[row] for row in kept],
+                [channel.times[row] * slower for row in kept],
+                [channel.texts[row] for row in kept],
                 {
                     place[row]: [place[one] for one in labels[row] if one in place] or [place[row]]
                     for row in kept
                 },
-            )  # fmt: skip
+            )
 
 
 @dataclass(frozen=True)

@@ -402,10 +402,13 @@ def fit_adaptation(
     description = described(encoder)
     facts = {
         **fitted.facts,
-        "data": {"name": name, **{key: getattr(train, key) for key in ("split", "form", "sha256")},
-                 "dev_sha256": dev.sha256},
+        "data": {
+            "name": name,
+            **{key: getattr(train, key) for key in ("split", "form", "sha256")},
+            "dev_sha256": dev.sha256,
+        },
         "encoder": {key: description[key] for key in ("name", "sha256") if key in description},
-    }  # fmt: skip
+    }
     keys = np.unique(pair_keys(train.first, train.second))
     return replace(fitted, facts=facts, fitted_pairs=keys)
 

@@ -350,11 +350,19 @@ FAMILIES: Registry[Family] = Registry(
     {
         family.name: family
         for family in (
-            EMBEDDINGS, ALIGNMENT, MEANINGS, REMAINDERS, ENDS, EDITS, LENGTHS, NUMBERS, NAMES,
+            EMBEDDINGS,
+            ALIGNMENT,
+            MEANINGS,
+            REMAINDERS,
+            ENDS,
+            EDITS,
+            LENGTHS,
+            NUMBERS,
+            NAMES,
             NEGATION,
         )
     },
-)  # fmt: skip
+)
 """A new family needs a place here, or a call of `FAMILIES.register`."""
 
 

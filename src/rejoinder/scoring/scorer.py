@@ -340,9 +340,12 @@ class Scorer:
     """
 
     def __init__(
-        self, scorer: str | Path | None = None, encoder: SentenceEncoder | None = None, *,
+        self,
+        scorer: str | Path | None = None,
+        encoder: SentenceEncoder | None = None,
+        *,
         threads: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Opens a scorer.
 
         Args:

@@ -159,17 +159,24 @@ class Metrics:
         prometheus.ProcessCollector(registry=registry)
         prometheus.PlatformCollector(registry=registry)
         self._requests = prometheus.Counter(
-            "rejoinder_requests_total", "Requests answered, by route and status.",
-            ("route", "status"), registry=registry,
-        )  # fmt: skip
+            "rejoinder_requests_total",
+            "Requests answered, by route and status.",
+            ("route", "status"),
+            registry=registry,
+        )
         self._seconds = prometheus.Histogram(
-            "rejoinder_request_seconds", "Seconds from a request's head to the end of its answer.",
-            ("route",), buckets=_SECONDS, registry=registry,
-        )  # fmt: skip
+            "rejoinder_request_seconds",
+            "Seconds from a request's head to the end of its answer.",
+            ("route",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
         self.batches = prometheus.Histogram(
-            "rejoinder_batch_texts", "Texts that were encoded at a time.",
-            buckets=_TEXTS, registry=registry,
-        )  # fmt: skip
+            "rejoinder_batch_texts",
+            "Texts that were encoded at a time.",
+            buckets=_TEXTS,
+            registry=registry,
+        )
         queued = "Texts that wait for the encoder."
         prometheus.Gauge("rejoinder_queue_texts", queued, registry=registry).set_function(waiting)
 

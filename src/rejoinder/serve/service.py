@@ -94,9 +94,10 @@ class Service:
         """What was found in the index."""
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
-            max_batch=settings.max_batch, max_queue=settings.max_queue,
+            max_batch=settings.max_batch,
+            max_queue=settings.max_queue,
             observe=self.metrics.batches.observe,
-        )  # fmt: skip
+        )
         self.files = FileReader(settings)
         self._plain = partial(self.encoder.encode, normalize=False)
 

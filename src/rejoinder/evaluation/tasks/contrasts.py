@@ -211,8 +211,9 @@ def _associations(
 
 
 _CONTRASTS = [f"contrasts/{kind}" for kind in (*KINDS, *(f"made-{kind}" for kind in MADE))]
-_BIAS = [f"bias/{name}" for name in
-         ("gender-career", "gender-occupations", "names", "religion", "age")]  # fmt: skip
+_BIAS = [
+    f"bias/{name}" for name in ("gender-career", "gender-occupations", "names", "religion", "age")
+]
 FAMILIES = (
     Family(dict.fromkeys(_CONTRASTS, ("contrasts",)), _read, _run),
     Family(dict.fromkeys(_BIAS, ("bias",)), _read_bias, _run_bias),

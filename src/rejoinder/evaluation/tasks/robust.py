@@ -24,8 +24,14 @@ WORD = re.compile(r"(?<![\w'])[a-z]{5,}(?![\w'])")
 """A word that can get an error."""
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _GREETINGS = ("Hi,", "Hello all,", "Good morning!", "Dear team,", "Hey everyone,", "Hi there,")
-_SIGNATURES = ("Thanks, Anna", "Best regards, Tom", "Cheers", "Kind regards, Dr. Maria Keller",
-               "Sent from my phone", "Thank you in advance!")  # fmt: skip
+_SIGNATURES = (
+    "Thanks, Anna",
+    "Best regards, Tom",
+    "Cheers",
+    "Kind regards, Dr. Maria Keller",
+    "Sent from my phone",
+    "Thank you in advance!",
+)
 
 
 def keys_next_to(letter: str) -> list[str]:

@@ -203,7 +203,13 @@ def format_of(path: Path) -> EmbeddingFormat:
 
 
 UNREADABLE = (
-    SafetensorError, OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError,
+    SafetensorError,
+    OSError,
+    KeyError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    RecursionError,
     AttributeError,  # a type of numbers that NumPy lacks, such as float8
-)  # fmt: skip
+)
 """Errors of a file that is missing, damaged, foreign, or holds other tensors than are read."""

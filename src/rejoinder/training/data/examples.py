@@ -155,9 +155,13 @@ def read_inference_text(
         InputError: the file is missing or has another format.
     """
     pairs = read_inference(
-        path, premise=file.premise, hypothesis=file.hypothesis, label=file.label,
-        labels={**LABELS, **file.labels}, where=file.where,
-    )  # fmt: skip
+        path,
+        premise=file.premise,
+        hypothesis=file.hypothesis,
+        label=file.label,
+        labels={**LABELS, **file.labels},
+        where=file.where,
+    )
     texts, (premises, hypotheses) = _indexed(pairs.premises, pairs.hypotheses)
     leaked = _leaked(texts, hashes)
     bad = leaked[premises] | leaked[hypotheses]

@@ -251,9 +251,14 @@ def prepare(
         for _ in texts():  # read for the leaks alone
             pass
     return Prepared(
-        features, excluded, pairs, sum(map(len, left_out)), labelled_facts(tasks),
-        leaks_by_set=_counted(left_out, sets), leak_sets=sets,
-    )  # fmt: skip
+        features,
+        excluded,
+        pairs,
+        sum(map(len, left_out)),
+        labelled_facts(tasks),
+        leaks_by_set=_counted(left_out, sets),
+        leak_sets=sets,
+    )
 
 
 def distinct_texts(tasks: LabelledTasks) -> Iterator[pl.Series]:
@@ -314,9 +319,12 @@ def _features(
             texts, size=text.max_words, min_count=text.min_count, max_tokens=text.max_tokens
         )
     vocabulary, _ = learn_vocabulary(
-        texts, max_words=text.max_words, min_count=text.min_count, allowed=allowed,
+        texts,
+        max_words=text.max_words,
+        min_count=text.min_count,
+        allowed=allowed,
         fold=text.fold_marks,
-    )  # fmt: skip
+    )
     return WordFeatures(vocabulary, text.bigram_buckets, text.unknown_buckets, text.fold_marks)
 
 
@@ -464,9 +472,14 @@ def open_mixture(
         ]
         if OBJECTIVES[task.objective].read is None:
             pairs = PairStream(
-                data.needed_pairs(), prepared.features, seed=seed, excluded=prepared.excluded,
-                word_dropout=dropout, cache=cache, part=part,
-            )  # fmt: skip
+                data.needed_pairs(),
+                prepared.features,
+                seed=seed,
+                excluded=prepared.excluded,
+                word_dropout=dropout,
+                cache=cache,
+                part=part,
+            )
             streams = [pairs]
         tasks.append((task, streams))
     return Mixture(tasks, seed)

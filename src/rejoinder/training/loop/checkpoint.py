@@ -158,9 +158,14 @@ def read_seconds(folder: Path) -> float:
 
 def _read(folder: Path) -> _Stored:
     return hashed.read_sealed(
-        folder / _STATE, _Stored, FORMAT, TrainingError, _REMEDY,
-        unreadable=f"checkpoint {folder} is damaged: {_STATE}", outdated=_OUTDATED,
-    )  # fmt: skip
+        folder / _STATE,
+        _Stored,
+        FORMAT,
+        TrainingError,
+        _REMEDY,
+        unreadable=f"checkpoint {folder} is damaged: {_STATE}",
+        outdated=_OUTDATED,
+    )
 
 
 def _by_step(folder: Path) -> list[Path]:
@@ -278,9 +283,14 @@ def read_manifest(run: Path) -> Manifest:
         TrainingError: the folder is not a run, or the manifest is damaged or of another version.
     """
     return hashed.read_sealed(
-        run / _MANIFEST, Manifest, _RUN_FORMAT, TrainingError, _NO_RESUME,
-        unreadable=f"{run} is not a run that can be resumed", outdated=_OUTDATED,
-    )  # fmt: skip
+        run / _MANIFEST,
+        Manifest,
+        _RUN_FORMAT,
+        TrainingError,
+        _NO_RESUME,
+        unreadable=f"{run} is not a run that can be resumed",
+        outdated=_OUTDATED,
+    )
 
 
 class Reporter(Protocol):

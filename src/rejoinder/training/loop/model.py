@@ -156,12 +156,18 @@ class TrainableModel(nn.Module):
         # one operation, whose gradient is one, too
         left, right = torch.split(embeddings, [batch.rows, len(embeddings) - batch.rows])
         with self.autocast():
-            return kind.loss(StepInputs(
-                left=left, right=right, labels=batch.labels, same=batch.same,
-                scale=self.scale(batch.task.label) if kind.ranks else left.new_ones(()),
-                head=self._head(kind.name), task=batch.task,
-                nested=self.config.training.nested_dims if kind.ranks else (),
-            ))  # fmt: skip
+            return kind.loss(
+                StepInputs(
+                    left=left,
+                    right=right,
+                    labels=batch.labels,
+                    same=batch.same,
+                    scale=self.scale(batch.task.label) if kind.ranks else left.new_ones(()),
+                    head=self._head(kind.name),
+                    task=batch.task,
+                    nested=self.config.training.nested_dims if kind.ranks else (),
+                )
+            )
 
     def _head(self, objective: str) -> FeedForward | None:
         return cast("FeedForward", self.heads[objective]) if objective in self.heads else None

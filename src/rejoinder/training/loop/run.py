@@ -198,12 +198,19 @@ def go_on(
             if done and workers.leads:
                 preparation.remove_cache(run)
     return RunResult(
-        folder=run, done=done, steps=trainer.state.step, seconds=trainer.state.seconds,
-        pairs=prepared.pairs - prepared.leaks, leaks=prepared.leaks, scores=trainer.scores,
-        model=folder, interrupted=trainer.interrupted,
+        folder=run,
+        done=done,
+        steps=trainer.state.step,
+        seconds=trainer.state.seconds,
+        pairs=prepared.pairs - prepared.leaks,
+        leaks=prepared.leaks,
+        scores=trainer.scores,
+        model=folder,
+        interrupted=trainer.interrupted,
         warning=_unfinished(config, trainer.state, limits) if folder and not done else "",
-        workers=workers.count, workers_before=trainer.workers_before,
-    )  # fmt: skip
+        workers=workers.count,
+        workers_before=trainer.workers_before,
+    )
 
 
 def _drawn_model(

@@ -271,12 +271,14 @@ class _InBatchSoftmax(torch.autograd.Function):
             if symmetric:
                 strips = stored = list(strips)
                 columns = sums = [
-                    torch.stack([
-                        log_sums(strip.levels[level], scale, size, strip.factors[level])
-                        for strip in stored
-                    ]).logsumexp(dim=0)
+                    torch.stack(
+                        [
+                            log_sums(strip.levels[level], scale, size, strip.factors[level])
+                            for strip in stored
+                        ]
+                    ).logsumexp(dim=0)
                     for level in range(len(cuts))
-                ]  # fmt: skip
+                ]
                 loss += torch.stack(sums).sum()
             for strip in strips:
                 gradients = []
