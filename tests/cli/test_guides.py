@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from export_samples import mbox
 from rejoinder.conversations.explore import MADE_UP
 
 PROGRAMS = Path(sys.executable).parent
@@ -65,7 +66,9 @@ def test_the_guide_to_a_chat_runs(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, more, _ = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     _, *opened = (shlex.split(line, comments=True) for line in first.strip().split("\n"))
-    shutil.copy(MADE_UP, "slack-export.zip")
+    for name in ("slack-export.zip", "slack.zip"):
+        shutil.copy(MADE_UP, name)
+    Path("mails.mbox").write_text(mbox.FILES["dev/2006-May.txt"], "utf-8")
     for words in opened:
         explore(words[1:])
     for line in more.strip().split("\n"):

@@ -254,7 +254,7 @@ def _changed(folder: Path, threshold: float | None) -> "Duplicates":
         *("source", "threshold", "out", "overwrite", "top", "json", "tsv", "quiet")
     )
     if wrong:
-        raise InputError(f"{', '.join(wrong)}: what is in {folder} takes --threshold alone.")
+        raise InputError(f"{', '.join(wrong)}: duplicates found before take --threshold alone.")
     found = Duplicates.load(folder)
     return found if threshold is None else found.rethreshold(threshold)
 

@@ -104,7 +104,8 @@ def encode(
             encoder = open_encoder(model, model_sha256, on_too_long)
             if resume:
                 done = interrupted_sentences(out)
-                output.note(f"{out} is resumed after its first {done:,} sentences")
+                place = f"after its first {done:,} sentences" if done else "from its beginning"
+                output.note(f"{out} is resumed {place}")
             in_file = columns if isinstance(source, Path) else None
             work = partial(encode_file, encoder, source, out, columns=in_file, **kept)
             written = _written(work, lambda: f"{interrupted_sentences(out):,} sentences")

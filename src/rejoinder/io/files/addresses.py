@@ -192,15 +192,14 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _UNREACHABLE = re.compile(r"NETWORK_CONNECTION|curlCode|could not connect|resolve host", re.I)
+_NO_HADOOP = re.compile("libjvm|libhdfs")
 _CAUSES = {
     re.compile(NO_BUCKET): "there is no bucket {store!r}; make it first, or name another",
     _DENIED: "access is denied; on each machine that reads or writes, set AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or what your store has instead",
     _UNREACHABLE: "its server does not answer; AWS_ENDPOINT_URL, or "
     "?endpoint_override=HOST:PORT at the end of the address, names another server",
-    re.compile(
-        "libjvm|libhdfs"
-    ): "HDFS needs Java and Hadoop here (JAVA_HOME, HADOOP_HOME, CLASSPATH)",
+    _NO_HADOOP: "HDFS needs Java and Hadoop here (JAVA_HOME, HADOOP_HOME, CLASSPATH)",
 }
 """Why a store refuses, for the end of a sentence, by what its error matches."""
 
