@@ -47,7 +47,7 @@ def row_correlations(x: Floats, y: Floats, *, constant: float | None = None) -> 
         np.divide(products, spread, out=filled, where=spread > 0)
         return filled
     if not spread.all():
-        raise ScoringError("all values are equal; a correlation needs some that differ.")
+        raise ScoringError("all values are equal; a correlation with a constant is undefined.")
     return products / spread  # type: ignore[no-any-return]
 
 

@@ -413,7 +413,7 @@ def _no_pairs(
     """Returns a message with the fate of the comments and an example of ids that don't match."""
     names = first_names(file.path.name for file in outcome.report.files)
     if not converted and not counts.lines:
-        return f"no comments: there is nothing in {names}."
+        return f"no comments in {names} (empty)."
     if not converted and not counts.comments:
         first = outcome.report.malformed[0]
         return (

@@ -71,7 +71,7 @@ def test_what_is_read_is_never_replaced(tmp_path):
 
 UNREADABLE = [
     ("a.jsonl", b"", r"a\.jsonl.*empty"),
-    ("a.csv", b"", r"no comments: there is nothing in a\.csv"),
+    ("a.csv", b"", r"no comments in a\.csv \(empty\)"),
     ("a.parquet", b"", r"a\.parquet .*damaged"),
     ("a.parquet", b"PAR1 and no more", r"a\.parquet .*damaged"),
     ("a.jsonl", b"id,to,text\n", r"a\.jsonl line 1.*JSON.*\.csv"),
