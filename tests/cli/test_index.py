@@ -150,6 +150,10 @@ def test_a_query_may_name_conditions(call, tmp_path):
     hits = json.loads(call(*search, "--json")[1])
     assert [hit["text"] for hit in hits if "since" in hit["query"]] == ["Yes, since today"]
     assert {hit["author"] for hit in hits if "from:" in hit["query"]} == {"Ann"}
+    queries = ("since when", "does it from:ann", "does it", "yes -thanks")
+    together = json.loads(call("search", *queries, "--index", "chats", "--json")[1])
+    alone = [call("search", one, "--index", "chats", "--json")[1] for one in queries]
+    assert together == [hit for found in alone for hit in json.loads(found)]
     status, out, err = call("search", "from:ann", "--index", "chats")
     assert (status, out, err.count("\n")) == (2, "", 1)
 

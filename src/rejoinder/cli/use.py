@@ -425,9 +425,12 @@ def _typed(
     from rejoinder.index.where import read_query
 
     read = [read_query(query) for query in queries]
-    if not any(named for _, named in read):
-        return find(queries, most, where=where)
-    return [find(text, most, where={**where, **named})[0] for text, named in read]
+    plain = [text for text, named in read if not named]
+    found = iter(find(plain, most, where=where) if plain else [])
+    return [
+        find(text, most, where={**where, **named})[0] if named else next(found)
+        for text, named in read
+    ]
 
 
 def _search_in(

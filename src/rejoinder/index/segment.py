@@ -6,7 +6,7 @@ Another file of the index lists the rows of deleted texts.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +198,7 @@ class Segment:
         if not len(found) or (found < 0).any():
             return np.empty(0, np.int64)
         parts = [self.words.rows[self.words.stretch(word)] for word in found.tolist()]
-        return reduce(np.intersect1d, parts).astype(np.int64)
+        return reduce(partial(np.intersect1d, assume_unique=True), parts).astype(np.int64)
 
     def nearest(
         self, queries: Embeddings, top_k: int, absent: Absent
