@@ -24,6 +24,7 @@ from rejoinder.inference.inputs import check_share
 from rejoinder.inference.near_pairs import LEAST, NearPairs, Survey, near_pairs, survey
 from rejoinder.io.files.system import default_workers
 from rejoinder.measures import Indices
+from rejoinder.protocols import Embeddings
 from rejoinder.scoring.scorer import HIGHEST, Scorer
 
 SecondStage = Callable[[NearPairs, list[str]], NDArray[np.bool_]]
@@ -41,6 +42,8 @@ _BELOW = 0.1
 _MOST_PAIRS = 50_000_000
 _NEIGHBOURS = 20_000
 """Messages that are compared with those before them."""
+_HASHED = 32
+"""Values of a row that make its hash. Rows that agree in them differ by rounding, if at all."""
 _LARGE, _SURVEYED = 500_000, 512
 """Embeddings of which fewer are compared with all others, and how many."""
 
@@ -161,7 +164,7 @@ def _different(source: Collection) -> tuple[Indices, Indices]:
 
     Texts with equal embeddings are the same unless their numbers or unknown words differ.
     """
-    keys = np.fromiter((hash(row.tobytes()) for row in source.embeddings), np.int64, len(source))
+    keys = _keys(source.embeddings)
     zero = np.asarray(~source.embeddings.any(axis=1))
     _, same = np.unique(keys, return_inverse=True)
     repeated = (np.bincount(same) > 1)[same]
@@ -178,6 +181,16 @@ def _different(source: Collection) -> tuple[Indices, Indices]:
             firsts.append(row)
         rows[row] = number
     return rows, np.array(firsts, np.int64)
+
+
+def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:
+    """Returns a hash of each row, by the bits of some of its values."""
+    columns = np.unique(np.linspace(0, embeddings.shape[1] - 1, _HASHED).astype(np.int64))
+    factors = np.random.default_rng(0).integers(0, 2**64, len(columns), np.uint64) | np.uint64(1)
+    keys: NDArray[np.uint64] = np.zeros(len(embeddings), np.uint64)
+    for column, factor in zip(columns.tolist(), factors, strict=True):
+        keys += np.ascontiguousarray(embeddings[:, column]).view(np.uint32) * factor
+    return keys
 
 
 def _marks(texts: list[str], source: Collection) -> list[frozenset[str]]:
