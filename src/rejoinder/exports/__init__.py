@@ -4,6 +4,7 @@ What a file must have so that a program may have written it is told without impo
 Each reader decides itself (`ExportFormat.recognises`); most need not be asked.
 """
 
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
@@ -33,7 +34,7 @@ READERS = {
     ),
     "matrix": ("servers:MATRIX", '"event_id"'),
     "zulip": ("workplaces:ZULIP", '"zerver_message"'),
-    "rocketchat": ("servers:ROCKETCHAT", '"rid" "msg" rid\0'),
+    "rocketchat": ("servers:ROCKETCHAT", '"rid" "msg" rocketchat_message.bson'),
     "teams": ("workplaces:TEAMS", '"MessageType" "messageType"'),
     "messenger": ("messengers:MESSENGER", '"sender_name" "senderName"'),
     "zendesk": (
@@ -58,8 +59,8 @@ READERS = {
     "gitlab": ("issues:GITLAB", '"iid" "noteable_type" "individual_note"'),
     "bugzilla": ("issues:BUGZILLA", '<bugzilla "product" "bug_id"'),
 }
-"""Of each format: where its record is, and words, of which the first 64 KiB of a file have one.
-Names tell of formats without words."""
+"""Of each format: where its record is, and words, of which the name or the first 64 KiB of a file
+have one. Names alone tell of formats without words."""
 FORMATS: Registry[ExportFormat] = Registry(
     "`format`", {name: f"rejoinder.exports.{record}" for name, (record, _) in READERS.items()}
 )
@@ -133,7 +134,7 @@ def _are_comments(head: bytes) -> bool:
     return bool(lines) and all(b'"link_id"' in line and b'"title"' not in line for line in lines)
 
 
-_FEW = 40
+_FEW = 1_000
 """Of so many files, words tell which readers to ask. More take longer to read than to ask all."""
 _NAMES = {
     "whatsapp": re.compile(r"\.txt\Z", re.IGNORECASE),
@@ -150,12 +151,15 @@ def candidates(files: Files, names: Iterable[str]) -> list[str]:
     """
     if len(files.names) > _FEW:
         return [*names]
-    heads = [files.head(name) for name in files.names]
+    words = {name: READERS[name][1].encode().split() if name in READERS else [b""] for name in names}
+    left = {word for each in words.values() for word in each}
+    for file in files.names:
+        head = os.fsencode(file) + files.head(file)
+        left = {word for word in left if word not in head}
 
     def may_be(name: str) -> bool:
         if name in _NAMES:
-            return len(heads) == 1 or any(map(_NAMES[name].search, files.names))
-        words = READERS[name][1].encode().split() if name in READERS else [b""]
-        return any(word in head for word in words for head in heads)
+            return len(files.names) == 1 or any(map(_NAMES[name].search, files.names))
+        return not left.issuperset(words[name])
 
-    return [name for name in names if may_be(name)]
+    return [name for name in words if may_be(name)]
