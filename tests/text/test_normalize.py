@@ -18,7 +18,9 @@ from rejoinder.text.normalize import (
     as_strings,
     classes,
     normalize_text,
+    saying,
     tokens_of,
+    words_of,
 )
 
 QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
@@ -104,6 +106,17 @@ def test_the_classes_of_code_points_are_those_of_the_tables():
 @given(text=st.text(alphabet="aB'’ 12.,ßİΣﬁé\u0301\x00\n中", max_size=30))
 def test_tokens_are_those_of_the_reference(tokens_by, text):
     assert tokens_by([text]) == [reference_tokens(reference_normalize(text))]
+
+
+@given(text=st.text(alphabet="ab' 1+-.,_\n\x1cé中", max_size=12), data=st.data())
+def test_a_text_says_the_words_that_it_has_in_a_row(text, data):
+    words = words_of(text)
+    begin, end = sorted(data.draw(st.integers(0, len(words))) for _ in range(2))
+    if begin < end:
+        assert saying(words[begin:end])(text)
+    others = words_of(data.draw(st.text(alphabet="ab'1+", min_size=1, max_size=4)))
+    has = any(words[at : at + len(others)] == others for at in range(len(words)))
+    assert not others or saying(others)(text) == has
 
 
 @both

@@ -26,7 +26,7 @@ from rejoinder.inference.neighbours import NotFiniteError, dots, nearest_rows
 from rejoinder.io.files.hashed import check_file, sha256_of
 from rejoinder.protocols import Embeddings
 from rejoinder.text.languages import stemmer, with_digits_in_words
-from rejoinder.text.normalize import words_of
+from rejoinder.text.normalize import saying, words_of
 
 FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows",
@@ -184,11 +184,11 @@ class Segment:
         for word in conditions.without:
             having[self._rows_with(word)] = False
         for phrase in conditions.phrases:
-            wanted = " ".join(words_of(phrase))
-            before, having = having, np.zeros(self.entry.rows, np.bool_)
-            for row in self._rows_with(phrase).tolist():
-                said = f" {' '.join(words_of(self.texts[row]))} "
-                having[row] = before[row] and f" {wanted} " in said
+            rows = self._rows_with(phrase)
+            rows = rows[having[rows]]
+            is_said = saying(words_of(phrase))
+            having = np.zeros(self.entry.rows, np.bool_)
+            having[rows] = [is_said(self.texts[row]) for row in rows.tolist()]
         return having
 
     def _rows_with(self, words: str) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ those of Unicode 14.0. Classes are part of the model format (text rules 1): they
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
 from unicodedata import category
@@ -139,6 +139,38 @@ def words_of(text: str) -> list[str]:
     ['c', '+', '+', "isn't", 'hard', 'is', 'it']
     """
     return [token for token in tokens_of(text) if not is_punctuation(token)]
+
+
+def saying(words: Sequence[str]) -> Callable[[str], bool]:
+    """Returns what tells whether a text has some of what `words_of` gives, one after the other.
+
+    >>> [*map(saying(["night", "train"]), ["By night, train by train", "Night trains"])]
+    [True, False]
+    """
+    wanted = f" {' '.join(words)} "
+    ascii_only = re.compile(_GAP.join(map(_as_written, words)))
+
+    def is_said(text: str) -> bool:
+        text = normalize_text(text)
+        if text.isascii():  # nearly always, and ten times as fast
+            return ascii_only.search(text) is not None
+        return wanted in f" {' '.join(words_of(text))} "
+
+    return is_said
+
+
+_GAP = (
+    f"[{re.escape(''.join(one for one in map(chr, range(128)) if category(one)[0] == 'P'))} \t-\r]*"
+)
+"""Matches what is between two words of a normalised text in ASCII."""
+
+
+def _as_written(word: str) -> str:
+    """Returns a pattern of a word that is not a part of another."""
+    itself = re.escape(word)
+    if word[0].isalpha():
+        return f"{itself}(?<![a-z]{itself})(?<![a-z]'{itself})(?!'?[a-z])"
+    return f"{itself}(?<![0-9]{itself})(?![0-9])" if word.isdigit() else itself
 
 
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
