@@ -87,6 +87,7 @@ def test_no_file_of_an_explored_folder_has_what_was_removed(export):
     vectors = dict(zip(everything, old.embeddings([*everything]), strict=True))
     assert forget([ready.folder], author="ZOLTANPLANT") == told
     assert planted_in(ready.folder) == set()
+    assert f"{len(everything) - len(theirs)} messages" in read_facts(ready.folder).read
     index = TextIndex(ready.index)
     assert {*ids_of(index)} == everything.keys() - theirs
     for one in index.known(ids_of(index)):

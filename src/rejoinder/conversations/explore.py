@@ -212,7 +212,7 @@ def explore(
             fits = known is not None and _fits(known, wanted)
             better, changes = _index(work, new, read, before, as_before=fits)
         older = None if changes is None else folder
-        _find(work.source if work.is_index else new / INDEX, new, work, read, older)
+        _find(work.source if work.is_index else new / INDEX, new, work, older, read.in_words)
         used = wanted.model or (work.model and _sha256_of(work.model))
         used = used or manifest.read_manifest(new / INDEX).model.sha256
         facts = replace(wanted, content=_of_all(_content_of, work.read), model=used)
@@ -250,7 +250,12 @@ def change_prepared(
         if (before := reading.Before.read(folder, folder / INDEX)) is not None:
             (new / reading.FILE).write_bytes(before.rows_in(index).tobytes())
         work = _Work((folder / INDEX,), None, None, False, 0, threads, False, watch)
-        _find(index.folder, new, work, reading.Reading(work.sources, None), None)
+        facts = read_facts(folder)
+        were = reading.counted(len(facts.ids), "message")
+        _find(
+            index.folder, new, work, None,
+            lambda left: facts.read.replace(were, reading.counted(left, "message")),
+        )  # fmt: skip
         write_text(new / FILE, hashed.sealed_text(known, _FORMAT_VERSION))
 
 
@@ -328,8 +333,10 @@ def _index_all(work: _Work, out: Path, entries: Iterator[Entry]) -> bool:
         return tuned or not work.finetune
 
 
-def _find(index: Path, out: Path, work: _Work, read: reading.Reading, older: Path | None) -> None:
-    """Writes what is found in the messages of an index.
+def _find(
+    index: Path, out: Path, work: _Work, older: Path | None, in_words: Callable[[int], str]
+) -> None:
+    """Writes what is found in the messages of an index, and `in_words` of their number.
 
     Topics and how suggestions did are those of an older folder, unless much is new.
     """
@@ -349,7 +356,7 @@ def _find(index: Path, out: Path, work: _Work, read: reading.Reading, older: Pat
     suggests = _keeps_replies(index, collection, work.watch.stage, older)
     count = len(topics.ids)
     found_in = known.found_in if older is not None and known is not None else count
-    facts = Facts(topics.ids, suggests, read.in_words(count), found_in)
+    facts = Facts(topics.ids, suggests, in_words(count), found_in)
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
 
 

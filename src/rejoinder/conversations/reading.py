@@ -308,14 +308,15 @@ class Reading:
         """Returns what was read as one line, empty if it was not an export."""
         if not self._programs:
             return ""
-        people = f" of {_counted(len(self._authors), 'person')}" if self._authors else ""
-        said = f"{' and '.join(self._programs)}, {_counted(len(self._was_read), 'file')}, "
-        said += f"{_counted(messages, 'message')}{people}"
+        people = f" of {counted(len(self._authors), 'person')}" if self._authors else ""
+        said = f"{' and '.join(self._programs)}, {counted(len(self._was_read), 'file')}, "
+        said += f"{counted(messages, 'message')}{people}"
         if unread := [name for (_, name), was_read in self._was_read.items() if not was_read]:
-            said += f", {_counted(len(unread), 'file')} not read: {first_names(unread)}"
+            said += f", {counted(len(unread), 'file')} not read: {first_names(unread)}"
         return said
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """Returns a number of things, as in "1 file" and "2,300 people"."""
     many = "people" if noun == "person" else f"{noun}s"
     return f"{count:,} {noun if count == 1 else many}"
