@@ -151,7 +151,9 @@ def candidates(files: Files, names: Iterable[str]) -> list[str]:
     """
     if len(files.names) > _FEW:
         return [*names]
-    words = {name: READERS[name][1].encode().split() if name in READERS else [b""] for name in names}
+    words = {
+        name: READERS[name][1].encode().split() if name in READERS else [b""] for name in names
+    }
     left = {word for each in words.values() for word in each}
     for file in files.names:
         head = os.fsencode(file) + files.head(file)
