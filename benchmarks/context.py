@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rejoinder import SentenceEncoder
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.evaluation.intervals import mcnemar
-from rejoinder.evaluation.tasks.response import NEGATIVES, draw_negatives, true_ranks
+from rejoinder.evaluation.responses import NEGATIVES, draw_negatives, true_ranks
 from rejoinder.inference.search import DECAY, TURNS, WEIGHT
 
 NUMBERS = (0, 1, 3, TURNS)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rejoinder.api.evaluation import REFERENCES, evaluate, repeat
-from rejoinder.evaluation.costs import Meter, speed
+from rejoinder.evaluation.encoding import Meter, speed
 
 PAIRS = [("a dog runs", "the dog ran", 4.0), ("a cat", "two mice", 0.5), ("red", "blue", 2.0)] * 2
 

@@ -8,8 +8,9 @@ import pytest
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.evaluation.adapters import Called, open_function
 from rejoinder.evaluation.encoding import TRACEBACK, Embedder, identity
+from rejoinder.evaluation.responses import ResponsePairs
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks import Context, ResponsePairs
+from rejoinder.evaluation.tasks import Context
 
 TEXTS = ["one", "two words", "three more words"]
 

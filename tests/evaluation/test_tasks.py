@@ -11,11 +11,11 @@ from rejoinder.datasets.semeval import pair_keys, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation import encoding
 from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.responses import ResponsePairs, draw_negatives, ranked_responses
 from rejoinder.evaluation.results import Missing, Result, read_results, write_results
 from rejoinder.evaluation.run import score_tasks
-from rejoinder.evaluation.tasks import Context, ResponsePairs, resolve
-from rejoinder.evaluation.tasks.response import draw_negatives, rank_responses
-from rejoinder.evaluation.tasks.similarity import score_stsb
+from rejoinder.evaluation.tasks import Context, resolve
+from rejoinder.evaluation.tasks.response import rank_responses
 from sts_files import write_year
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
@@ -111,8 +111,8 @@ def test_few_candidates_give_the_metric_its_true_name():
 def test_a_sample_of_inputs_keeps_all_candidates_and_each_text_is_encoded_once():
     encoder = Bag()
     pairs = made_up(300)
-    result = rank_responses(Embedder(encoder), pairs, max_inputs=50)
-    assert len(result.items.ids) == 50
+    ranked = ranked_responses(Embedder(encoder), pairs, max_inputs=50)
+    assert len(ranked.ranks) == 50
     assert encoder.asked <= 50 + len(set(pairs.responses))
 
 
@@ -265,15 +265,13 @@ def test_the_published_baseline_on_the_benchmark(shared_data):
 
 @pytest.mark.shared_data
 def test_zero_vectors_are_counted(shared_data):
-    from rejoinder.datasets.semeval import read_stsb
-
     class Deaf(BagOfWords):
         def encode(self, sentences):
             out = super().encode(sentences)
             out[0] = 0
             return out
 
-    result = score_stsb(Deaf(), read_stsb(shared_data, "dev"))
+    [result, _] = score_tasks(Deaf(), ["stsb"], Context(shared_data, splits=["dev"]))
     assert any("pairs hold a zero vector" in note for note in result.notes)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError, StorageError
-from rejoinder.evaluation.encoding import VectorCache
+from rejoinder.evaluation.vector_cache import VectorCache
 
 TEXTS = ["", "a", "très 😀", "\ud83d", *map(str, range(3_000))]
 ROWS = np.random.default_rng(0).standard_normal((len(TEXTS), 3)).astype(np.float32)

@@ -14,7 +14,8 @@ from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import RejoinderError
-from rejoinder.evaluation.encoding import Embedder, VectorCache
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.sentence_stream import CHUNK

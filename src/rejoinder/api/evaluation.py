@@ -9,8 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rejoinder.api.pairs import (
     GivenPairs,
@@ -22,8 +25,7 @@ from rejoinder.api.pairs import (
 from rejoinder.datasets.groups import read_graded
 from rejoinder.errors import InputError, ModelError, RejoinderError
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
-from rejoinder.evaluation.costs import reference_speed, speed
-from rejoinder.evaluation.encoding import identity, raised
+from rejoinder.evaluation.encoding import Meter, identity, raised, speed
 from rejoinder.evaluation.results import Missing, Result, open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, score_tasks
 from rejoinder.evaluation.tasks import Context, families_of, resolve
@@ -31,7 +33,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.hashed import decoded
 from rejoinder.models.adaptation import Adapted, read_adaptation
 from rejoinder.models.find import shipped_models
-from rejoinder.protocols import CachesItself, Encodes
+from rejoinder.protocols import CachesItself, Encodes, Prepares
 from rejoinder.registry import Registry
 
 _ALL_IN = {"train": (1.0, 0.0, 0.0), "dev": (0.0, 1.0, 0.0), "test": (0.0, 0.0, 1.0)}
@@ -349,6 +351,44 @@ def load_encoder(
 
 REFERENCES = ("rejoinder-small", "baseline:bow")
 """Encoders whose speed goes into each results file."""
+
+
+_PARTS = (20, 80, 400, 1_500, 6_000, 12_000)
+"""Numbers of reference sentences in the parts that are encoded one after the other."""
+_WORDS = (4, 24)
+
+
+@cache
+def _reference() -> list[str]:
+    """Returns sentences that are always the same.
+
+    The words are those of `rejoinder-small`, drawn about as often as words are used (Zipf's law).
+    """
+    model = files("rejoinder").joinpath("data/models/rejoinder-small/vocabulary.txt")
+    words = np.array(model.read_text("utf-8").split())
+    generator = np.random.default_rng(0)
+    lengths = generator.integers(*_WORDS, sum(_PARTS), endpoint=True)
+    ranks = (len(words) ** generator.random(lengths.sum())).astype(np.int64) - 1
+    return [" ".join(part) for part in np.split(words[ranks], np.cumsum(lengths)[:-1])]
+
+
+def reference_speed(encoder: Encodes) -> float:
+    """Returns sentences a second of an encoder on 20,000 sentences that are always the same.
+
+    Larger and larger parts of them are encoded until one takes a second; its speed counts. Divided
+    by that of another encoder on the same machine, it compares across machines.
+    """
+    texts, done, meter = _reference(), 0, Meter()
+    if isinstance(encoder, Prepares):
+        encoder.prepare("reference", texts)
+    for count in _PARTS:
+        meter = Meter()
+        with meter.running(count):
+            encoder.encode(texts[done : done + count])
+        done += count
+        if meter.seconds > 1:
+            break
+    return round(meter.sentences / meter.seconds, 1)
 
 
 @cache

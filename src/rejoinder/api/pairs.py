@@ -22,12 +22,11 @@ from rejoinder.datasets.groups import FIELDS, graded_rows, read_graded, read_gro
 from rejoinder.datasets.semeval import GradedPairs, read_stsb
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.tasks import ResponsePairs
-from rejoinder.evaluation.tasks.response import rank_responses, recall_of_all
-from rejoinder.evaluation.tasks.similarity import score_stsb
+from rejoinder.evaluation.responses import ResponsePairs, ranked_responses, recall_of_all
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.io.files.storage import scratch_folder
+from rejoinder.measures import angular_similarity, pearson_correlation
 from rejoinder.protocols import Encodes
 
 Shares = tuple[float, float, float]
@@ -184,13 +183,24 @@ class DevScores:
         """Returns P@1, P@3 and P@10 of `max_inputs` inputs (None means all)."""
         if self._pairs is None or (len(self._pairs) < 2 and not self._needed):
             return {}
-        return rank_responses(Embedder(encoder), self._pairs, max_inputs=self._max_inputs).scores
+        ranked = ranked_responses(Embedder(encoder), self._pairs, max_inputs=self._max_inputs)
+        return ranked.precisions
 
     def similarity(self, encoder: Encodes) -> Mapping[str, float]:
         """Returns `STS-B Pearson` (angular)."""
         if self._benchmark is None:
             return {}
-        return {"STS-B Pearson": score_stsb(encoder, self._benchmark).scores["pearson"]}
+        return {"STS-B Pearson": agreement(Embedder(encoder), self._benchmark)}
+
+
+def agreement(embedder: Embedder, pairs: GradedPairs) -> float:
+    """Returns Pearson's r of angular similarities with gold, that of `stsb/angular`.
+
+    Raises:
+        InputError: an embedding is not usable, or the correlation is not defined.
+    """
+    cosine, _ = embedder.similarity(pairs.first, pairs.second, f"stsb on {pairs.split}")
+    return pearson_correlation(angular_similarity(np.clip(cosine, -1, 1)), pairs.gold)
 
 
 LEAST_PAIRS = 20
@@ -280,14 +290,14 @@ class HeldOut:
     def test(self, encoder: SentenceEncoder) -> Mapping[str, float]:
         """Returns the scores by name; P@1 of replies comes first."""
         embedder = Embedder(encoder)
-        scores = rank_responses(embedder, self._test).scores
+        scores = ranked_responses(embedder, self._test).precisions
         first, *_, last = scores  # P@1 and P@10, of fewer than 100 replies where there are no more
         found = {first: scores[first], last: scores[last]}
         found["recall@10 of all"] = recall_of_all(embedder, self._test, 10)
         if self.questions:
             found[QUESTIONS_SCORE] = self.questions.found_first(encoder, "test")
         if graded := self.graded("test"):
-            found["graded pairs"] = score_stsb(encoder, graded).scores["pearson"]
+            found["graded pairs"] = agreement(Embedder(encoder), graded)
         for value in self._dev.similarity(encoder).values():
             found["STS-B dev"] = value
         return found

@@ -25,6 +25,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from rejoinder.errors import InputError, require
 from rejoinder.evaluation import encoding
+from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.io.files.hashed import refuse_constant, sha256_of, sha256_of_folder
 from rejoinder.io.formats.text_lines import replace_surrogates
 from rejoinder.protocols import Embeddings, Encodes
@@ -236,7 +237,7 @@ class RemoteEncoder:
         self._route = wire.route(address.rstrip("/"))
         self._batch = wire.texts
         self._dim: int | None = None
-        self._cache: encoding.VectorCache | None = None
+        self._cache: VectorCache | None = None
         key = next((os.environ[name] for name in wire.keys if os.environ.get(name)), None)
         safe = parts.scheme == "https" or parts.hostname in _LOOPBACK
         self._key = key if safe else None
@@ -249,7 +250,7 @@ class RemoteEncoder:
         """Keeps embeddings in a folder as soon as they arrive, and reads them from there."""
         # what the server computes with may have changed under its name
         name = json.dumps(encoding.identity(self), sort_keys=True)
-        self._cache = encoding.VectorCache(folder / "remote.sqlite", name)
+        self._cache = VectorCache(folder / "remote.sqlite", name)
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """Returns (N, D) float32 embeddings.

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from rejoinder.errors import InputError, require
-from rejoinder.evaluation.costs import speed
+from rejoinder.evaluation.encoding import speed
 from rejoinder.evaluation.report import LEVEL, compare_task, names, published_tables, render_page
 from rejoinder.evaluation.results import Key, Result, items_folder, read_results, variants
 from rejoinder.evaluation.run import leak_note

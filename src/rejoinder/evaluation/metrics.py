@@ -24,6 +24,7 @@ from rejoinder.evaluation.intervals import (
     paired_bootstrap,
     williams,
 )
+from rejoinder.evaluation.responses import CUTOFFS
 from rejoinder.measures import (
     Floats,
     Indices,
@@ -305,10 +306,6 @@ PEARSON_TRACK = MetricPattern("pearson_trackN", r"pearson_(track\d[ab]?)", _trac
 
 _ROUNDED = 0.005
 """SentEval's accuracies and F1 are rounded to two digits."""
-CUTOFFS = (1, 3, 10)
-"""N of the P@N that a result has."""
-USUAL_CANDIDATES = 100
-"""K of the field's P@N; any other number of candidates is part of the name."""
 
 
 def f1_score(predictions: Floats, gold: Floats) -> float:
@@ -348,15 +345,6 @@ ACCURACY = Metric(
     rounding={"accuracy": _ROUNDED, "f1": _ROUNDED},
 )
 """The share of items with the right class, in percent."""
-
-
-def precision_name(n: int, candidates: int) -> str:
-    """Returns the name of a score.
-
-    >>> precision_name(1, 100), precision_name(3, 40)
-    ('P@1', 'P@3 of 40')
-    """
-    return f"P@{n}" if candidates == USUAL_CANDIDATES else f"P@{n} of {candidates}"
 
 
 def _precision(match: re.Match[str]) -> Metric:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.costs import speed
+from rejoinder.evaluation.encoding import speed
 from rejoinder.evaluation.intervals import Interval, mean_interval
 from rejoinder.evaluation.metrics import Items, Metric, metric_of
 from rejoinder.io.files.atomic import write_bytes, write_text

@@ -17,8 +17,7 @@ from typing import Any, overload
 
 from rejoinder.datasets.catalogue import official_rows
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation.costs import Meter
-from rejoinder.evaluation.encoding import Embedder, VectorCache, identity
+from rejoinder.evaluation.encoding import Embedder, Meter, identity
 from rejoinder.evaluation.results import (
     Key,
     Missing,
@@ -30,6 +29,7 @@ from rejoinder.evaluation.results import (
     with_label,
 )
 from rejoinder.evaluation.tasks import Context, Data, Part, families_of, resolve, set_of
+from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.io.formats.shown import Shown, View
 from rejoinder.measures import ScoringError
 from rejoinder.protocols import CachesItself, Encodes

@@ -13,23 +13,9 @@ from rejoinder.datasets.semeval import GradedPairs
 from rejoinder.errors import DataMissingError, InputError, nearest
 from rejoinder.evaluation.classifiers.learners import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.responses import ResponsePairs
 from rejoinder.evaluation.results import Scored
 from rejoinder.registry import Registry
-
-
-@dataclass(frozen=True)
-class ResponsePairs:
-    """Pairs of a split: row i of `responses` is the response to row i of `inputs`."""
-
-    split: str
-    inputs: Sequence[str]
-    responses: Sequence[str]
-    sources: Sequence[str]
-    sha256: str
-    """Hash of the folder of pairs."""
-
-    def __len__(self) -> int:
-        return len(self.inputs)
 
 
 @dataclass(frozen=True)

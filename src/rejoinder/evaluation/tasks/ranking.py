@@ -22,6 +22,7 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation import metrics
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
+from rejoinder.evaluation.responses import precision_name
 from rejoinder.evaluation.results import Group, Scored, recomputed
 from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks import Context, Family, Part, reads, reads_splits
@@ -237,7 +238,7 @@ def _run_translation(
         f"en-{language}": translation_ranks(vectors, translated),
         f"{language}-en": translation_ranks(translated, vectors),
     }
-    metric = metrics.metric_of(metrics.precision_name(1, len(english)))
+    metric = metrics.metric_of(precision_name(1, len(english)))
     items = metrics.Items(
         [f"{direction}:{row}" for direction in ranks for row in range(len(english))],
         np.concatenate(list(ranks.values())).astype(np.float64),

@@ -1,33 +1,24 @@
-"""`response/p@n`: is the true response among the first N of it and 99 random ones?
+"""`response/p@n`: is the true response among the first N of it and 99 random ones?"""
 
-Yang et al. 2018, §4.2, after Henderson et al. 2017. The negatives of an input are drawn
-uniformly, without replacement, from all other responses of the split, whatever their source.
-"""
-
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
-from rejoinder.errors import DataMissingError, InputError
+from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
-from rejoinder.evaluation.metrics import CUTOFFS, Items, metric_of, precision_name
+from rejoinder.evaluation.metrics import Items
+from rejoinder.evaluation.responses import (
+    CUTOFFS,
+    ResponsePairs,
+    Tell,
+    precision_name,
+    precisions,
+    ranked_responses,
+)
 from rejoinder.evaluation.results import Group, Scored
-from rejoinder.evaluation.tasks import Context, Data, Family, Part, ResponsePairs
-from rejoinder.measures import Indices
-from rejoinder.protocols import Embeddings, EncodesResponses
-
-NEGATIVES = 99
-_GATHERED_VALUES = 262_144
-"""Numbers of candidate vectors that are gathered at once: 1 MB stays in the cache of a core."""
-_SAMPLED = 1_000
-"""Number of embeddings that decide whether embeddings are treated as sparse."""
-_SPARSE = 1 / 16
-"""Share of non-zero numbers below which embeddings are sparse."""
-_TELL_EVERY = 2_000
-Tell = Callable[[str], None]
-"""Called from time to time with what is being done."""
+from rejoinder.evaluation.tasks import Context, Data, Family, Part
+from rejoinder.protocols import EncodesResponses
 
 
 def rank_responses(
@@ -35,150 +26,43 @@ def rank_responses(
     pairs: ResponsePairs,
     *,
     seed: int = 0,
-    max_inputs: int | None = None,
     tell: Tell = lambda _doing: None,
 ) -> Scored:
     """Returns P@1, P@3 and P@10 of the true response among 99 random ones, in all and by source.
 
-    Candidates are ranked by the dot product. Responses are encoded with `encode_response` if the
-    encoder has it, else with `encode`. Ties count against the encoder. If there are more than
-    `max_inputs`, inputs are sampled. `seed` seeds the sample, the negatives and the interval.
+    Ties count against the encoder. `seed` seeds the negatives and the interval.
 
     Raises:
         InputError: fewer than two pairs, or an embedding is not usable.
     """
-    count, task = len(pairs), f"response on {pairs.split}"
-    if count < 2:
-        raise InputError(f"{task}: {count} pairs; at least two are needed to choose from.")
-    generator = np.random.default_rng(seed)
-    chosen = np.arange(count)
-    if max_inputs is not None and max_inputs < count:
-        chosen = np.sort(generator.choice(count, max_inputs, replace=False))
-    negatives = draw_negatives(chosen, count, min(NEGATIVES, count - 1), generator)
-    has_head = isinstance(embedder.encoder, EncodesResponses)
-    tell(f"encoding {count + len(chosen):,} texts")
-    texts = [pairs.inputs[row] for row in chosen.tolist()]
-    if has_head:
-        inputs, input_rows = embedder.embed_distinct(texts, task)
-        responses, response_rows = embedder.embed_responses(pairs.responses, task)
-    else:
-        inputs, rows = embedder.embed_distinct([*texts, *pairs.responses], task)
-        responses, input_rows, response_rows = inputs, rows[: len(texts)], rows[len(texts) :]
-    if inputs.shape[1] != responses.shape[1]:
-        who = embedder.who(task, "encode_response")
-        widths = f"of {responses.shape[1]} numbers, and encode of {inputs.shape[1]}"
-        raise InputError(f"{who} returned vectors {widths}; their dot product needs one width.")
-    candidates = response_rows[np.column_stack([chosen, negatives])]
-    ranks = true_ranks(inputs, input_rows, responses, candidates, tell)
-    scored = _result(pairs, chosen, ranks, negatives, seed)
-    if has_head:
-        return scored
-    note = "the encoder has no encode_response; encode was used for both sides"
-    return replace(scored, notes=[*scored.notes, note])
-
-
-def recall_of_all(embedder: Embedder, pairs: ResponsePairs, top: int) -> float:
-    """Returns the share of inputs whose response is among the best `top` of all responses.
-
-    Ties count against the encoder; equal texts are one response.
-    """
-    task = f"response on {pairs.split}"
-    inputs, input_rows = embedder.embed_distinct(list(pairs.inputs), task)
-    responses, rows = embedder.embed_responses(list(pairs.responses), task)
-    found = 0
-    for start in range(0, len(pairs), _TELL_EVERY):
-        part = slice(start, start + _TELL_EVERY)
-        scores = inputs[input_rows[part]] @ responses.T
-        true = scores[np.arange(len(scores)), rows[part]]
-        found += int(((scores >= true[:, None]).sum(axis=1) <= top).sum())
-    return found / len(pairs)
-
-
-def draw_negatives(rows: Indices, count: int, size: int, generator: np.random.Generator) -> Indices:
-    """Returns (N, size) indices: different others of `count` rows for each of N rows, uniformly.
-
-    If repeats are rare, rows are drawn with replacement and drawn again if they repeat one. This
-    has the same distribution as drawing without replacement, at a hundredth of the cost.
-    """
-    if size == count - 1:
-        others = np.arange(1, count)
-        return (rows[:, None] + others) % count
-    if size * size > 2 * count:
-        drawn = np.stack([generator.permutation(count - 1)[:size] for _ in rows])
-    else:
-        drawn = generator.integers(0, count - 1, (len(rows), size))
-        while len(bad := np.flatnonzero((np.diff(np.sort(drawn, axis=1)) == 0).any(axis=1))):
-            drawn[bad] = generator.integers(0, count - 1, (len(bad), size))
-    return (rows[:, None] + 1 + drawn) % count
-
-
-def true_ranks(
-    inputs: Embeddings,
-    input_rows: Indices,
-    responses: Embeddings,
-    candidates: Indices,
-    tell: Tell = lambda _doing: None,
-) -> Indices:
-    """Returns (N,) int64 ranks, from 1, of the first candidate of each input among its candidates.
-
-    `input_rows` are (N,) rows of the (M, D) `inputs`, and `candidates` are (N, K) rows of the
-    (L, D) `responses`, the true one first.
-    """
-    ranks = np.empty(len(input_rows), np.int64)
-    # vectors of bags of words are nearly all zeros: only the columns of the input's words are read
-    sparse = np.count_nonzero(inputs[:_SAMPLED]) < _SPARSE * inputs[:_SAMPLED].size
-    values = candidates.shape[1] * responses.shape[1]
-    size = 1 if sparse else max(1, _GATHERED_VALUES // values)
-    for start in range(0, len(ranks), size):
-        part = slice(start, start + size)
-        vectors = inputs[input_rows[part]]  # (n, D)
-        rows = candidates[part]
-        # the true response is scored with the others: equal texts must get equal scores, to the bit
-        if sparse:
-            columns = np.flatnonzero(vectors[0])
-            vectors = vectors[:, columns]
-            gathered = responses[rows[..., None], columns]  # (1, K, columns)
-        else:
-            gathered = responses[rows]  # (n, K, D)
-        scores = np.einsum("nkd,nd->nk", gathered, vectors)  # (n, K)
-        ranks[part] = 1 + (scores[:, 1:] >= scores[:, :1]).sum(axis=1)
-        if start % _TELL_EVERY < size:
-            tell(f"ranked {start:,} of {len(ranks):,}")
-    return ranks
-
-
-def _result(
-    pairs: ResponsePairs, rows: Indices, ranks: Indices, negatives: Indices, seed: int
-) -> Scored:
-    candidates = negatives.shape[1] + 1
-    main = precision_name(1, candidates)
-    precisions = metric_of(main).recompute
-    items = Items(
-        [f"{pairs.split}:{row}" for row in rows.tolist()],
-        ranks.astype(np.float64),
-        np.ones(len(rows)),
-        [f"{pairs.inputs[row]} | {pairs.responses[row]}" for row in rows.tolist()],
-    )
+    ranked = ranked_responses(embedder, pairs, seed=seed, tell=tell)
+    rows, ranks, count = ranked.rows, ranked.ranks, ranked.candidates
     texts = np.unique([" ".join(text.split()) for text in pairs.responses], return_inverse=True)[1]
-    same = int((texts[negatives] == texts[rows][:, None]).sum())
+    same = int((texts[ranked.negatives] == texts[rows][:, None]).sum())
+    notes = [f"{same} of {ranked.negatives.size} negatives repeat the right response's text"]
+    if not isinstance(embedder.encoder, EncodesResponses):
+        notes.append("the encoder has no encode_response; encode was used for both sides")
     sources = np.array(pairs.sources, dtype=object)[rows]
     return Scored(
-        main=main,
-        scores=precisions(items),
+        main=precision_name(1, count),
+        scores=ranked.precisions,
         intervals={
-            precision_name(n, candidates): mean_interval((ranks <= n).astype(np.float64), seed)
+            precision_name(n, count): mean_interval((ranks <= n).astype(np.float64), seed)
             for n in CUTOFFS
         },
         groups={
-            str(source): Group(
-                int(own.sum()), precisions(Items((), items.predictions[own], items.gold[own]))
-            )
+            str(source): Group(int(own.sum()), precisions(ranks[own], count))
             for source in sorted(set(sources))
             for own in [sources == source]
         },
-        data={"name": "pairs", "candidates": candidates},
-        notes=[f"{same} of {negatives.size} negatives repeat the right response's text"],
-        items=items,
+        data={"name": "pairs", "candidates": count},
+        notes=notes,
+        items=Items(
+            [f"{pairs.split}:{row}" for row in rows.tolist()],
+            ranks.astype(np.float64),
+            np.ones(len(rows)),
+            [f"{pairs.inputs[row]} | {pairs.responses[row]}" for row in rows.tolist()],
+        ),
     )
 
 

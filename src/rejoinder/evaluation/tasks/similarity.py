@@ -27,7 +27,7 @@ from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads, set_of
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats, Indices, angular_similarity
-from rejoinder.protocols import Encodes, TellsFittedPairs
+from rejoinder.protocols import TellsFittedPairs
 
 _DIFFICULT = (115, 84, 184, 14, 78, 195)
 """Lines of the pairs of Table 12 in Cer et al. 2017, in the file of track 5."""
@@ -100,16 +100,6 @@ class _Compared:
 
 
 Score = Callable[[_Compared], Scored]
-
-
-def score_stsb(encoder: Encodes, pairs: semeval.GradedPairs) -> Scored:
-    """Returns the angular similarities' correlations with gold, in all and by genre.
-
-    Raises:
-        InputError: an embedding is not usable, or a correlation is not defined.
-    """
-    similarity, notes = _similarity(Embedder(encoder), pairs, f"stsb on {pairs.split}")
-    return _genres(_Compared("stsb/angular", pairs, similarity, notes, seed=0))
 
 
 def _similarity(
