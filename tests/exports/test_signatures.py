@@ -16,7 +16,7 @@ AROUND = 60
     [("rocketchat", "rocketchat_message.bson"), ("reddit", "m/RC_2020-01.zst"), ("irc", "m/#rust")],
 )
 def test_a_file_among_many_is_seen_by_its_name(tmp_path, name, file):
-    content = b'{"id": "a", "subreddit": "b", "author": "c"}\n'
+    content = b'{"id": "a", "subreddit": "b", "author": "c", "title": "d", "selftext": "e"}\n'
     rows = {f"{letter}/{n}.png": b"" for letter in "az" for n in range(AROUND)}
     write({**rows, file: content}, tmp_path / "export")
     with opened(tmp_path / "export") as files:
@@ -26,5 +26,4 @@ def test_a_file_among_many_is_seen_by_its_name(tmp_path, name, file):
 def test_other_readers_are_not_asked(tmp_path):
     write(slack.FILES, tmp_path / "export")
     with opened(tmp_path / "export") as files:
-        assert candidates(files, FORMATS)[0] == "slack"
-        assert len(candidates(files, FORMATS)) < 5
+        assert candidates(files, FORMATS) == ["slack"]

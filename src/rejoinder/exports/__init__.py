@@ -18,20 +18,22 @@ from rejoinder.exports.base import ExportFormat, Item, Message
 from rejoinder.exports.files import Files, opened
 from rejoinder.registry import Registry
 
-READERS = {
+READERS: dict[str, tuple[str, str | re.Pattern[bytes]]] = {
     "slack": ("workplaces:SLACK", '"ts"'),
     "discord": ("servers:DISCORD", '"guild"'),
-    "whatsapp": ("logs:WHATSAPP", ""),
+    "whatsapp": ("logs:WHATSAPP", re.compile(rb"\.txt\n|\A[^.\n]*\n", re.IGNORECASE)),
     "telegram": (
         "messengers:TELEGRAM",
         '"messages" "chats" "left_chats" "personal_information" Exported',
     ),
-    "irc": ("logs:IRC", ""),
-    "mattermost": (
-        "servers:MATTERMOST",
-        '"channel_id" "version" "team" "channel" "user" "bot" "post" "direct_channel" '
-        '"direct_post"',
+    "irc": (
+        "logs:IRC",
+        re.compile(
+            rb"\.(?:log|txt|\w*irc|weechatlog)(?:\.\w+)?\n|\A[^\n]*#|(?:\A|/)[^./\n]*\n",
+            re.IGNORECASE,
+        ),
     ),
+    "mattermost": ("servers:MATTERMOST", re.compile(rb'\n\{\s*"(?:type|order|posts)":')),
     "matrix": ("servers:MATRIX", '"event_id"'),
     "zulip": ("workplaces:ZULIP", '"zerver_message"'),
     "rocketchat": ("servers:ROCKETCHAT", '"rid" "msg" rocketchat_message.bson'),
@@ -41,14 +43,21 @@ READERS = {
         "tickets:ZENDESK",
         '"via" "submitter_id" "public" "child_events" "events" Summation',
     ),
-    "mbox": ("mail:MBOX", "From"),
+    "mbox": ("mail:MBOX", re.compile(rb"\nFrom ")),
     "stackexchange": ("forums:STACKEXCHANGE", '<posts "question_id" "answer_id" "comment_id"'),
     "discourse": ("forums:DISCOURSE", '"post_number" "post_stream" "chunk_size"'),
-    "reddit": ("boards:REDDIT", '"kind" "subreddit"'),
-    "convokit": ("boards:CONVOKIT", '"speaker" "user"'),
+    "reddit": ("boards:REDDIT", '"kind" "selftext" "num_comments"'),
+    "convokit": ("boards:CONVOKIT", '"conversation_id" "root"'),
     "hackernews": ("boards:HACKERNEWS", '"by" "children" "objectID"'),
     "github": ("issues:GITHUB", '"html_url" "pull_request_url" "comments" "url" "payload"'),
-    "maildir": ("mail:MAILDIR", ""),
+    "maildir": (
+        "mail:MAILDIR",
+        re.compile(
+            rb"(?:cur|new)/[^/\n]+\n|(?:\A|/)(?:\d{9,10}\.[^/\n]+|\d+\.?|[^/\n]+\.eml)\n"
+            rb'|\A[^\n]*\n[^\s"\[{:]+:',
+            re.IGNORECASE,
+        ),
+    ),
     "freshdesk": ("tickets:FRESHDESK", '"requester_id" "incoming"'),
     "intercom": (
         "tickets:INTERCOM",
@@ -60,7 +69,7 @@ READERS = {
     "bugzilla": ("issues:BUGZILLA", '<bugzilla "product" "bug_id"'),
 }
 """Of each format: where its record is, and words, of which the name or the first 64 KiB of a file
-have one. Names alone tell of formats without words."""
+have one. Or what is in the name of a file, a line end, and the first characters of its content."""
 FORMATS: Registry[ExportFormat] = Registry(
     "`format`", {name: f"rejoinder.exports.{record}" for name, (record, _) in READERS.items()}
 )
@@ -135,13 +144,8 @@ def _are_comments(head: bytes) -> bool:
 
 
 _FEW = 1_000
-"""Of so many files, words tell which readers to ask. More take longer to read than to ask all."""
-_NAMES = {
-    "whatsapp": re.compile(r"\.txt\Z", re.IGNORECASE),
-    "irc": re.compile(r"\.(?:log|txt|\w*irc\w*|weechatlog)\b|#|(?:\A|/)[^./]*\Z", re.IGNORECASE),
-    "maildir": re.compile(r"(?:\A|/)(?:cur|new)/|(?:\A|/)\d|\.eml\Z", re.IGNORECASE),
-}
-"""What is in the name of such a file, unless it is the only one."""
+"""Of so many files, `READERS` tells which to ask. More take longer to read than to ask all."""
+_BEGINNING = 100
 
 
 def candidates(files: Files, names: Iterable[str]) -> list[str]:
@@ -149,19 +153,17 @@ def candidates(files: Files, names: Iterable[str]) -> list[str]:
 
     A format that is not listed above is always asked.
     """
+    asked = [*names]
     if len(files.names) > _FEW:
-        return [*names]
-    words = {
-        name: READERS[name][1].encode().split() if name in READERS else [b""] for name in names
-    }
-    left = {word for each in words.values() for word in each}
+        return asked
+    left = {name: READERS[name][1] for name in asked if name in READERS}
     for file in files.names:
-        head = os.fsencode(file) + files.head(file)
-        left = {word for word in left if word not in head}
+        content = b"\n".join((os.fsencode(file), files.head(file).lstrip()))
+        left = {name: signs for name, signs in left.items() if not _has(content, signs)}
+    return [name for name in asked if name not in left]
 
-    def may_be(name: str) -> bool:
-        if name in _NAMES:
-            return len(files.names) == 1 or any(map(_NAMES[name].search, files.names))
-        return not left.issuperset(words[name])
 
-    return [name for name in words if may_be(name)]
+def _has(content: bytes, signs: str | re.Pattern[bytes]) -> bool:
+    if isinstance(signs, str):
+        return any(word.encode() in content for word in signs.split())
+    return signs.search(content, 0, content.index(b"\n") + _BEGINNING) is not None
