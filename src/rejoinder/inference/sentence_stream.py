@@ -92,12 +92,14 @@ def model_for(texts: Sequence[str], least: float = MOSTLY) -> str:
     another model knows. Before fine-tuning, `rejoinder-base` finds more of half English texts than
     `rejoinder-multi`, and afterwards less (notebook/finetuning.md).
     """
+    shares = {name: share for name, share in languages_in(texts).items() if share >= FOUND}
+    if shares.keys() <= {"english"} and DEFAULT in shipped_models():
+        return DEFAULT
     codes = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
     known, found = defaultdict[str, float](float), list[str]()
-    for language, share in languages_in(texts).items():
+    for language, share in shares.items():
         code = codes[language]
-        able = models_knowing(code) or ["rejoinder-multi"] * (code in MULTILINGUAL)
-        if able and share >= FOUND:
+        if able := models_knowing(code) or ["rejoinder-multi"] * (code in MULTILINGUAL):
             found.append(language.title())
             for name in able if DEFAULT not in able else ():
                 known[name] += share
