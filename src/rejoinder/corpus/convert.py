@@ -20,12 +20,12 @@ import duckdb
 import msgspec
 import polars as pl
 
-from rejoinder.corpus.export_options import REASONS, ExportOptions, Texts, why_not
+from rejoinder.corpus.export_options import REASONS, ExportOptions, Texts
 from rejoinder.corpus.manifest import ExportCounts
 from rejoinder.corpus.options import FIELDS, Columns
 from rejoinder.errors import InputError
 from rejoinder.exports import FORMATS, exports_of
-from rejoinder.exports.base import ExportFormat, KeyNumbers, Malformed, Message
+from rejoinder.exports.base import ExportFormat, KeyNumbers, Malformed, Message, why_not
 from rejoinder.exports.files import opened
 from rejoinder.io.files.addresses import AnyPath
 from rejoinder.io.files.storage import is_there
@@ -251,7 +251,7 @@ def convert(
             seen["messages"] += 1
             if not seen["messages"] % 1_000:
                 progress(seen["messages"])
-            if reason := why_not(item, options):
+            if reason := why_not(item, include_private=options.include_private):
                 seen[reason] += 1
                 continue
             if not options.context and _way(options, export, seen, linker) == "links":

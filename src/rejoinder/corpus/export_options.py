@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, require
-from rejoinder.exports.base import Message
 from rejoinder.text.languages import is_in_others
 
 
@@ -88,17 +87,6 @@ REASONS = {
     "double": "nearly the same as an earlier message; see `dedupe`",
 }
 """Why a message is left out, in the order in which that is tested."""
-
-
-def why_not(message: Message, options: ExportOptions) -> str | None:
-    """Returns the reason for which a message is left out whatever it says, None for none."""
-    if message.is_system:
-        return "system"
-    if message.is_bot:
-        return "bot"
-    if message.is_private and not options.include_private:
-        return "private"
-    return None if message.text.strip() else "empty"
 
 
 class Texts:

@@ -94,7 +94,7 @@ def entries_of(
         columns: See `read_texts`; with it, the file is not an export.
         on_read: Called with the bytes of each read of a file of texts.
         on_left_out: Called for each message that is left out, with the reason
-            (`corpus.export_options`) or `malformed`.
+            (`exports.base.why_not`) or `malformed`.
         most: Bytes of an export's content that may be read, see `exports.files.opened`.
 
     Raises:
@@ -177,14 +177,13 @@ def messages_of(
     `on_export` is called with the format's title and the files, after the last message.
     """
     from rejoinder.corpus.core_text import Repeated
-    from rejoinder.corpus.export_options import ExportOptions, why_not
-    from rejoinder.exports.base import Message
+    from rejoinder.exports.base import Message, why_not
     from rejoinder.exports.files import opened
 
-    options, repeated = ExportOptions(), Repeated()
+    repeated = Repeated()
     with opened(path, most) as files:
         for item in export.read(files):
-            reason = why_not(item, options) if isinstance(item, Message) else "malformed"
+            reason = why_not(item) if isinstance(item, Message) else "malformed"
             if isinstance(item, Message) and reason is None:
                 yield entry_of(item, repeated)
             elif reason is not None:

@@ -80,6 +80,17 @@ class Message(Struct, frozen=True, kw_only=True):
             raise ValueError(f"{self.time} is not a time")
 
 
+def why_not(message: Message, *, include_private: bool = False) -> str | None:
+    """Returns the reason for which a message is left out whatever it says, None for none."""
+    if message.is_system:
+        return "system"
+    if message.is_bot:
+        return "bot"
+    if message.is_private and not include_private:
+        return "private"
+    return None if message.text.strip() else "empty"
+
+
 _TEXTS = ("id", "text", "title", "author", "source", "parent", "thread", "link")
 _LONE = re.compile("[\ud800-\udfff]")
 

@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
 from rejoinder.errors import BusyError, InputError, RejoinderError, StorageError, require
-from rejoinder.io.files.storage import is_database, scratch_folder
+from rejoinder.io.files.storage import is_database, refuse_content, scratch_folder
 from rejoinder.io.files.system import process_description
 from rejoinder.io.formats.compression import file_of
 
@@ -367,21 +367,6 @@ def refuse_occupied(folder: Address, *, overwrite: bool = False) -> None:
     is_file = folder.is_file()
     occupied = not is_file and not overwrite and not _is_ours(folder)
     refuse_content(folder, is_file=is_file, occupied=occupied)
-
-
-def refuse_content(path: AnyPath, *, is_file: bool, occupied: bool) -> None:
-    """Refuses a folder that is written where a file is, or where there are other files.
-
-    Raises:
-        InputError: either is so.
-    """
-    if is_file:
-        raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
-    if occupied:
-        raise InputError(
-            f"{path} exists and is not empty; name another folder, or replace it with "
-            "`overwrite=True`."
-        )
 
 
 @contextmanager

@@ -192,6 +192,21 @@ def is_device(path: Path) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
+def refuse_content(path: object, *, is_file: bool, occupied: bool) -> None:
+    """Refuses a folder that is written where a file is, or where there are other files.
+
+    Raises:
+        InputError: either is so.
+    """
+    if is_file:
+        raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
+    if occupied:
+        raise InputError(
+            f"{path} exists and is not empty; name another folder, or replace it with "
+            "`overwrite=True`."
+        )
+
+
 def inside(paths: Iterable[Path], folder: Path) -> list[Path]:
     """Returns the paths in a folder without links that lead out of it, of which it warns."""
     root, kept, left_out = os.path.realpath(folder), list[Path](), list[str]()
