@@ -168,7 +168,7 @@ def test_an_interruption_that_python_ignores_ends_a_command_that_reads():
     script = (
         "import os, signal, sys\n"
         "from rejoinder.cli.output import status_of\n"
-        "from rejoinder.cli.messages import read_lines\n"
+        "from rejoinder.cli.options import read_lines\n"
         "class Freed:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
@@ -190,7 +190,7 @@ def test_a_signal_that_another_thread_was_given_ends_a_command_that_reads():
     script = (
         "import signal, sys, threading, time\n"
         "from rejoinder.cli.output import status_of\n"
-        "from rejoinder.cli.messages import read_lines\n"
+        "from rejoinder.cli.options import read_lines\n"
         "def receive():\n"
         "    while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:\n"
         "        time.sleep(0.01)\n"

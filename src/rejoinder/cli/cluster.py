@@ -14,8 +14,6 @@ from rich.console import Console
 from rich.text import Text
 
 from rejoinder.cli import options, output
-from rejoinder.cli.messages import is_stream, stream_entries, where_conditions
-from rejoinder.cli.models import given_model
 from rejoinder.cli.progress import Bar, encoding_bar
 from rejoinder.errors import InputError
 
@@ -341,13 +339,13 @@ def open_source(
     """
     from rejoinder.conversations.collection import open_collection
 
-    is_input = is_stream(source)
+    is_input = options.is_stream(source)
     with encoding_bar() as encoding:
         return open_collection(
-            stream_entries(source, columns) if is_input else Path(source),
-            given_model(model, model_sha256),
+            options.stream_entries(source, columns) if is_input else Path(source),
+            options.given_model(model, model_sha256),
             columns=None if is_input else columns,
-            where=where_conditions(where),
+            where=options.where_conditions(where),
             progress=encoding,
             **chosen,
         )

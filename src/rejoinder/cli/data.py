@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli import messages, options, output
+from rejoinder.cli import options, output
 from rejoinder.cli.progress import Bar
 from rejoinder.errors import InputError
 
@@ -52,7 +52,7 @@ def list_sets(
     from rejoinder.datasets.acquire.layout import presence
     from rejoinder.datasets.catalogue import catalogue, select
 
-    chosen = messages.split_lists(names or [])
+    chosen = options.split_lists(names or [])
     shown = [(dataset, presence(data, dataset)) for dataset in select(chosen or ["all"])]
     remark = catalogue().remark
     if output.asked_for("json"):
@@ -92,7 +92,7 @@ def add_sets(
     from rejoinder.datasets.acquire.layout import add
     from rejoinder.datasets.catalogue import select
 
-    added = add(select(messages.split_lists([name])), files, data, overwrite=overwrite)
+    added = add(select(options.split_lists([name])), files, data, overwrite=overwrite)
     _print_added(added, data)
 
 
@@ -113,7 +113,7 @@ def fetch_sets(
     from rejoinder.datasets.acquire.layout import Failed, fetch
     from rejoinder.datasets.catalogue import select
 
-    datasets = select(messages.split_lists(names))
+    datasets = select(options.split_lists(names))
     with Bar("bytes") as bar:
         results = list(fetch(datasets, data, bar.show, overwrite=overwrite))
     failed = [result for result in results if isinstance(result, Failed)]
@@ -236,10 +236,10 @@ def leaks(
     """
     from rejoinder.datasets.leaks import evaluation_sets, find_leaks
 
-    sources = [Path(name) for name in messages.split_lists(train)]
+    sources = [Path(name) for name in options.split_lists(train)]
     if not sources:
         raise InputError("--train names no file or folder.")
-    sets = evaluation_sets(messages.split_lists(evaluation or ()))
+    sets = evaluation_sets(options.split_lists(evaluation or ()))
     with Bar("rows") as progress:
         results = find_leaks(sources, sets, examples=show, progress=progress.show)
     form = output.form_of_output()

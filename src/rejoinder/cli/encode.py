@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli import messages, options, output
-from rejoinder.cli.models import model_folder, note_too_long, open_encoder
+from rejoinder.cli import options, output
 from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
@@ -85,7 +84,7 @@ def encode(
         if out is None or not sources or "-" in sources:
             raise InputError(f"--engine {engine} needs files, and --out FOLDER.")
         work = partial(
-            encode_files, model_folder(model, model_sha256), sources, out, engine=engine,
+            encode_files, options.model_folder(model, model_sha256), sources, out, engine=engine,
             master=master, threads=threads, on_too_long=on_too_long, **kept,
         )  # fmt: skip
         written = _written(work, lambda: "{} of {} parts".format(*finished_parts(out)))
@@ -93,7 +92,7 @@ def encode(
         return
     source = _source(words, sentences, columns)
     if out is None:
-        encoder = open_encoder(model, model_sha256, on_too_long)
+        encoder = options.open_encoder(model, model_sha256, on_too_long)
         counts = _print(encoder, _entries(source, columns), shared)
     else:
         from rejoinder.inference.encoding import check_output, encode_file, interrupted_sentences
@@ -101,7 +100,7 @@ def encode(
 
         check_output(out, resume=resume, overwrite=overwrite)
         with claim(out):  # before the model is loaded, which may take long
-            encoder = open_encoder(model, model_sha256, on_too_long)
+            encoder = options.open_encoder(model, model_sha256, on_too_long)
             if resume:
                 done = interrupted_sentences(out)
                 place = f"after its first {done:,} sentences" if done else "from its beginning"
@@ -111,7 +110,7 @@ def encode(
             written = _written(work, lambda: f"{interrupted_sentences(out):,} sentences")
         output.print_encoded(written, out)
         counts = {"n": written.n, "too_long": written.too_long}
-    note_too_long(encoder, counts["too_long"], counts["n"], "sentences")
+    options.note_too_long(encoder, counts["too_long"], counts["n"], "sentences")
 
 
 def _source(
@@ -125,11 +124,11 @@ def _source(
         if sentences is None:
             if columns is not None or _FILE_NAME.fullmatch(words[0]):
                 raise InputError(f"there is no file {words[0]!r}; send such a sentence by stdin.")
-            return list(map(messages.as_text, words))
+            return list(map(options.as_text, words))
         if len(words) > 1:
             raise InputError(f"{sentences} is a file or a folder; name it alone.")
     file = sentences or "-"
-    return messages.stream_entries(file, columns) if messages.is_stream(file) else Path(file)
+    return options.stream_entries(file, columns) if options.is_stream(file) else Path(file)
 
 
 def _entries(
@@ -138,7 +137,7 @@ def _entries(
     from rejoinder.inference.sentence_stream import given_texts
 
     if isinstance(source, Path):
-        return messages.stream_entries(str(source), columns)
+        return options.stream_entries(str(source), columns)
     return given_texts(source)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli import messages, options, output
+from rejoinder.cli import options, output
 from rejoinder.cli.progress import Bar
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.options import PAIR_FIELDS, PROFILES, profile
@@ -112,7 +112,7 @@ def extract(
     from rejoinder.io.files.addresses import any_path
     from rejoinder.links.linker import Linker
 
-    with messages.as_files(dumps) as files, Bar("pairs") as progress:
+    with options.as_files(dumps) as files, Bar("pairs") as progress:
         manifest = run(
             files,
             out,

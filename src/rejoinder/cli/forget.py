@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli import messages, options, output
+from rejoinder.cli import options, output
 from rejoinder.cli.progress import Bar
 from rejoinder.errors import require
 
@@ -75,7 +75,7 @@ def find_personal(
     from rejoinder.conversations.forget import Personal
     from rejoinder.conversations.forget import find_personal as look
 
-    with messages.as_files([str(source)]) as [file]:
+    with options.as_files([str(source)]) as [file]:
         found = sorted(look(Path(file), columns), key=lambda one: one.kind)
     output.print_rows(Personal._fields, found, f"personal data in {source}")
     counts = Counter(one.kind for one in found)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from rejoinder.cli import messages, options, output
-from rejoinder.cli.models import given_model
+from rejoinder.cli import options, output
 from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
@@ -84,9 +83,9 @@ def create(
 
     if texts is None:
         raise InputError("a file of texts is needed.")
-    encoder = given_model(model, model_sha256)
+    encoder = options.given_model(model, model_sha256)
     with (
-        messages.as_files([texts], are_texts=columns is None) as [file],
+        options.as_files([texts], are_texts=columns is None) as [file],
         encoding_bar() as progress,
     ):
         made = Index.create(
@@ -107,7 +106,7 @@ def add(
     model_sha256: options.ModelSha256Option = None,
 ) -> None:
     """Add texts to an index."""
-    _add(index, texts, columns, given_model(model, model_sha256), update=False)
+    _add(index, texts, columns, options.given_model(model, model_sha256), update=False)
 
 
 @commands.command(epilog=EXAMPLES)
@@ -120,7 +119,7 @@ def update(
     model_sha256: options.ModelSha256Option = None,
 ) -> None:
     """Add texts to an index, replacing those with the same ids."""
-    _add(index, texts, columns, given_model(model, model_sha256), update=True)
+    _add(index, texts, columns, options.given_model(model, model_sha256), update=True)
 
 
 def _add(index: Path, texts: str, columns: str | None, model: Path | None, *, update: bool) -> None:
@@ -128,7 +127,7 @@ def _add(index: Path, texts: str, columns: str | None, model: Path | None, *, up
 
     made = Index.open(index, model)
     with (
-        messages.as_files([texts], are_texts=columns is None) as [file],
+        options.as_files([texts], are_texts=columns is None) as [file],
         encoding_bar() as progress,
     ):
         made.add(Path(file), columns=columns, update=update, progress=progress)
@@ -143,7 +142,7 @@ def delete(index: IndexArgument, ids: Annotated[str, typer.Argument()]) -> None:
     Args:
         ids: File of ids, one per line. - is standard input.
     """
-    _change(index, lambda made: made.delete(messages.read_lines(ids)))
+    _change(index, lambda made: made.delete(options.read_lines(ids)))
 
 
 @commands.command(epilog=EXAMPLES)

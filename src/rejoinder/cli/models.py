@@ -1,4 +1,4 @@
-"""`rejoinder models`: lists the models of this installation; what `--model` means.
+"""`rejoinder models`: lists the models of this installation.
 
 `rejoinder card`: writes the model card of a model with its results.
 
@@ -7,16 +7,12 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from rejoinder.cli import messages, options, output
-from rejoinder.cli.progress import Bar
+from rejoinder.cli import options, output
 from rejoinder.errors import InputError
-
-if TYPE_CHECKING:
-    from rejoinder.inference.encoder import SentenceEncoder
 
 _COLUMNS = ("name", "default", "kind", "dim", "bytes", "licence", "folder")
 
@@ -58,55 +54,6 @@ def _facts(name: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def model_folder(model: str | None, sha256: str | None) -> Path:
-    """Returns the folder of the model that `--model` and `--model-sha256` mean.
-
-    Without `--model` that is the default model. A download is shown as it goes.
-
-    Raises:
-        RejoinderError: there is no such model, or it can't be downloaded.
-    """
-    from rejoinder.models.find import find_model, is_address, shipped_model
-
-    if model is None:
-        if sha256 is not None:
-            raise InputError("--model-sha256 is for a MODEL at an https address; name one.")
-        return shipped_model()
-    if not is_address(model):
-        return find_model(model, sha256)
-    with Bar("bytes") as bar:
-        return find_model(model, sha256, bar.show)
-
-
-def given_model(model: str | None, sha256: str | None) -> Path | None:
-    """Returns what `model_folder` does, or None without `--model`, as an index has its own.
-
-    Raises:
-        RejoinderError: as for `model_folder`.
-    """
-    return model_folder(model, sha256) if model or sha256 else None
-
-
-def open_encoder(
-    model: str | None, sha256: str | None, on_too_long: options.OnTooLong
-) -> "SentenceEncoder":
-    """Loads the model that `--model` and `--model-sha256` mean, as `model_folder` does."""
-    from rejoinder.inference.encoder import SentenceEncoder
-
-    return SentenceEncoder.load(model_folder(model, sha256), on_too_long=on_too_long)
-
-
-def note_too_long(encoder: "SentenceEncoder", count: int, total: int, texts: str) -> None:
-    """Notes how many `texts` (a plural noun) are too long for the model, and what was done."""
-    if not count:
-        return
-    most = encoder.describe()["max_tokens"]
-    done = "the rest was not read"
-    if encoder.on_too_long == "split":
-        done = f"each is the mean of pieces of {most:,} tokens"
-    output.note(f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done}")
-
-
 @options.prints("json")
 def card(
     model: Annotated[str, typer.Argument(metavar="MODEL")],
@@ -132,7 +79,7 @@ def card(
     """
     from rejoinder.api.card import write_card
 
-    own, others = messages.split_lists(results or ()), messages.split_lists(baseline or ())
+    own, others = options.split_lists(results or ()), options.split_lists(baseline or ())
     written = write_card(model, results=own, baselines=others, run=run, out=out)
     if not output.printed_json({"out": str(written)}):
         output.status_line(f"wrote {written}")

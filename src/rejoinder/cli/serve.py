@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli import messages, options, output
-from rejoinder.cli.models import given_model, model_folder
+from rejoinder.cli import options, output
 from rejoinder.cli.progress import Bar, encoding_bar
 from rejoinder.errors import InputError, RejoinderError, require
 
@@ -120,7 +119,9 @@ def serve(
         if texts == "-":
             raise InputError("--workers: each process reads the texts; name a file, not -.")
         threads = threads or max(1, usable_cores() // workers)
-    chosen = model_folder(model, model_sha256) if index is None or model is not None else None
+    chosen = (
+        options.model_folder(model, model_sha256) if index is None or model is not None else None
+    )
     ready = None if index is None else prepared_in(index)
     if index is not None and ready is None and TextIndex(index).has_messages:
         output.note(f"after rejoinder explore {index} the page has topics and replies, too")
@@ -165,8 +166,8 @@ class Served:
 
         index = None if self.index is None else TextIndex(self.index)
         model = place_of_model(index) if self.model is None and index is not None else self.model
-        contents = read_model(model or model_folder(None, None))
-        texts = () if self.texts is None else [*messages.stream_entries(self.texts, self.columns)]
+        contents = read_model(model or options.model_folder(None, None))
+        texts = () if self.texts is None else [*options.stream_entries(self.texts, self.columns)]
         explored = None
         if self.ready is not None:
             read = partial(read_explored, self.ready, self.name, self.threads)
@@ -339,10 +340,10 @@ def explore(
         source = [MADE_UP]
         out = out or Path(f"{MADE_UP.name}{SUFFIX}")
         output.note("these messages are made up; name your own export to search it")
-    if piped := next(filter(messages.is_stream, map(str, source)), None):
+    if piped := next(filter(options.is_stream, map(str, source)), None):
         raise InputError(f"{piped} is a pipe or standard input; write the messages to a file.")
     name = source[0].name + (f" and {len(source) - 1} more" if source[1:] else "")
-    place = given_model(model, model_sha256)
+    place = options.given_model(model, model_sha256)
     prepared = partial(
         prepare, *source, out=out, model=place, columns=columns, finetune=finetune, minutes=minutes,
         links=links, threads=threads,

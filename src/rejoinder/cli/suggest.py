@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli import options, output
-from rejoinder.cli.messages import as_files, given_texts, where_conditions
-from rejoinder.cli.models import given_model
 from rejoinder.cli.progress import Bar, encoding_bar
 from rejoinder.errors import InputError
 
@@ -55,16 +53,16 @@ def suggest(
     """
     if not source:
         raise InputError("--from is needed: pairs, an export, an index or a file of answers.")
-    wanted = given_texts(message, messages)
+    wanted = options.given_texts(message, messages)
     if not wanted:
         raise InputError("a message is needed, as an argument or by --messages FILE.")
     from rejoinder.conversations.suggest import Suggestions
 
-    with as_files([source]) as [file], encoding_bar() as encoding, Bar("messages") as bar:
+    with options.as_files([source]) as [file], encoding_bar() as encoding, Bar("messages") as bar:
         opened = Suggestions.open(
-            file, given_model(model, model_sha256), answers=answers,
-            columns=columns, where=where_conditions(where), confidence=confidence, links=links,
-            threads=threads, progress=encoding, stage=bar.show,
+            file, options.given_model(model, model_sha256), answers=answers,
+            columns=columns, where=options.where_conditions(where), confidence=confidence,
+            links=links, threads=threads, progress=encoding, stage=bar.show,
         )  # fmt: skip
     output.note_left_out(opened.left_out)
     _print(opened, [opened.suggest(one, top_k) for one in wanted])

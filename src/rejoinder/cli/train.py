@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli import options, output
-from rejoinder.cli.models import open_encoder
 from rejoinder.cli.progress import Bar, TrainingProgress
 from rejoinder.errors import ConfigError, InputError, RejoinderError, require
 
@@ -320,7 +319,7 @@ def fit_scorer(
             out,
             data=data,
             sets=[name for name in sets.split(",") if name],
-            encoder=open_encoder(model, model_sha256, "truncate"),
+            encoder=options.open_encoder(model, model_sha256, "truncate"),
             seed=seed,
             threads=threads,
             overwrite=overwrite,

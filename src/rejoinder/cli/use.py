@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from rejoinder.cli import messages, options, output
-from rejoinder.cli.models import given_model, model_folder, note_too_long, open_encoder
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,13 +61,13 @@ def similarity(
     if pairs is not None and first is not None:
         raise InputError("sentences are given as arguments or by --pairs FILE, not both.")
     if pairs is not None:
-        rows = messages.read_pairs(pairs)
+        rows = options.read_pairs(pairs)
     elif first is not None and second is not None:
-        rows = [(messages.as_text(first), messages.as_text(second))]
+        rows = [(options.as_text(first), options.as_text(second))]
     else:
         raise InputError("two sentences are needed, or --pairs FILE with two per line.")
     by_scorer = scorer or scorer_from is not None
-    encoder = open_encoder(model, model_sha256, on_too_long)
+    encoder = options.open_encoder(model, model_sha256, on_too_long)
     firsts, seconds = map(list, zip(*rows, strict=True))
     left, right = encoder.encode(firsts), encoder.encode(seconds)
     values = {"cosine": encoder.similarity_pairwise(left, right).tolist()}
@@ -142,9 +141,9 @@ def rank(
         rejoinder rank --model model/ 'How old are you?' --top-k 3 < replies.txt
         rejoinder rank 'And you?' --context 'How old is he?' --responses a.txt
     """
-    entries, message = list(messages.stream_entries(responses, columns)), messages.as_text(message)
-    texts, turns = [entry.encoded for entry in entries], list(map(messages.as_text, context or []))
-    encoder = open_encoder(model, model_sha256, on_too_long)
+    entries, message = list(options.stream_entries(responses, columns)), options.as_text(message)
+    texts, turns = [entry.encoded for entry in entries], list(map(options.as_text, context or []))
+    encoder = options.open_encoder(model, model_sha256, on_too_long)
     hits = encoder.rank(message, texts, top_k, context=turns)
     if entries and entries[0].about:
         ranked = messages.hits_among(entries, [hits])
@@ -188,7 +187,7 @@ def info(
     from rejoinder.models.card import licence_of, stated_in_card, terms_of, training_rows
     from rejoinder.models.folder import folder_bytes, read_model
 
-    folder = model_folder(model, model_sha256)
+    folder = options.model_folder(model, model_sha256)
     contents = read_model(folder)  # not SentenceEncoder, which needs torch for some kinds
     facts = contents.describe()
     training = facts.pop("training")
@@ -249,7 +248,7 @@ def note_not_found(queries: list[str], found: Sequence[Sequence[object]]) -> Non
 
 def note_long(encoder: "SentenceEncoder", texts: list[str], name: str) -> None:
     """Notes how many texts are longer than the model reads."""
-    note_too_long(encoder, int(encoder.too_long(texts).sum()), len(texts), name)
+    options.note_too_long(encoder, int(encoder.too_long(texts).sum()), len(texts), name)
 
 
 def _numbered(pairs: list[int]) -> str:
@@ -342,7 +341,7 @@ def search(
     corpus = corpus or "-"
     if index is None and queries == corpus == "-":
         raise InputError("queries and corpus can't both be standard input; name a file for one.")
-    wanted = messages.given_texts(query, queries)
+    wanted = options.given_texts(query, queries)
     if not wanted:
         raise InputError("a query is needed, as an argument or by --queries FILE.")
     texts: list[str] = []
@@ -352,14 +351,16 @@ def search(
     if index is not None:
         from rejoinder.index.indexing import Index
 
-        opened = Index.open(index, given_model(model, model_sha256), on_too_long=on_too_long)
+        opened = Index.open(
+            index, options.given_model(model, model_sha256), on_too_long=on_too_long
+        )
         encoder, label = cast("SentenceEncoder", opened.encoder), "id"
         compared = mode or ("hybrid" if opened.has_messages else "semantic")
         find = partial(
             opened.search, mode=compared, weight=weight, exact=exact, context=context or 0
         )
         by_query, copies = messages.distinct(
-            partial(_typed, find, wanted, messages.where_conditions(where)), count, folds=folds
+            partial(_typed, find, wanted, options.where_conditions(where)), count, folds=folds
         )
         by_query = rescored(encoder, by_query)
         note_read_as(opened, wanted)
@@ -368,9 +369,9 @@ def search(
         are_messages = any(hit.about for hits in by_query for hit in hits)
         places: list[list[Any]] = [[hit.id for hit in hits] for hits in by_query]
     else:
-        entries = list(messages.stream_entries(corpus, columns))
+        entries = list(options.stream_entries(corpus, columns))
         texts = [entry.encoded for entry in entries]
-        encoder, label = open_encoder(model, model_sha256, on_too_long), "line"
+        encoder, label = options.open_encoder(model, model_sha256, on_too_long), "line"
         nearest, copies = _search_in(entries, encoder, wanted, count, folds=folds)
         nearest = rescored(encoder, nearest)
         note_read_as(encoder, wanted)
