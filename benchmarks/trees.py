@@ -10,6 +10,7 @@ the pairs, repeated with a number at their ends where more are wanted.
 
 import argparse
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -32,18 +33,17 @@ def texts_of(pairs: Path) -> Iterator[str]:
 
 
 def commands(made: Path, arguments: argparse.Namespace) -> dict[str, list[object]]:
-    """The commands by name; OUT stands for a new path."""
+    """The commands by name; OUT stands for a new path, INDEX for the index of a tree."""
     few, many, queries = made / "few.txt", made / "many.txt", made / "queries.txt"
     for path, number in ((few, 100_000), (many, arguments.texts), (queries, 1_000)):
         path.write_text("\n".join(islice(texts_of(arguments.pairs), number)) + "\n", "utf-8")
-    index = made / "index"
     return {
         "one sentence": ["encode", "How old are you?"],
         "encode 100,000": ["encode", "--sentences", few, "--out", "OUT.npy"],
         "extract": ["extract", arguments.reddit, "--out", "OUT"],
         "train the paper's DAN": [
             *("train", "--config", "dan-paper", "--pairs", arguments.pairs, "--out", "OUT"),
-            *("--no-exclude-leaks", f"phases.0.steps={arguments.steps}"),
+            *("--no-exclude-leaks", f"phases.0.steps={arguments.steps}", "phases.1.steps=1"),
         ],
         "judge": [
             *("evaluate", "rejoinder-base", "--tasks", "stsb,mr", "--data", arguments.data),
@@ -51,7 +51,7 @@ def commands(made: Path, arguments: argparse.Namespace) -> dict[str, list[object
         ],
         "index": ["index", many, "--out", "OUT"],
         **{
-            f"search {mode}": ["search", "--queries", queries, "--index", index, "--mode", mode]
+            f"search {mode}": ["search", "--queries", queries, "--index", "INDEX", "--mode", mode]
             for mode in ("semantic", "words", "hybrid")
         },
     }
@@ -59,8 +59,9 @@ def commands(made: Path, arguments: argparse.Namespace) -> dict[str, list[object
 
 def seconds(tree: Path, words: list[object], made: Path, number: int) -> float:
     """Runs a command with the code of a tree; returns its processor seconds."""
-    out = str(made / f"out-{number}")
-    program = [sys.executable, "-c", RUN, *(str(word).replace("OUT", out) for word in words)]
+    paths = {"OUT": str(made / f"out-{number}"), "INDEX": str(made / f"index-{hash(tree)}")}
+    given = [re.sub("|".join(paths), lambda name: paths[name[0]], str(word)) for word in words]
+    program = [sys.executable, "-c", RUN, *given]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
@@ -85,8 +86,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         made, numbers = Path(folder), count()
         todo = commands(made, arguments)
-        index = ["index", made / "many.txt", "--out", made / "index"]
-        seconds(trees[0], index, made, next(numbers))
+        for tree in trees:
+            seconds(tree, ["index", made / "many.txt", "--out", "INDEX"], made, next(numbers))
         print("| command | before | after | ratio |\n|---|--:|--:|--:|")
         for name, words in todo.items():
             rounds = [
