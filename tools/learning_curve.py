@@ -24,8 +24,8 @@ import numpy as np
 
 from power_law import Extrapolation, extrapolate
 from rejoinder.api.training import train_seeds
-from rejoinder.corpus.manifest import FILE, read_manifest
-from rejoinder.corpus.writer import open_pairs
+from rejoinder.corpus.manifest import FILE
+from rejoinder.corpus.writer import open_pairs, read_manifest
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.evaluation.report import COLOURS, new_figure, svg_of
 from rejoinder.io.files.atomic import write_text

@@ -18,8 +18,8 @@ from dumps import comment, lines
 from rejoinder.corpus.engines.local import engine as local
 from rejoinder.corpus.engines.local import join, store
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.manifest import Carried, Manifest, read_manifest
-from rejoinder.corpus.writer import COLUMNS
+from rejoinder.corpus.manifest import Carried, Manifest
+from rejoinder.corpus.writer import COLUMNS, read_manifest
 from rejoinder.errors import BusyError, InputError
 from rejoinder.io.files import atomic
 from rejoinder.io.files.hashed import sealed

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 
 from dumps import LONG, comment, lines
 from rejoinder.corpus.extract import dropped_most, extract
-from rejoinder.corpus.manifest import read_manifest
 from rejoinder.corpus.options import as_columns, parse_date
 from rejoinder.corpus.query import split_borders
-from rejoinder.corpus.writer import BLOCK_ROWS, open_pairs
+from rejoinder.corpus.writer import BLOCK_ROWS, open_pairs, read_manifest
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sealed
 from rejoinder.io.formats.compression import decompressed

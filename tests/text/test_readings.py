@@ -15,7 +15,6 @@ from rejoinder import kernels
 from rejoinder.kernels import kernel
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
-from rejoinder.text import readings as text_readings
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.readings import Spelling
 from rejoinder.text.vocabulary import Vocabulary
@@ -284,7 +283,7 @@ def test_without_known_words_none_is_found():
 
 
 def test_words_are_found_after_those_that_were_kept_have_gone(monkeypatch):
-    monkeypatch.setattr(text_readings, "_KEPT", 1)
+    monkeypatch.setattr("rejoinder.text.vocabulary._REMEMBERED", 1)
     features = WordFeatures(Vocabulary(("the",)), unknown_buckets=5, spelling="likely")
     texts = ["rust zigs", "rust code"]
     expected = [

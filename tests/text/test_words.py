@@ -184,7 +184,7 @@ def test_a_misspelt_word_has_the_id_of_the_right_one_and_others_their_buckets():
 
 
 def test_ids_do_not_depend_on_what_is_kept(monkeypatch):
-    monkeypatch.setattr("rejoinder.text.readings._KEPT", 2)
+    monkeypatch.setattr("rejoinder.text.vocabulary._REMEMBERED", 2)
     unknown = UnknownWords(KNOWN, 7, spelling=True)
     expected = UnknownWords(KNOWN, 7, spelling=True)(UNKNOWN).tolist()
     for _ in range(3):

@@ -2,16 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
 
-from rejoinder.errors import InputError
 from rejoinder.exports.base import Malformed
-from rejoinder.io.files.addresses import Address, AnyPath, any_path
+from rejoinder.io.files.addresses import AnyPath
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.hashed import Count, Digest, FileName, Record, read_sealed, sealed
+from rejoinder.io.files.hashed import Count, Digest, FileName, Record, sealed
 
 FORMAT = 1
 FILE = "manifest.json"
@@ -138,24 +136,3 @@ class Manifest(Record, frozen=True):
                 del tree[name]
         text = json.dumps(sealed(tree), indent=1, ensure_ascii=False) + "\n"
         write_text(folder / FILE, text)
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Reads the manifest of a folder of pairs.
-
-    Raises:
-        InputError: the folder holds none, or one that is damaged or of another format version.
-    """
-    if isinstance(address := any_path(folder), Address):
-        raise InputError(
-            f"{address} is an address, and pairs are read from this machine; copy the folder "
-            "first, as with aws s3 cp --recursive."
-        )
-    return read_sealed(
-        folder / FILE,
-        Manifest,
-        FORMAT,
-        InputError,
-        "Name a folder that rejoinder extract wrote, or extract the pairs again.",
-        unreadable=f"{folder} is not a finished folder of pairs",
-    )

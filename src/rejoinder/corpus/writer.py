@@ -25,13 +25,13 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from rejoinder.corpus.manifest import SPLITS, Manifest, Shard, WordsFile, read_manifest
+from rejoinder.corpus.manifest import FILE, FORMAT, SPLITS, Manifest, Shard, WordsFile
 from rejoinder.corpus.reading.columns import as_arrow, clean_and_letters, one_array
 from rejoinder.corpus.reading.readers import mapped_ahead
 from rejoinder.errors import InputError
-from rejoinder.io.files.addresses import Address, AnyPath
+from rejoinder.io.files.addresses import Address, AnyPath, any_path
 from rejoinder.io.files.atomic import write_bytes
-from rejoinder.io.files.hashed import check_file, sha256_of, sha256_of_file
+from rejoinder.io.files.hashed import check_file, read_sealed, sha256_of, sha256_of_file
 from rejoinder.io.files.storage import read_errors
 from rejoinder.text.columns import tokenize
 
@@ -130,6 +130,27 @@ class Pairs:
         """Returns all pairs of a split. Dev and test are small enough for this."""
         empty = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
         return pl.concat([empty, *self.iter_frames(split, columns)])
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Reads the manifest of a folder of pairs.
+
+    Raises:
+        InputError: the folder holds none, or one that is damaged or of another format version.
+    """
+    if not folder.is_dir() and isinstance(address := any_path(folder), Address):
+        raise InputError(
+            f"{address} is an address, and pairs are read from this machine; copy the folder "
+            "first, as with aws s3 cp --recursive."
+        )
+    return read_sealed(
+        folder / FILE,
+        Manifest,
+        FORMAT,
+        InputError,
+        "Name a folder that rejoinder extract wrote, or extract the pairs again.",
+        unreadable=f"{folder} is not a finished folder of pairs",
+    )
 
 
 def open_pairs(folder: Path) -> Pairs:

@@ -16,13 +16,13 @@ text rules 3 and 4 depend on all of it: it must never change.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, cached_property, partial
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,8 @@ from safetensors.numpy import load
 
 from rejoinder.text.normalize import DIGIT, LETTER, classes, find_tokens, normalize_cased
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.vocabulary import GOLDEN_GAMMA, Vocabulary, mix64
+from rejoinder.text.vocabulary import GOLDEN_GAMMA, Remembered, Vocabulary, mix64
 
-Value = TypeVar("Value")
 _LEAST, _MOST = 4, 24
 """Characters of words that are looked up or found: shorter ones are like too many others."""
 _WHOLE = -1
@@ -200,10 +199,6 @@ _SURE, _LIKELY = -12.5, -13.5
 """Logarithms of an error from which a word is read as the known one alone, or as both."""
 _AGAIN = 2.0
 """What it takes from them that the text has the word again, or the known word."""
-_KEPT = 100_000
-"""Number of words whose values are kept."""
-_LONGEST = 40
-"""Characters of a word whose value is kept."""
 _NONE, _CERTAIN = np.float32(-np.inf), np.float32(np.inf)
 _ENDINGS = ("s", "m", "d", "t", "re", "ve", "ll")
 _INSIDE = frozenset(",;-('&/")
@@ -242,27 +237,6 @@ class Mark(IntEnum):
 
 
 Marks = NDArray[np.uint8]
-
-
-class Remembered(Generic[Value]):
-    """Values of words, which are found for many words at once, and kept."""
-
-    def __init__(self, find: Callable[[list[str]], list[Value]]) -> None:
-        """`find` returns the values of different words."""
-        self._find = find
-        self._kept: dict[str, Value] = {}
-
-    def __call__(self, words: Sequence[str]) -> list[Value]:
-        """Returns the value of each word."""
-        if len(self._kept) > _KEPT:
-            self._kept = {}
-        kept = self._kept
-        new = [word for word in dict.fromkeys(words) if word not in kept]
-        if not new:
-            return [kept[word] for word in words]
-        made = dict(zip(new, self._find(new), strict=True))
-        kept.update((word, value) for word, value in made.items() if len(word) <= _LONGEST)
-        return [made[word] if word in made else kept[word] for word in words]
 
 
 class Readings:

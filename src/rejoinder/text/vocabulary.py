@@ -14,11 +14,11 @@ bytes no text is unknown and no alphabet has to be chosen. BPE only counts: the 
 gives the same vocabulary, without the iterations of Unigram.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -196,6 +196,34 @@ def word_buckets(words: Sequence[str], buckets: int) -> NDArray[np.int32]:
     """
     checksums = (crc32(word.encode()) for word in words)
     return (np.fromiter(checksums, np.uint32, len(words)) % np.uint32(buckets)).astype(np.int32)
+
+
+_REMEMBERED = 100_000
+"""Number of words whose values are kept."""
+_LONGEST_KEPT = 40
+"""Characters of a word whose value is kept."""
+Value = TypeVar("Value")
+
+
+class Remembered(Generic[Value]):
+    """Values of words, which are found for many words at once, and kept."""
+
+    def __init__(self, find: Callable[[list[str]], list[Value]]) -> None:
+        """`find` returns the values of different words."""
+        self._find = find
+        self._kept: dict[str, Value] = {}
+
+    def __call__(self, words: Sequence[str]) -> list[Value]:
+        """Returns the value of each word."""
+        if len(self._kept) > _REMEMBERED:
+            self._kept = {}
+        kept = self._kept
+        new = [word for word in dict.fromkeys(words) if word not in kept]
+        if not new:
+            return [kept[word] for word in words]
+        made = dict(zip(new, self._find(new), strict=True))
+        kept.update((word, value) for word, value in made.items() if len(word) <= _LONGEST_KEPT)
+        return [made[word] if word in made else kept[word] for word in words]
 
 
 SUBWORDS = "subwords.json"

@@ -20,8 +20,8 @@ from rejoinder.text.normalize import (
     tokens_of,
 )
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.readings import Marks, Readings, Remembered, Spelling, marks_of
-from rejoinder.text.vocabulary import Vocabulary, word_buckets
+from rejoinder.text.readings import Marks, Readings, Spelling, marks_of
+from rejoinder.text.vocabulary import Remembered, Vocabulary, word_buckets
 
 
 class UnknownWords:
