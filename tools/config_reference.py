@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from rejoinder.io.schema import Settings
+from rejoinder.encoders.settings import Settings
 from rejoinder.training.config.settings import config_class
 
 _HEAD = """# Config keys

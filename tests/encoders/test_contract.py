@@ -11,8 +11,8 @@ from safetensors.numpy import load_file
 
 from rejoinder.encoders import ENCODERS, SubwordSizes, WordSizes, checked
 from rejoinder.encoders.nn.layers import shapes_of
+from rejoinder.encoders.settings import check
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.config.loading import to_tree
 from runs import SMALL_ENCODERS, same_files, small_run

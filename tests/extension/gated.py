@@ -7,8 +7,7 @@ from pydantic import Field
 
 from rejoinder.encoders import EncoderKind
 from rejoinder.encoders.nn.layers import SparseTable, index_bags, unit_rows
-from rejoinder.encoders.settings import EncoderSettings
-from rejoinder.io.schema import Units
+from rejoinder.encoders.settings import EncoderSettings, Units
 
 
 class GatedConfig(EncoderSettings):

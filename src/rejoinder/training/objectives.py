@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from rejoinder.io.schema import AsTuple, FilledText, Printable, Probability, Settings, shown
+from rejoinder.encoders.settings import (
+    Activation,
+    AsTuple,
+    FilledText,
+    Printable,
+    Probability,
+    Settings,
+    shown,
+)
 from rejoinder.models.config import CLASSES, PAIR_FEATURES
 from rejoinder.registry import Registry
 from rejoinder.training.data import examples
@@ -23,7 +31,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from rejoinder.datasets.leaks import EvaluationHashes
-    from rejoinder.encoders.settings import Activation
     from rejoinder.training.data.examples import Examples, LabelledText
     from rejoinder.training.losses.in_batch import StepInputs, StepLoss
 
@@ -154,7 +161,7 @@ class Head:
 
     layers: tuple[int, ...]
     """Units of its layers; empty for the identity."""
-    activation: "Activation"
+    activation: Activation
     inputs: int = 1
     """Width of its input, as a multiple of the embedding dimension."""
     residual: bool = False

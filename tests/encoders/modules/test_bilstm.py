@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.encoders.modules import BilstmEncoder
-from rejoinder.encoders.settings import BilstmConfig
+from rejoinder.encoders.settings import BilstmConfig, check
 from rejoinder.errors import ConfigError
-from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged
 
 ROWS = 12

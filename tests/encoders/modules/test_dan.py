@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from rejoinder.encoders.modules import DanEncoder
 from rejoinder.encoders.nn.layers import index_bags
-from rejoinder.encoders.settings import DanConfig
+from rejoinder.encoders.settings import DanConfig, check
 from rejoinder.errors import ConfigError
-from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged
 
 ROWS = 12

@@ -9,9 +9,8 @@ import torch.nn.functional as F
 
 from rejoinder.encoders.modules import TransformerEncoder, attention, sinusoids
 from rejoinder.encoders.nn.layers import encode_parts, pad_groups
-from rejoinder.encoders.settings import TransformerConfig
+from rejoinder.encoders.settings import TransformerConfig, check
 from rejoinder.errors import ConfigError
-from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged
 
 SMALL = TransformerConfig(layers=2, heads=2, hidden=16, filter=32, dim=10)

@@ -554,7 +554,7 @@ from rejoinder.errors import MissingExtraError
 from rejoinder.inference.encoder import SentenceEncoder
 model = transformer_model()
 for name in [*sys.modules]:
-    if name.startswith(("rejoinder.encoders", "rejoinder.io.schema", "pydantic")):
+    if name.startswith(("rejoinder.encoders", "pydantic")):
         del sys.modules[name]
 sys.modules["pydantic"] = None
 try:

@@ -31,10 +31,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rejoinder.encoders import EncoderKind, Shapes, TextSizes
-from rejoinder.encoders.settings import Activation
+from rejoinder.encoders.settings import Activation, check
 from rejoinder.errors import ConfigError, ModelError
 from rejoinder.io.files.system import ask_for_huge_pages, spin_briefly, usable_cores
-from rejoinder.io.schema import check
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Padded, Ragged, padded_groups
 

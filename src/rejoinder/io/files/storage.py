@@ -251,18 +251,3 @@ def scratch_folder() -> Iterator[Path]:
         ignore_cleanup_errors=True,  # somebody else may have removed it
     ) as folder:
         yield Path(folder)
-
-
-def refuse_content(path: object, *, is_file: bool, occupied: bool) -> None:
-    """Refuses a folder that is written where a file is, or where there are other files.
-
-    Raises:
-        InputError: either is so.
-    """
-    if is_file:
-        raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
-    if occupied:
-        raise InputError(
-            f"{path} exists and is not empty; name another folder, or replace it with "
-            "`overwrite=True`."
-        )

@@ -16,9 +16,15 @@ import tomli_w
 from pydantic import ValidationError
 
 from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.settings import DanConfig, TransformerConfig
+from rejoinder.encoders.settings import (
+    DanConfig,
+    Settings,
+    TransformerConfig,
+    faults,
+    refused,
+    shown,
+)
 from rejoinder.errors import ConfigError, InputError, nearest
-from rejoinder.io.schema import Settings, faults, refused, shown
 from rejoinder.training.config.settings import RunConfig, config_class
 from rejoinder.training.objectives import OBJECTIVES, ParaphraseTask
 

@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
-from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.settings import Activation, DanConfig, EncoderSettings
-from rejoinder.io import schema
+from rejoinder.encoders import ENCODERS, settings
 from rejoinder.training.objectives import OBJECTIVES, Head, ResponsesTask, Task
 
-_Name = Annotated[str, Field(min_length=1, max_length=200), schema.Printable]
-_Sources = Annotated[tuple[schema.FilledText, ...], Field(max_length=100_000), schema.AsTuple]
+_Name = Annotated[str, Field(min_length=1, max_length=200), settings.Printable]
+_Sources = Annotated[tuple[settings.FilledText, ...], Field(max_length=100_000), settings.AsTuple]
 _Every = 1_000_000_000
 _Rate = Annotated[float, Field(ge=0, le=1_000)]
 
 
-class WordsConfig(schema.Settings):
+class WordsConfig(settings.Settings):
     """Text as ids of words, and optionally of bigrams of neighbouring words."""
 
     kind: Literal["words"] = "words"
@@ -34,7 +32,7 @@ class WordsConfig(schema.Settings):
     """Read letters without their marks (accents, vowel signs, hamza), as in `cafe` for `café`."""
 
 
-class SubwordsConfig(schema.Settings):
+class SubwordsConfig(settings.Settings):
     """Text as ids of subwords: byte-level byte-pair encoding."""
 
     kind: Literal["subwords"] = "subwords"
@@ -49,30 +47,30 @@ class SubwordsConfig(schema.Settings):
 if TYPE_CHECKING:
     TextConfig = WordsConfig | SubwordsConfig
 else:  # type checkers can't follow a union made from a tuple
-    TextConfig: Any = schema.tagged((WordsConfig, SubwordsConfig), "kind", default="words")
+    TextConfig: Any = settings.tagged((WordsConfig, SubwordsConfig), "kind", default="words")
 
 
-class HeadConfig(schema.Settings):
+class HeadConfig(settings.Settings):
     """The response head: dense layers on the response side."""
 
-    layers: schema.Layers = (500, 500)
+    layers: settings.Layers = (500, 500)
     """Units of its layers; the last equals the embedding dimension. Empty means no head."""
-    activation: Activation = "tanh"
+    activation: settings.Activation = "tanh"
     """Activation between layers; there is none after the last."""
     residual: bool = False
     """Add the embedding to the output."""
 
 
-class EntailmentConfig(schema.Settings):
+class EntailmentConfig(settings.Settings):
     """The classifier of pairs. Defaults are the paper's (§2.2 and §4.1)."""
 
-    hidden: schema.Units = 512
+    hidden: settings.Units = 512
     """Units of the hidden layer."""
-    activation: Activation = "tanh"
+    activation: settings.Activation = "tanh"
     """Activation of the hidden layer."""
 
 
-class ObjectiveConfig(schema.Settings):
+class ObjectiveConfig(settings.Settings):
     """Settings of all objectives that rank candidates of a batch."""
 
     scale: float = Field(default=1.0, gt=0, le=10_000)
@@ -83,7 +81,7 @@ class ObjectiveConfig(schema.Settings):
     """Upper bound of a learned scale."""
     mask_duplicates: bool = False
     """Leave candidates out of the softmax that are known to fit the same input."""
-    word_dropout: schema.Probability = 0.0
+    word_dropout: settings.Probability = 0.0
     """Fraction of ids dropped from each sentence at random during training."""
 
     @model_validator(mode="after")
@@ -95,7 +93,7 @@ class ObjectiveConfig(schema.Settings):
         return self
 
 
-class OptimizerConfig(schema.Settings):
+class OptimizerConfig(settings.Settings):
     """The optimisers of dense layers and of embedding tables."""
 
     dense: Literal["sgd", "adam"] = "sgd"
@@ -105,7 +103,7 @@ class OptimizerConfig(schema.Settings):
     of its gradient)."""
 
 
-class Phase(schema.Settings):
+class Phase(settings.Settings):
     """A number of steps with one batch size and one learning rate schedule."""
 
     steps: int = Field(ge=1, le=1_000_000_000_000)
@@ -135,7 +133,7 @@ class Phase(schema.Settings):
         return bool(self.sif or self.whitening)
 
 
-class TrainingConfig(schema.Settings):
+class TrainingConfig(settings.Settings):
     """Settings of the training loop."""
 
     seed: int = Field(default=0, ge=0, le=4_294_967_295)
@@ -171,10 +169,10 @@ class TrainingConfig(schema.Settings):
     row_init: Literal["random", "cooccurrence"] = "random"
     """Initial directions of the rows of words or subwords: random, or vectors that are learned from
     the training text before the first step (the words that stand near each other, factorised)."""
-    nested_dims: Annotated[tuple[schema.Units, ...], Field(max_length=20), schema.AsTuple] = ()
+    nested_dims: Annotated[tuple[settings.Units, ...], Field(max_length=20), settings.AsTuple] = ()
     """Numbers of dimensions that embeddings can be cut to: ranking objectives also train their
     first so many entries, so that `rejoinder export --dim` loses little."""
-    init_from: schema.Text = ""
+    init_from: settings.Text = ""
     """Model folder whose vocabulary, encoder and heads training starts from."""
 
     @property
@@ -187,20 +185,20 @@ class TrainingConfig(schema.Settings):
         return tuple(sorted(shipped().keys() - {"stsb-train"}))
 
 
-class ExportConfig(schema.Settings):
+class ExportConfig(settings.Settings):
     """Settings of the exported model."""
 
     dtype: Literal["float16", "float32"] = "float16"
     """Type of embedding tables (and a Transformer's matrices); the rest is float32."""
 
 
-class RunConfig(schema.Settings):
+class RunConfig(settings.Settings):
     """The config of a run: `config_class` completes it with the kinds of encoders and tasks."""
 
     name: _Name = "rejoinder"
     """Name of the model."""
     text: TextConfig = Field(default_factory=WordsConfig)
-    encoder: EncoderSettings
+    encoder: settings.EncoderSettings
     """A table of one of the kinds in `ENCODERS`."""
     head: HeadConfig = Field(default_factory=HeadConfig)
     objective: ObjectiveConfig = Field(default_factory=ObjectiveConfig)
@@ -210,7 +208,7 @@ class RunConfig(schema.Settings):
     export: ExportConfig = Field(default_factory=ExportConfig)
     tasks: tuple[Task, ...] = ()
     """Tables of the kinds in `OBJECTIVES`. Empty means response selection only."""
-    phases: Annotated[tuple[Phase, ...], Field(max_length=1_000), schema.AsTuple] = ()
+    phases: Annotated[tuple[Phase, ...], Field(max_length=1_000), settings.AsTuple] = ()
     """At least one is required."""
 
     @property
@@ -253,15 +251,15 @@ def config_class() -> type[RunConfig]:
 
 @cache
 def _config_class(
-    encoders: tuple[type[EncoderSettings], ...], tasks: tuple[type[Task], ...]
+    encoders: tuple[type[settings.EncoderSettings], ...], tasks: tuple[type[Task], ...]
 ) -> type[RunConfig]:
-    encoder: Any = schema.tagged(encoders, "kind", default="dan")
-    task: Any = schema.tagged(tasks, "objective")
-    many: Any = Annotated[tuple[task, ...], Field(max_length=1_000), schema.AsTuple]
+    encoder: Any = settings.tagged(encoders, "kind", default="dan")
+    task: Any = settings.tagged(tasks, "objective")
+    many: Any = Annotated[tuple[task, ...], Field(max_length=1_000), settings.AsTuple]
     return create_model(
         "RunConfig",
         __base__=RunConfig,
         __doc__=RunConfig.__doc__,
-        encoder=(encoder, Field(default_factory=DanConfig)),
+        encoder=(encoder, Field(default_factory=settings.DanConfig)),
         tasks=(many, ()),
     )

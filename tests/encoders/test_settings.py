@@ -5,8 +5,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
+from rejoinder.encoders.settings import Layers, Settings, check, shown, tagged
 from rejoinder.errors import ConfigError
-from rejoinder.io.schema import Layers, Settings, check, shown, tagged
 
 
 class Circle(Settings):
