@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 
 from rejoinder.errors import BusyError
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 
 THREADS, PROCESSES, READERS, DIM = 8, 4, 2, 16

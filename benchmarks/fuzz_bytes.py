@@ -26,8 +26,7 @@ with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.datasets.semeval import parse_stsb
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results import read_results
-    from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
-    from rejoinder.index.mapped_files import StringTable
+    from rejoinder.index.files import IndexModel, Manifest, StringTable, read_manifest
     from rejoinder.io.formats.compression import decompressed
     from rejoinder.io.formats.text_lines import separated_rows
     from rejoinder.training.config.loading import load_config

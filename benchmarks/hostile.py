@@ -29,8 +29,8 @@ import numpy as np
 
 from rejoinder import Index
 from rejoinder.errors import RejoinderError
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 
 HALF, UNREAD, SECONDS, DIM = 1_100, 200, 30.0, 16

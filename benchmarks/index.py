@@ -34,8 +34,8 @@ from msgspec import to_builtins
 
 from rejoinder import Index, SentenceEncoder
 from rejoinder.corpus.writer import open_pairs
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 
 ALONE = 200

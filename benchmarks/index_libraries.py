@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from rejoinder.index import lists
-from rejoinder.index.manifest import Probing
-from rejoinder.index.mapped_files import StoredRows
+from rejoinder.index.files import Probing, StoredRows
 from rejoinder.inference.neighbours import nearest_rows
 from rejoinder.io.files.hashed import file_facts
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 
 ABOUT = Manifest(IndexModel("model", "ab" * 32, None, None), 2)

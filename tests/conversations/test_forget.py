@@ -14,9 +14,9 @@ from rejoinder.conversations.suggest import Suggester
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.writer import open_pairs
 from rejoinder.errors import InputError
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.indexing import Index
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 
 PEOPLE = ("ann", "bob", "cid", "dora", "Zoltanplant")

@@ -5,8 +5,8 @@ import pytest
 
 from rejoinder.conversations.collection import WholeIndex
 from rejoinder.index import lists
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import create_index
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.index.where import conditions_of
 from rejoinder.inference.neighbours import nearest_rows

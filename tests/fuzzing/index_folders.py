@@ -12,8 +12,8 @@ import numpy as np
 
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.errors import RejoinderError
+from rejoinder.index.files import FILE, IndexModel, Manifest
 from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import FILE, IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.io.files.hashed import sealed
 

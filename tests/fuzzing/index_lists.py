@@ -17,8 +17,8 @@ from fuzzing.index_folders import contents
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.errors import RejoinderError
 from rejoinder.index import lists
+from rejoinder.index.files import FILE, IndexModel, Manifest
 from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import FILE, IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.io.files.hashed import sealed
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from rejoinder.errors import InputError, StorageError
 from rejoinder.index import folder, state
+from rejoinder.index.files import FILE, IndexModel, Manifest
 from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import FILE, IndexModel, Manifest
 from rejoinder.index.matching import search_segments
 from rejoinder.index.segment import BY_MEANING, BY_WORDS, FILES, EncodedTexts
 from rejoinder.io.files.claims import claim
@@ -136,7 +136,7 @@ def test_an_id_that_is_given_twice_is_refused_and_nothing_is_left(tmp_path):
 
 
 def test_ids_of_one_key_are_told_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.index.manifest.blake2b_number", lambda content: len(content))
+    monkeypatch.setattr("rejoinder.index.files.blake2b_number", lambda content: len(content))
     index = made(tmp_path, {"aa": "one", "bb": "two", "c": "three"})
     assert [index.get(name) for name in ("bb", "aa", "c")] == ["two", "one", "three"]
     assert "dd" not in index

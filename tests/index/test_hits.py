@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import create_index
 from rejoinder.index.hits import IndexedText, linked_with
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.index.words import matches
 

@@ -9,9 +9,8 @@ import pytest
 
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.index import lists
+from rejoinder.index.files import IndexModel, Manifest, mapped, release
 from rejoinder.index.folder import TextIndex, create_index
-from rejoinder.index.manifest import IndexModel, Manifest
-from rejoinder.index.mapped_files import mapped, release
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.io.files.claims import claim
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import create_index
 from rejoinder.index.hits import segments_and_rows
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.matching import search_segments
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.inference.neighbours import nearest_rows

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import create_index
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.reader import between_two
 from rejoinder.index.segment import EncodedTexts
 

@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 
 from rejoinder.errors import InputError
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import create_index
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import (
     BY_MEANING,
     EncodedTexts,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rejoinder import Index, cluster, kernels
 from rejoinder.errors import InputError
 from rejoinder.index import lists
+from rejoinder.index.files import IndexModel, Manifest
 from rejoinder.index.folder import create_index
-from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.index.where import read_query
 

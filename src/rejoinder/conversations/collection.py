@@ -18,10 +18,10 @@ from rejoinder.corpus.core_text import core_of, cores_of, without_habits
 from rejoinder.corpus.texts import Entry, is_question
 from rejoinder.errors import InputError
 from rejoinder.index.fields import About
+from rejoinder.index.files import FILE as INDEX
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.hits import Found, segments_and_rows
 from rejoinder.index.indexing import place_of_model, refuse_other_model
-from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.index.matching import search_segments
 from rejoinder.index.segment import Segment
 from rejoinder.index.where import Conditions, Where, fields_of

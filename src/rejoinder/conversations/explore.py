@@ -30,7 +30,7 @@ from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.texts import Entry
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.exports.files import opened
-from rejoinder.index import manifest
+from rejoinder.index import files
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import Index
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
@@ -137,12 +137,12 @@ class _Work:
 
     @property
     def is_index(self) -> bool:
-        return len(self.sources) == 1 and (self.source / manifest.FILE).is_file()
+        return len(self.sources) == 1 and (self.source / files.FILE).is_file()
 
     @property
     def read(self) -> tuple[Path, ...]:
         """The files and folders whose content is compared."""
-        return (self.source / manifest.FILE,) if self.is_index else self.sources
+        return (self.source / files.FILE,) if self.is_index else self.sources
 
 
 def explore(
@@ -214,7 +214,7 @@ def explore(
         older = None if changes is None else folder
         _find(work.source if work.is_index else new / INDEX, new, work, older, read.in_words)
         used = wanted.model or (work.model and _sha256_of(work.model))
-        used = used or manifest.read_manifest(new / INDEX).model.sha256
+        used = used or files.read_manifest(new / INDEX).model.sha256
         facts = replace(wanted, content=_of_all(_content_of, work.read), model=used)
         write_text(new / FILE, hashed.sealed_text(facts, _FORMAT_VERSION))
     return Prepared(folder, index, True, read.left_out, better, changes)
@@ -226,10 +226,10 @@ def prepared_in(folder: Path) -> Prepared | None:
     for made in (folder, *inside, folder.with_name(folder.name + SUFFIX)):
         if (known := _read(made)) is None:
             continue
-        if (made / INDEX / manifest.FILE).is_file():
+        if (made / INDEX / files.FILE).is_file():
             return Prepared(made, made / INDEX, fresh=False)
         index = made.with_name(made.name.removesuffix(SUFFIX))  # an index explored as it is
-        if (index / manifest.FILE).is_file() and known.stamp == _stamp_of(index / manifest.FILE):
+        if (index / files.FILE).is_file() and known.stamp == _stamp_of(index / files.FILE):
             return Prepared(made, index, fresh=False)
     return None
 
@@ -283,7 +283,7 @@ def _wanted(work: _Work) -> _Made:
         raise InputError(
             f"{' and '.join(wrong)}: an index is explored as it is; name what it was made from."
         )
-    sha256 = manifest.read_manifest(work.source).model.sha256
+    sha256 = files.read_manifest(work.source).model.sha256
     return _Made(stamp, "", sha256, named=True, columns=None, finetuned=False)
 
 

@@ -25,8 +25,8 @@ from rejoinder.corpus.reading.columns import as_arrow, clean_and_letters
 from rejoinder.corpus.texts import entries_of
 from rejoinder.corpus.writer import COLUMNS, Pairs, open_pairs, rewrite, whole_blocks
 from rejoinder.errors import InputError
+from rejoinder.index.files import FILE as INDEX
 from rejoinder.index.folder import TextIndex
-from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import sha256_of

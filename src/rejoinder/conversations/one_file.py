@@ -29,9 +29,9 @@ from rejoinder.corpus.texts import Entry
 from rejoinder.encoders.layers import BagSums, quantize_rows, scales_name
 from rejoinder.errors import InputError
 from rejoinder.index.fields import asks_of, refuse_unmet
+from rejoinder.index.files import WEIGHT
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import Index, place_of_model
-from rejoinder.index.manifest import WEIGHT
 from rejoinder.index.ranking import date_rules
 from rejoinder.index.reader import between_two
 from rejoinder.index.segment import EncodedTexts

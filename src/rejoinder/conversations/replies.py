@@ -24,8 +24,8 @@ from rejoinder.conversations.suggestions import Confidence, Replies, Tried, deni
 from rejoinder.corpus.core_text import core_of
 from rejoinder.corpus.manifest import FILE as PAIRS
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.index.files import FILE as INDEX
 from rejoinder.index.folder import TextIndex
-from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import blake2b_number, sha256_of_file, sha256_of_tensors
 from rejoinder.io.formats.embedding_files import UNREADABLE

@@ -19,7 +19,7 @@ from rejoinder.conversations.replies import PastReplies
 from rejoinder.conversations.suggestions import Suggested, Suggestion, Tried, Voted
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
-from rejoinder.index.manifest import FILE as INDEX
+from rejoinder.index.files import FILE as INDEX
 from rejoinder.index.where import Where, fields_of
 from rejoinder.inference.inputs import check_share, whole_number
 from rejoinder.inference.outputs import one_core_each

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import ConditionError, InputError, nearest
-from rejoinder.index.manifest import REMEDY
-from rejoinder.index.mapped_files import OFFSET, StringTable, StringWriter, mapped
+from rejoinder.index.files import OFFSET, REMEDY, StringTable, StringWriter, mapped
 from rejoinder.index.where import NAMED, Conditions
 from rejoinder.io.files.hashed import check_file
 from rejoinder.io.formats.texts import KEYS
@@ -173,7 +172,7 @@ class Fields:
         return {**found, "confidence": sure / 100} if sure else found
 
     def release(self) -> None:
-        """Removes the strings from the memory of this process (see `mapped_files.release`)."""
+        """Removes the strings from the memory of this process (see `files.release`)."""
         self._strings.release()
         self._links.release()
 

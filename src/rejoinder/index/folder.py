@@ -16,9 +16,17 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index import lists, words
 from rejoinder.index.fields import FieldsWriter
+from rejoinder.index.files import (
+    KEY,
+    Manifest,
+    SegmentFacts,
+    StoredRows,
+    StringTable,
+    StringWriter,
+    keys_of,
+    read_manifest,
+)
 from rejoinder.index.hits import Place
-from rejoinder.index.manifest import KEY, Manifest, SegmentFacts, keys_of, read_manifest
-from rejoinder.index.mapped_files import StoredRows, StringTable, StringWriter
 from rejoinder.index.reader import IndexReader
 from rejoinder.index.segment import (
     DTYPES,

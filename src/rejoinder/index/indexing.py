@@ -10,9 +10,9 @@ import numpy as np
 from rejoinder.corpus.texts import Entry
 from rejoinder.encoders.layers import unit_rows
 from rejoinder.errors import InputError
+from rejoinder.index.files import WEIGHT, IndexModel, Manifest
 from rejoinder.index.folder import MODEL, TextIndex, create_index
 from rejoinder.index.hits import IndexHit
-from rejoinder.index.manifest import WEIGHT, IndexModel, Manifest
 from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.index.state import Mode
 from rejoinder.index.where import Where

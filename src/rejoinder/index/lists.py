@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, require
-from rejoinder.index.manifest import REMEDY, Probing
-from rejoinder.index.mapped_files import StoredRows
+from rejoinder.index.files import REMEDY, Probing, StoredRows
 from rejoinder.inference.neighbours import dots, nearest_rows
 from rejoinder.io.files.hashed import check_file
 from rejoinder.protocols import Embeddings

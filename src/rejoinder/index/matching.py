@@ -12,9 +12,9 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.index.files import keys_of
 from rejoinder.index.hits import Found, best_of, is_large, placed
 from rejoinder.index.lists import Lists
-from rejoinder.index.manifest import keys_of
 from rejoinder.index.matcher import WordQueries
 from rejoinder.index.segment import BY_WORDS, Absent, Segment
 from rejoinder.protocols import Embeddings

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.index.fields import ENDS, Fields
+from rejoinder.index.files import keys_of
 from rejoinder.index.hits import ROW_BITS, Found, segments_and_rows
-from rejoinder.index.manifest import keys_of
 from rejoinder.index.matching import Ranks, WordSearch, rarity
 from rejoinder.index.segment import Absent, Segment
 from rejoinder.protocols import Embeddings

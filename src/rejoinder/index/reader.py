@@ -13,8 +13,8 @@ from typing import TypeVar, overload
 import numpy as np
 
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.index.files import FILE, Manifest
 from rejoinder.index.hits import IndexedText, IndexHit, Place, unscored
-from rejoinder.index.manifest import FILE, Manifest
 from rejoinder.index.segment import EncodedTexts, Segment, encoded_texts
 from rejoinder.index.state import Mode, State, check_mode, check_segments, opened
 from rejoinder.index.where import Where

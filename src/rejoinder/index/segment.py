@@ -16,9 +16,18 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index import fields, lists, words
 from rejoinder.index.fields import About, Fields
+from rejoinder.index.files import (
+    KEY,
+    REMEDY,
+    Manifest,
+    SegmentFacts,
+    StoredRows,
+    StringTable,
+    keys_of,
+    mapped,
+    release,
+)
 from rejoinder.index.lists import Lists
-from rejoinder.index.manifest import KEY, REMEDY, Manifest, SegmentFacts, keys_of
-from rejoinder.index.mapped_files import StoredRows, StringTable, mapped, release
 from rejoinder.index.matcher import Matcher
 from rejoinder.index.where import Conditions
 from rejoinder.index.words import Words

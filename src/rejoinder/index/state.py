@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import ConditionError, InputError
 from rejoinder.index.fields import refuse_unmet
-from rejoinder.index.hits import Found, IndexHit, Place, hits_of
-from rejoinder.index.manifest import (
+from rejoinder.index.files import (
     FILE,
     REMEDY,
     WEIGHT,
@@ -21,6 +20,7 @@ from rejoinder.index.manifest import (
     keys_of,
     read_manifest,
 )
+from rejoinder.index.hits import Found, IndexHit, Place, hits_of
 from rejoinder.index.matching import Ranks, WordSearch, search_segments, weights_of
 from rejoinder.index.ranking import DEPTH, NOTHING, Together, is_close
 from rejoinder.index.segment import BY_WORDS, Absent, Segment, places_of

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.index.manifest import KEY, REMEDY, keys_of
-from rejoinder.index.mapped_files import mapped
+from rejoinder.index.files import KEY, REMEDY, keys_of, mapped
 from rejoinder.io.files.hashed import check_file
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.languages import Stem, stemmer, with_digits_in_words

@@ -28,9 +28,9 @@ from rejoinder.conversations.asked import Asked
 from rejoinder.conversations.suggest import Suggester
 from rejoinder.conversations.topics import FoundTopics
 from rejoinder.errors import InputError, RejoinderError, nearest
+from rejoinder.index.files import FILE as INDEX
 from rejoinder.index.hits import IndexedText, IndexHit
 from rejoinder.index.indexing import Index
-from rejoinder.index.manifest import FILE as INDEX
 from rejoinder.index.state import Mode
 from rejoinder.index.where import read_query
 from rejoinder.io.files.hashed import Record
