@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 from rejoinder import kernels
 from rejoinder.cli.main import app
 from rejoinder.kernels import kernel
-from rejoinder.text.features import WordFeatures
+from rejoinder.text.features import NumberedWords, UnknownWords, WordFeatures, WordIds
 from rejoinder.text.normalize import UNICODE, as_strings, tokens_of
 from rejoinder.text.vocabulary import Vocabulary, word_buckets
-from rejoinder.text.words import NumberedWords, UnknownWords, WordIds
 
 SENTENCES = [
     "How old are you?",

@@ -42,13 +42,12 @@ from rejoinder.io.files.claims import refuse_inputs
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.files.storage import scratch_folder
 from rejoinder.models.folder import ModelContents, read_model
-from rejoinder.text.features import WordFeatures
+from rejoinder.text.features import NumberedWords, WordFeatures
 from rejoinder.text.languages import stemmer, with_digits_in_words
 from rejoinder.text.normalize import is_punctuation
 from rejoinder.text.ragged import Ragged
 from rejoinder.text.readings import read_lists
 from rejoinder.text.vocabulary import with_letters
-from rejoinder.text.words import NumberedWords
 
 _FREQUENT = 15_000
 """Words of the model that have rows though no message has them: a query may."""

@@ -24,10 +24,10 @@ from rejoinder.conversations.clusters import BLOCK, EXTRA, TopicCentres
 from rejoinder.errors import require
 from rejoinder.measures import Floats, Indices, unit_rows
 from rejoinder.protocols import Embeddings
+from rejoinder.text.features import NumberedWords
 from rejoinder.text.languages import TYPICAL, language_to_stem
 from rejoinder.text.normalize import tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.words import NumberedWords
 
 Encode = Callable[[list[str]], Embeddings]
 

@@ -146,7 +146,7 @@ def computed_by(model: ModelContents) -> dict[str, str]:
     """Returns what computes the embeddings of a model on this machine, without loading it.
 
     `library` does the matrices. Of models of words, `words` is how their ids are found
-    (`text.words`), and of a DAN, `sums` how rows are added (`encoders.dan.runtime`).
+    (`text.features`), and of a DAN, `sums` how rows are added (`encoders.layers`).
     """
     found = {"library": str(runtime_of(model).library)}
     if isinstance(model.features, WordFeatures):

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array
 from rejoinder.models.config import read_tensors
+from rejoinder.text.features import NumberedWords
 from rejoinder.text.normalize import is_punctuation
 from rejoinder.text.ragged import Ragged
-from rejoinder.text.words import NumberedWords
 
 KINDS = ("none", "general", "synonym", "antonym", "same")
 """How two words are related; a later kind goes before an earlier one."""

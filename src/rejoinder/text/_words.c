@@ -1,4 +1,4 @@
-/* Words of sentences as ids: rejoinder.text.words calls this, and says what it computes.
+/* Words of sentences as ids: rejoinder.text.features calls this, and says what it computes.
 
    Sentences are normalised before they come here, except that ASCII letters may be upper case.
    Ids are worked out without the interpreter's lock, unless words are added. */
