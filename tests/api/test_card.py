@@ -17,6 +17,7 @@ from rejoinder.api.training import train
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError, ModelError, TrainingError
 from rejoinder.models.card import FILE
+from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
 from rejoinder.training.config.loading import parse_config
 from runs import DAN
@@ -122,3 +123,11 @@ def test_the_commands_of_the_page_run(work, small_pairs, tmp_path, monkeypatch):
     card = (tmp_path / "runs" / "dan" / "model" / FILE).read_text("utf-8")
     assert "| response/p@n test, P@1 |" in card
     assert huggingface_hub.ModelCard(card).data.license_name == "not-stated"
+
+
+def test_only_the_card_of_an_installed_model_loads_it_by_name(tmp_path):
+    installed, copied = tmp_path / "installed.md", tmp_path / "copied.md"
+    write_card("rejoinder-small", out=installed)
+    write_card(shutil.copytree(find_model("rejoinder-small"), tmp_path / "copy"), out=copied)
+    assert 'SentenceEncoder("rejoinder-small")' in installed.read_text("utf-8")
+    assert 'SentenceEncoder("path/to/this/folder")' in copied.read_text("utf-8")

@@ -8,9 +8,9 @@ from rejoinder.errors import InputError, TrainingError, require
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.claims import refuse_inputs
 from rejoinder.io.files.storage import resolved
-from rejoinder.models.card import FILE, Measured, model_card
+from rejoinder.models.card import FILE, UNNAMED, Measured, model_card
 from rejoinder.models.config import WEIGHTS, read_config
-from rejoinder.models.find import find_model
+from rejoinder.models.find import find_model, shipped_models
 
 if TYPE_CHECKING:
     from rejoinder.evaluation.results import Result
@@ -59,7 +59,9 @@ def write_card(
         )
     machine, minutes = _machine(folder, None if run is None else Path(run), config)
     tables = _tables(own, baselines) if own else ""
-    card = model_card(config, Measured(tables, list(_index(own)), machine, minutes))
+    measured = Measured(tables, list(_index(own)), machine, minutes)
+    names = {place.resolve(): name for name, place in shipped_models().items()}
+    card = model_card(config, measured, name=names.get(folder.resolve(), UNNAMED))
     path = folder / FILE if out is None else Path(out)
     read = [*results, *baselines, *([] if resolved(path) == resolved(folder / FILE) else [folder])]
     refuse_inputs(path, read)

@@ -25,10 +25,11 @@ from rejoinder.datasets.catalogue import (
 )
 from rejoinder.io.files.hashed import decoded
 from rejoinder.models.adaptation import source_of
-from rejoinder.models.find import shipped_models
 from rejoinder.text.features import SPELT_RULES
 
 FILE = "MODEL_CARD.md"
+UNNAMED = "path/to/this/folder"
+"""What loads a model that is not installed, in its card."""
 _TEXT = Path(__file__).parent.parent / "data" / "model_card.toml"
 _OTHER_NAMES = {"sts17": "sts2017", "cqa16": "cqa2016", "cqa17": "cqa2017"}
 """Sets of the catalogue that have another name in the list of leak sets."""
@@ -91,18 +92,22 @@ class Use:
 
 
 def model_card(
-    config: Mapping[str, Any], measured: Measured = Measured(), use: Use | None = None
+    config: Mapping[str, Any],
+    measured: Measured = Measured(),
+    use: Use | None = None,
+    *,
+    name: str = UNNAMED,
 ) -> str:
     """Returns the model card: YAML front matter and Markdown, from the content of `config.json`.
 
-    The same arguments give the same text. `use` is for the card of a folder for another library.
+    The same arguments give the same text. `use` is for the card of a folder for another library,
+    `name` for that of an installed model.
     """
     text, training = _text(), config.get("training") or {}
     terms = terms_of(training_rows(training, config.get("adaptation")))
     adds_vectors = config["encoder"]["kind"] == "dan" and not config["text"].get("bigram_buckets")
     known = languages_of(training)
     if use is None:
-        name = config["name"] if config["name"] in shipped_models() else "path/to/this/folder"
         use = Use("rejoinder", text["python"].format(path=json.dumps(name)).strip(), FILE)
     parts = [
         f"---\n{yaml_text(_front_matter(config, terms, measured, use))}---\n",
