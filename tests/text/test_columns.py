@@ -5,9 +5,8 @@ import pytest
 
 from rejoinder.errors import ModelError
 from rejoinder.text.columns import learn_vocabulary
-from rejoinder.text.features import WordFeatures, load_features
+from rejoinder.text.features import WordFeatures, load_features, read_tokens
 from rejoinder.text.normalize import fold_marks, normalize_text
-from rejoinder.text.tokens import read_tokens
 from rejoinder.text.vocabulary import Vocabulary
 
 

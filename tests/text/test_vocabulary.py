@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import ModelError
-from rejoinder.text.features import WordFeatures, load_features
+from rejoinder.text.features import WordFeatures, load_features, read_tokens
 from rejoinder.text.normalize import tokens_of
-from rejoinder.text.tokens import read_tokens
 from rejoinder.text.vocabulary import Vocabulary, letter_sequences
 
 BUCKETS = 50

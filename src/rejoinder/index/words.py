@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index.files import KEY, REMEDY, keys_of, mapped
 from rejoinder.io.files.hashed import check_file
-from rejoinder.text.features import NumberedWords, WordFeatures
+from rejoinder.text.features import NumberedWords, WordFeatures, read_tokens
 from rejoinder.text.languages import Stem, stemmer, with_digits_in_words
-from rejoinder.text.normalize import find_tokens, is_punctuation, words_of
+from rejoinder.text.normalize import find_tokens, is_punctuation, located_tokens, words_of
 from rejoinder.text.readings import RANK, Mark, Spelling, is_listed
-from rejoinder.text.tokens import located_tokens, read_tokens
 
 FILES = ("words.counts", "words.keys", "words.lengths", "words.offsets", "words.rows")
 SPELLINGS = ("words.spellings", "words.times")

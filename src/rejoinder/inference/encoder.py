@@ -19,9 +19,8 @@ from rejoinder.models.find import Progress, find_model, shipped_model
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.protocols import Embeddings
 from rejoinder.registry import resolve
-from rejoinder.text.features import TextFeatures
+from rejoinder.text.features import TextFeatures, read_tokens
 from rejoinder.text.normalize import same_words
-from rejoinder.text.tokens import read_tokens
 
 
 class SentenceEncoder(Comparisons):

@@ -17,8 +17,7 @@ from rejoinder.encoders import BIGRAM_ROWS
 from rejoinder.encoders.layers import dequantize_rows, scales_name
 from rejoinder.errors import ModelError
 from rejoinder.models.folder import ModelContents
-from rejoinder.text.features import WordFeatures
-from rejoinder.text.tokens import Token, read_tokens
+from rejoinder.text.features import Token, WordFeatures, read_tokens
 
 _TINY = 1e-12
 _TABLE = "encoder.table.weight"

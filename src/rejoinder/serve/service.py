@@ -39,7 +39,7 @@ from rejoinder.serve.batching import Batcher, Encode, Metrics
 from rejoinder.serve.errors import RequestError, refused
 from rejoinder.serve.sent_files import MOST_CHARACTERS, FileReader
 from rejoinder.serve.server import ServerSettings
-from rejoinder.text.tokens import Token, read_tokens
+from rejoinder.text.features import Token, read_tokens
 
 _LOG = logging.getLogger("uvicorn.error")
 _MOST_HITS = 100_000

@@ -2,12 +2,14 @@
 
 Ids of words come from a kernel in C (`text/_words.c`), or from the same in Python. The kernel
 encodes sentences in 60 % of the time; `notebook/decisions/kernels.md` has the figures.
+
+The tokens that a model reads of a text, with their ids and where they are.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,11 +24,14 @@ from rejoinder.text.normalize import (
     FOLDED,
     RULES,
     UNICODE,
+    Located,
     as_strings,
     classes,
     find_tokens,
     fold_all,
     fold_marks,
+    located,
+    located_tokens,
     normalize_cased,
     normalize_text,
     tokens_of,
@@ -38,6 +43,7 @@ from rejoinder.text.vocabulary import (
     SubwordFeatures,
     Vocabulary,
     bigram_buckets,
+    letter_sequences,
     with_letters,
     word_buckets,
 )
@@ -423,3 +429,79 @@ def _interleave(first: Ragged, second: Ragged) -> Ragged:
     ids[np.arange(len(first.ids)) + np.repeat(second.offsets[:-1], first.lengths)] = first.ids
     ids[np.arange(len(second.ids)) + np.repeat(first.offsets[1:], second.lengths)] = second.ids
     return Ragged(ids, first.offsets + second.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a text."""
+
+    text: str
+    """Normalised, as the model reads it. A bigram is two words with a space between."""
+    id: int
+    """From 0 to `features.rows` - 1. Words that share a bucket share an id, and so does a
+    misspelt word with the right one if the model reads it so."""
+    start: int | None
+    """Index of its first character in the text as given; None if normalising moved characters."""
+    stop: int | None
+    """Index after its last character."""
+    read_as: str | None = None
+    """The known word that it is read as, if that is another; its letters follow if they count,
+    too."""
+
+
+def read_tokens(features: TextFeatures, texts: Sequence[str]) -> list[list[Token]]:
+    """Returns the tokens of each text that a model reads; tokens without an id are left out.
+
+    Words come in order, then bigrams; or subwords in order.
+    """
+    if isinstance(features, SubwordFeatures):
+        return [_pieces(features, text) for text in as_strings(texts)]
+    return [_words(features, text) for text in as_strings(texts)]
+
+
+def _words(features: WordFeatures, text: str) -> list[Token]:
+    words = features.vocabulary.words
+    batch, _, kept = features.word_ids.read(features.texts([text]))
+    found, rows = located_tokens(text, features.normalize), batch.ids.tolist()
+    if kept is not None:
+        found = _joined(found, kept.tolist())
+    read: list[tuple[Located, str | None]] = []
+    for (word, start, stop), row in zip(found, rows, strict=True):
+        known = row if row >= 0 else -2 - row
+        if known >= 0:
+            other = known < len(words) and words[known] != word
+            read.append(((word, start, stop), words[known] if other else None))
+        if row < 0 and features.letter_buckets:
+            read += [((part, start, stop), None) for part in letter_sequences(word)]
+    ids = features([text])[0].tolist()
+    if len(ids) > len(read):  # two known words next to each other make a bigram
+        read += [
+            ((f"{left[0]} {right[0]}", left[1], right[2]), None)
+            for (left, one), (right, other) in pairwise(zip(found, rows, strict=True))
+            if 0 <= one < len(words) and 0 <= other < len(words)
+        ]
+    return [
+        Token(word, row, start, stop, other)
+        for ((word, start, stop), other), row in zip(read, ids, strict=True)
+    ]
+
+
+def _joined(found: list[Located], kept: list[bool]) -> list[Located]:
+    """Returns tokens of which those that are not kept are part of the one before."""
+    joined: list[Located] = []
+    for (word, start, stop), whole in zip(found, kept, strict=True):
+        if whole:
+            joined.append((word, start, stop))
+        else:
+            joined[-1] = (joined[-1][0] + word, joined[-1][1], stop)
+    return joined
+
+
+def _pieces(features: SubwordFeatures, text: str) -> list[Token]:
+    plain = normalize_text(text)
+    read = features.tokenizer.encode(plain, add_special_tokens=False)
+    found = located(text, plain, read.offsets, normalize_text)[: features.max_tokens]
+    return [
+        Token(word, row, start, stop)
+        for (word, start, stop), row in zip(found, read.ids, strict=False)
+    ]

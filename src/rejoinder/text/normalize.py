@@ -200,6 +200,52 @@ _LETTERS = {"\u0131": "i", "\u0649": "\u064a", "\u0629": "\u0647", "\u0640": ""}
 tatweel, which only stretches a word, goes."""
 
 
+Located = tuple[str, int | None, int | None]
+"""A token with its start and stop in the text as given."""
+
+
+def located_tokens(text: str, normalize: Callable[[str], str] = normalize_text) -> list[Located]:
+    """Returns the tokens of a text by text rules 1, known to a model or not, and their places.
+
+    `normalize` may be that of a model with other rules.
+
+    >>> located_tokens("Don\u2019t  panic \ufb01ne!")
+    [("don't", 0, 5), ('panic', 7, 12), ('fine', 13, 16), ('!', 16, 17)]
+    """
+    plain = normalize(text)
+    return located(text, plain, [match.span() for match in find_tokens(plain)], normalize)
+
+
+def located(
+    text: str, plain: str, spans: Iterable[tuple[int, int]], normalize: Callable[[str], str]
+) -> list[Located]:
+    """Returns what is between places of `plain`, a normalised text, and where in the text it is.
+
+    Start and stop are None if that can't be told: normalising joined or moved characters.
+    """
+    places = _places(text, plain, normalize)
+    if places is None:
+        return [(plain[low:high], None, None) for low, high in spans]
+    return [
+        (plain[low:high], places[low], places[max(low, high - 1)] + (high > low))
+        for low, high in spans
+    ]
+
+
+def _places(text: str, plain: str, normalize: Callable[[str], str]) -> list[int] | None:
+    """Returns for each character of `plain` the index in `text` that it comes from.
+
+    None if that can't be told: normalising joined or moved characters.
+    """
+    if text.isascii():
+        return list(range(len(text)))
+    parts = [normalize(character) for character in text]
+    # a capital sigma becomes another letter at the end of a word
+    if "".join(parts).replace("ς", "σ") != plain.replace("ς", "σ"):
+        return None
+    return [index for index, part in enumerate(parts) for _ in part]
+
+
 def fold_marks(text: str) -> str:
     """Returns a text without the marks of its letters: accents, vowel signs, hamza.
 

@@ -29,7 +29,7 @@ from rejoinder.protocols import Embeddings
 from rejoinder.serve import errors
 from rejoinder.serve.sent_files import SentTexts
 from rejoinder.serve.service import ExplainedHit, Explored, MessageHit, service_of, with_answered
-from rejoinder.text.tokens import Token
+from rejoinder.text.features import Token
 
 router = APIRouter(tags=["rejoinder"], responses=errors.failures(errors.TeiError))
 

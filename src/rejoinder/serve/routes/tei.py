@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from rejoinder.serve import errors
 from rejoinder.serve.service import service_of
-from rejoinder.text.tokens import Token
+from rejoinder.text.features import Token
 from rejoinder.version import VERSION
 
 router = APIRouter(tags=["text-embeddings-inference"], responses=errors.failures(errors.TeiError))
