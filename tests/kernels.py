@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rejoinder import kernels
+from rejoinder import registry
 
 
 def both_ways(module: ModuleType, work: Callable[[], Any]) -> tuple[Any, Any]:
@@ -17,5 +17,5 @@ def both_ways(module: ModuleType, work: Callable[[], Any]) -> tuple[Any, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_LEAST_WORK", 1)
         found = work()
-        patch.setattr(kernels, "LEFT_OUT", True)
+        patch.setattr(registry, "WITHOUT_KERNELS", True)
         return found, work()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 from rejoinder.text.normalize import classes
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,7 @@ def test_headers_are_named_so_that_the_source_distribution_has_them():
 
 
 def test_the_environment_leaves_them_out():
-    ask = "from rejoinder.kernels import kernel; print(kernel('text._words'))"
+    ask = "from rejoinder.registry import kernel; print(kernel('text._words'))"
     environment = {**os.environ, "REJOINDER_NATIVE": "0"}
     done = run([sys.executable, "-c", ask], env=environment, capture_output=True, check=True)
     assert done.stdout.split() == [b"None"]

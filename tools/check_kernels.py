@@ -27,7 +27,7 @@ TESTS = (
 LOADED = """
 import sys
 from pathlib import Path
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 for name in sys.argv[2:]:
     file = Path(kernel(name).__file__)
     assert file.is_relative_to(sys.argv[1]), f"{file} is not the watched kernel"

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from rejoinder import kernels
+from rejoinder import registry
 from rejoinder.cli.main import app
 from rejoinder.corpus.engines.duckdb import QueryEngine
 from rejoinder.corpus.engines.local.join import PairsInFiles, PairsInMemory
@@ -22,7 +22,7 @@ from rejoinder.corpus.options import ExtractOptions
 from rejoinder.corpus.reading import columns, readers
 from rejoinder.corpus.reading.columns import Parsed, as_strings, clean_and_letters, gather
 from rejoinder.corpus.reading.readers import parse_block
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 
 needs_kernel = pytest.mark.skipif(
     kernel("corpus.reading._comments") is None, reason="the kernel is not built"
@@ -31,7 +31,7 @@ needs_kernel = pytest.mark.skipif(
 
 @contextmanager
 def without_kernel() -> Iterator[None]:
-    with patch.object(kernels, "LEFT_OUT", True):
+    with patch.object(registry, "WITHOUT_KERNELS", True):
         yield
 
 

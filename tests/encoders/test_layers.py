@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rejoinder import kernels
+from rejoinder import registry
 from rejoinder.encoders.layers import Layers, unit_rows
 from rejoinder.errors import ModelError
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 
 built = pytest.mark.skipif(kernel("encoders.dan._sums") is None, reason="the kernel is not built")
 
@@ -14,7 +14,7 @@ built = pytest.mark.skipif(kernel("encoders.dan._sums") is None, reason="the ker
 @pytest.fixture(params=[pytest.param("native", marks=built), "numpy"])
 def way(request, monkeypatch):
     if request.param == "numpy":
-        monkeypatch.setattr(kernels, "LEFT_OUT", True)
+        monkeypatch.setattr(registry, "WITHOUT_KERNELS", True)
     return request.param
 
 

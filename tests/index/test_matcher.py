@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder import Index, kernels
+from rejoinder import Index, registry
 from rejoinder.index.folder import TextIndex
 from rejoinder.index.matcher import K1, B
 from rejoinder.text.languages import with_digits_in_words
@@ -38,7 +38,7 @@ def reference(texts):
     return scores_of
 
 
-@pytest.mark.skipif(kernels.kernel("index._matches") is None, reason="kernels were not built")
+@pytest.mark.skipif(registry.kernel("index._matches") is None, reason="kernels were not built")
 def test_a_search_takes_the_kernel(tmp_path, monkeypatch):
     index = made(tmp_path, {"a": "one"})
     monkeypatch.delattr("rejoinder.index.matcher.Matcher._by_numpy")
@@ -49,7 +49,7 @@ def both_ways(work):
     """What `work` returns with kernels and without."""
     with pytest.MonkeyPatch.context() as patch:
         native = work()
-        patch.setattr(kernels, "LEFT_OUT", True)
+        patch.setattr(registry, "WITHOUT_KERNELS", True)
         return native, work()
 
 

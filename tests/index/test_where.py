@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder import Index, cluster, kernels
+from rejoinder import Index, cluster, registry
 from rejoinder.errors import InputError
 from rejoinder.index import lists
 from rejoinder.index.files import IndexModel, Manifest
@@ -100,7 +100,7 @@ def test_a_filter_leaves_out_what_does_not_meet_it(tmp_path_factory, first, seco
         _, by_words, both = searches(index, where, 100)
         assert {name for name, _ in both} == expected or not (by_words or both)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kernels, "LEFT_OUT", True)
+            patch.setattr(registry, "WITHOUT_KERNELS", True)
             assert searches(index, where, top_k) == found
     about = {hit.id: hit.about for hit in index.nearest(np.eye(DIM, dtype=np.float32), 100)[0]}
     assert about == {name: one for name, one in known.items() if name not in gone}

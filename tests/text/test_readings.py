@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rejoinder import kernels
-from rejoinder.kernels import kernel
+from rejoinder import registry
 from rejoinder.models.find import shipped_model
 from rejoinder.models.folder import read_model
+from rejoinder.registry import kernel
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.readings import Spelling
 from rejoinder.text.vocabulary import Vocabulary
@@ -161,7 +161,7 @@ def both_ways() -> list[WordFeatures]:
     made = []
     for left_out in (False, True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kernels, "LEFT_OUT", left_out)
+            patch.setattr(registry, "WITHOUT_KERNELS", left_out)
             features = WordFeatures(Vocabulary(WORDS), letter_buckets=8, spelling="likely")
             assert features.word_ids.way == ("python" if left_out else "native")
             made.append(features)

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from rejoinder import kernels
+from rejoinder import registry
 from rejoinder.cli.main import app
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 from rejoinder.text.features import NumberedWords, UnknownWords, WordFeatures, WordIds
 from rejoinder.text.normalize import UNICODE, as_strings, tokens_of
 from rejoinder.text.vocabulary import Vocabulary, word_buckets
@@ -41,7 +41,7 @@ def way(request):
 
 def word_ids(way: str, words: tuple[str, ...], buckets: int) -> WordIds:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "LEFT_OUT", way != "native")
+        patch.setattr(registry, "WITHOUT_KERNELS", way != "native")
         vocabulary = Vocabulary(words)
         made = WordIds(vocabulary, UnknownWords(vocabulary, buckets))
     assert made.way == way
@@ -150,7 +150,7 @@ class TestKernel:
 
 def test_words_get_numbers_as_they_come(way, monkeypatch):
     if way == "python":
-        monkeypatch.setattr(kernels, "LEFT_OUT", True)
+        monkeypatch.setattr(registry, "WITHOUT_KERNELS", True)
     words, known = NumberedWords(), {}
     parts = [SENTENCES, [], [f"w{number} {number}" for number in range(5_000)], SENTENCES[::-1]]
     for part in parts:

@@ -36,7 +36,7 @@ from rejoinder.errors import (
 )
 from rejoinder.io.files.storage import lacks_memory, storage_cause
 from rejoinder.io.files.system import TERMINATION_SIGNALS
-from rejoinder.kernels import LEFT_OUT, are_built
+from rejoinder.registry import WITHOUT_KERNELS, are_built
 
 if TYPE_CHECKING:
     from rejoinder.inference.encoding import EncodedFile
@@ -149,7 +149,7 @@ def note_missing_kernels(*, again: bool = False) -> None:
 
     It is noted once, as a file in the cache says, or `again`.
     """
-    if _quiet or LEFT_OUT or are_built():
+    if _quiet or WITHOUT_KERNELS or are_built():
         return
     from rejoinder.models.find import cache_folder
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rejoinder.encoders import BIGRAM_ROWS, COMBINERS
 from rejoinder.errors import ModelError
 from rejoinder.io.files.system import default_workers
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 from rejoinder.text.ragged import Ragged
 
 if TYPE_CHECKING:

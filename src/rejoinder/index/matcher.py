@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rejoinder.index.words import Words
 from rejoinder.inference.outputs import in_threads
 from rejoinder.io.files.system import default_workers
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 
 K1, B = 0.9, 0.2
 _MARGIN = 1e-5

@@ -27,13 +27,12 @@ from threadpoolctl import ThreadpoolController
 from rejoinder.encoders.layers import Array, Layers, dequantized, finite, unit_rows
 from rejoinder.errors import ForeignTextWarning, InputError, ModelError, require
 from rejoinder.io.files.system import default_workers
-from rejoinder.kernels import way
 from rejoinder.models.card import LANGUAGE_NAMES, languages_of
 from rejoinder.models.config import ENTAILMENT, RESPONSES, read_config
 from rejoinder.models.find import shipped_models
 from rejoinder.models.folder import ModelContents
 from rejoinder.protocols import Embeddings
-from rejoinder.registry import resolve
+from rejoinder.registry import resolve, way
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.ragged import Ragged, offsets_of, padded_groups
 

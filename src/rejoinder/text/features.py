@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
 from rejoinder.io.files.hashed import Count, decoded
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 from rejoinder.text.normalize import (
     FOLDED,
     RULES,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 
 
 @pytest.mark.skipif(kernel("encoders.dan._sums") is None, reason="the kernels are not built")

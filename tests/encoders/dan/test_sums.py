@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder import kernels
+from rejoinder import registry
 from rejoinder.encoders.layers import BagSums, dequantize_rows, quantize_rows
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 from rejoinder.text.ragged import Ragged, offsets_of
 
 ROWS, WIDTH = 23, 37
@@ -17,8 +17,8 @@ ways = pytest.mark.parametrize("way", [pytest.param("native", marks=built), "num
 
 def sums_of(table, scales, way, monkeypatch):
     if way == "numpy":
-        monkeypatch.setattr(kernels, "LEFT_OUT", True)
-    assert kernels.way("encoders.dan._sums") == way
+        monkeypatch.setattr(registry, "WITHOUT_KERNELS", True)
+    assert registry.way("encoders.dan._sums") == way
     return BagSums(table, scales)
 
 
@@ -55,7 +55,7 @@ def test_sums_are_those_of_the_definition(way, dtype, rows):
 def test_sums_are_divided_by_a_power_of_the_number_of_ids(way, power, monkeypatch):
     table, _, plain = table_of(np.float32)
     if way == "numpy":
-        monkeypatch.setattr(kernels, "LEFT_OUT", True)
+        monkeypatch.setattr(registry, "WITHOUT_KERNELS", True)
     rows = [[1, 2, 2], [], [7]]
     sums = BagSums(table, None, power)(batch_of(rows))
     expected = [plain[row].sum(axis=0) / max(len(row), 1) ** power for row in rows]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kernels import both_ways
 from rejoinder.encoders.nn import layers
 from rejoinder.encoders.nn.layers import RowGradient, index_bags, sum_rows
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 from rejoinder.text.ragged import Ragged, offsets_of
 
 needs_kernel = pytest.mark.skipif(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import both_ways
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 from rejoinder.training.losses import in_batch
 from rejoinder.training.losses.in_batch import log_sums, softmax
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rejoinder.corpus.options import COMMENTS, FIELDS, Columns
 from rejoinder.exports.base import Malformed
 from rejoinder.io.files.hashed import md5_of
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 
 Index = NDArray[np.uint32]
 Hashes = NDArray[np.uint64]

@@ -32,7 +32,7 @@ from rejoinder.exports.base import Malformed
 from rejoinder.io.files.addresses import AnyPath, for_each, local_copy, size_of
 from rejoinder.io.formats import text_lines
 from rejoinder.io.formats.compression import decompressed, line_blocks, zstd_frames
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 
 BLOCK_BYTES = 16 << 20
 """Bytes of JSON lines that are parsed at a time; fewer take less memory, and longer."""

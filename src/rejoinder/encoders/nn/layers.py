@@ -34,7 +34,7 @@ from rejoinder.encoders import EncoderKind, Shapes, TextSizes
 from rejoinder.encoders.settings import Activation, check
 from rejoinder.errors import ConfigError, ModelError
 from rejoinder.io.files.system import ask_for_huge_pages, spin_briefly, usable_cores
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 from rejoinder.text.ragged import Padded, Ragged, padded_groups
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from rejoinder.encoders.nn.layers import FeedForward, threads_for
-from rejoinder.kernels import kernel
+from rejoinder.registry import kernel
 
 _STRIP_SCORES = 1 << 20
 """Scores per strip: 4 MB of float32."""
