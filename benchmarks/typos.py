@@ -28,7 +28,7 @@ import numpy as np
 
 from rejoinder.corpus.texts import entries_of
 from rejoinder.datasets.semeval import read_stsb
-from rejoinder.evaluation.tasks.robust import KINDS, WORD, misspell
+from rejoinder.evaluation.tasks.similarity import KINDS, WORD, misspell
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import tokens_of

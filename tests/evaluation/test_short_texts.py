@@ -12,7 +12,7 @@ from rejoinder.evaluation.resampled import average_precision, kept, v_measure
 from rejoinder.evaluation.results import read_results, write_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import Context
-from rejoinder.evaluation.tasks.robust import changed
+from rejoinder.evaluation.tasks.similarity import changed
 from rejoinder_papers.baselines.words import BagOfWords
 
 pytestmark = pytest.mark.usefixtures("few_resamples")

@@ -15,7 +15,7 @@ from rejoinder.evaluation.responses import ResponsePairs, draw_negatives, ranked
 from rejoinder.evaluation.results import Missing, Result, read_results, write_results
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import Context, resolve
-from rejoinder.evaluation.tasks.response import rank_responses
+from rejoinder.evaluation.tasks.ranking import rank_responses
 from sts_files import write_year
 
 pytestmark = pytest.mark.usefixtures("few_resamples")

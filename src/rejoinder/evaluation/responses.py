@@ -50,8 +50,6 @@ class ResponsePairs:
 class Ranked:
     """Where the true responses of some pairs are among their candidates."""
 
-    rows: Indices
-    """(N,) rows of the pairs, ascending."""
     ranks: Indices
     """(N,) ranks of the true responses, from 1. Ties count against the encoder."""
     negatives: Indices
@@ -121,7 +119,7 @@ def ranked_responses(
         raise InputError(f"{who} returned vectors {widths}; their dot product needs one width.")
     candidates = response_rows[np.column_stack([chosen, negatives])]
     ranks = true_ranks(inputs, input_rows, responses, candidates, tell)
-    return Ranked(chosen, ranks, negatives)
+    return Ranked(ranks, negatives)
 
 
 def recall_of_all(embedder: Embedder, pairs: ResponsePairs, top: int) -> float:

@@ -1,6 +1,6 @@
 """Evaluation tasks: what every task gets, and the families that describe them.
 
-Each module defines families of tasks in `FAMILIES`.
+Modules define families of tasks, most of them in `FAMILIES`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -129,11 +129,11 @@ def reads_splits(read: Callable[..., Any], splits: Sequence[str] | None = None) 
 FAMILIES: Registry[Sequence[Family]] = Registry(
     "task",
     {
-        "response": f"{__name__}.response:FAMILIES",
+        "response": f"{__name__}.ranking:RESPONSES",
         "trained": f"{__name__}.trained:FAMILIES",
         "similarity": f"{__name__}.similarity:FAMILIES",
         "ranking": f"{__name__}.ranking:FAMILIES",
-        "robust": f"{__name__}.robust:FAMILIES",
+        "robust": f"{__name__}.similarity:ROBUST",
         "contrasts": f"{__name__}.contrasts:FAMILIES",
         "links": "rejoinder.links.task:FAMILIES",
     },

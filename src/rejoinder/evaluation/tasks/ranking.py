@@ -1,5 +1,6 @@
-"""Tasks that rank texts for a query: questions, turns of conversations, translations.
+"""Tasks that rank texts for a query: responses, questions, turns of conversations, translations.
 
+`response/p@n`: is the true response among the first N of it and 99 random ones?
 `cqa-b/2016`, `cqa-b/2017` rank related questions (SemEval task 3, subtask B): MAP, AvgRec and MRR
 are those of the scorer of SemEval-2016 task 3. `rerank/askubuntu` ranks 20 questions (Lei et al.
 2016): MAP and MRR over whole lists, P@1 and P@5. `memory/locomo`, `memory/realtalk`: which turns of
@@ -18,19 +19,86 @@ from numpy.typing import NDArray
 from rejoinder.datasets.labelled import Translations, read_translations
 from rejoinder.datasets.memory import SOURCES, Conversation, Conversations, read_conversations
 from rejoinder.datasets.semeval import QuestionSet, read_askubuntu, read_cqa
-from rejoinder.errors import InputError
+from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation import metrics
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
-from rejoinder.evaluation.responses import precision_name
+from rejoinder.evaluation.responses import (
+    CUTOFFS,
+    ResponsePairs,
+    Tell,
+    precision_name,
+    precisions,
+    ranked_responses,
+)
 from rejoinder.evaluation.results import Group, Scored, recomputed
 from rejoinder.evaluation.run import row_notes
-from rejoinder.evaluation.tasks import Context, Family, Part, reads, reads_splits
+from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads, reads_splits
 from rejoinder.measures import Floats, Indices, unit_rows
-from rejoinder.protocols import Embeddings
+from rejoinder.protocols import Embeddings, EncodesResponses
 
 TEXTS = ("both", "subject", "body")
 _SPLITS = {"2016": ("dev", "test"), "2017": ("test",)}
+
+
+def rank_responses(
+    embedder: Embedder,
+    pairs: ResponsePairs,
+    *,
+    seed: int = 0,
+    tell: Tell = lambda _doing: None,
+) -> Scored:
+    """Returns P@1, P@3 and P@10 of the true response among 99 random ones, in all and by source.
+
+    Ties count against the encoder. `seed` seeds the negatives and the interval.
+
+    Raises:
+        InputError: fewer than two pairs, or an embedding is not usable.
+    """
+    ranked = ranked_responses(embedder, pairs, seed=seed, tell=tell)
+    ranks, count = ranked.ranks, ranked.candidates
+    texts = np.unique([" ".join(text.split()) for text in pairs.responses], return_inverse=True)[1]
+    same = int((texts[ranked.negatives] == texts[:, None]).sum())
+    notes = [f"{same} of {ranked.negatives.size} negatives repeat the right response's text"]
+    if not isinstance(embedder.encoder, EncodesResponses):
+        notes.append("the encoder has no encode_response; encode was used for both sides")
+    sources = np.array(pairs.sources, dtype=object)
+    both = metrics.joined(pairs.inputs, pairs.responses)
+    return Scored(
+        main=precision_name(1, count),
+        scores=ranked.precisions,
+        intervals={
+            precision_name(n, count): mean_interval((ranks <= n).astype(np.float64), seed)
+            for n in CUTOFFS
+        },
+        groups={
+            str(source): Group(int(own.sum()), precisions(ranks[own], count))
+            for source in sorted(set(sources))
+            for own in [sources == source]
+        },
+        data={"name": "pairs", "candidates": count},
+        notes=notes,
+        items=metrics.numbered(pairs.split, ranks, np.ones(len(pairs)), both),
+    )
+
+
+def _read_responses(context: Context, ids: Sequence[str]) -> Data:
+    if context.pairs is None:
+        raise DataMissingError("the task response needs pairs; name their folder with `pairs`.")
+    pairs = context.pairs()
+    return {(ids[0], pairs.split): pairs}
+
+
+def _run_responses(
+    embedder: Embedder, context: Context, _part: Part, pairs: ResponsePairs
+) -> Scored:
+    embedder.prepare("response", [*pairs.inputs, *pairs.responses])
+    return rank_responses(embedder, pairs, seed=context.seed, tell=context.tell)
+
+
+RESPONSES = (
+    Family({"response/p@n": ("response",)}, _read_responses, _run_responses, options=("pairs",)),
+)
 
 
 CUTOFF = 10
