@@ -25,13 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from rejoinder.cli.output import (
-    exit_if_signalled,
-    note,
-    note_left_out,
-    note_missing_kernels,
-    set_output,
-)
+from rejoinder.cli import output
 from rejoinder.cli.progress import Bar
 from rejoinder.corpus.texts import Entry, entries_of, looks_exported
 from rejoinder.errors import InputError, RejoinderError
@@ -191,8 +185,8 @@ def prints(
             _given.update(
                 (name, value) for name, value in given.items() if value not in (usual[name], [])
             )
-            set_output(**{name: given.pop(name, False) for name in names})
-            note_missing_kernels()
+            output.set_output(**{name: given.pop(name, False) for name in names})
+            output.note_missing_kernels()
             _refuse(_given, needs, excludes)
             command(*args, **given)
 
@@ -293,7 +287,7 @@ def note_too_long(encoder: "SentenceEncoder", count: int, total: int, texts: str
     done = "the rest was not read"
     if encoder.on_too_long == "split":
         done = f"each is the mean of pieces of {most:,} tokens"
-    note(f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done}")
+    output.note(f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done}")
 
 
 _READ_BYTES = 1 << 20
@@ -324,7 +318,7 @@ def stream_entries(path: str, columns: str | None = None) -> Iterator[Entry]:
         return
     left_out: list[str] = []
     yield from entries_of(Path(path), columns, on_left_out=left_out.append)
-    note_left_out(Counter(left_out))
+    output.note_left_out(Counter(left_out))
 
 
 def _streamed(path: str, columns: str | None) -> Iterator[Entry]:
@@ -349,7 +343,7 @@ def _note_table(head: bytes, name: str) -> None:
     """Notes that a stream, which begins with `head`, is lines, if it seems to be a table."""
     names = table_columns(head)
     if names and "text" not in names and head.count(b"\n") > 2:
-        note(
+        output.note(
             f"{name} is read as lines of text. If it is a table, name its column of texts, such "
             f"as --columns text={shlex.quote(names[-1])}"
         )
@@ -417,7 +411,7 @@ def _pieces(path: str) -> Iterator[bytes]:
         # handles it in the main thread, which would never know while it waits for input.
         with suppress(OSError):  # not a file of the system
             while not select.select([stream], [], [], 1)[0]:
-                exit_if_signalled()
+                output.exit_if_signalled()
         if not (read := stream.read1(_READ_BYTES)):
             return
         yield read

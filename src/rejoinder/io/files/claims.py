@@ -21,13 +21,7 @@ from typing import TypeVar
 
 from rejoinder.errors import BusyError, InputError, RejoinderError
 from rejoinder.io.files.addresses import Address, AnyPath
-from rejoinder.io.files.storage import (
-    creation_errors,
-    is_device,
-    refuse_content,
-    refused,
-    resolved,
-)
+from rejoinder.io.files.storage import creation_errors, is_device, refuse_content, refused, resolved
 from rejoinder.io.files.system import WINDOWS, lock, process_description, rename
 
 
