@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from rejoinder.encoders.settings import (
-    Activation,
-    AsTuple,
-    FilledText,
-    Printable,
-    Probability,
-    Settings,
-    shown,
-)
+from rejoinder.encoders import settings
 from rejoinder.models.config import CLASSES, PAIR_FEATURES
 from rejoinder.registry import Registry
 from rejoinder.training.data import examples
@@ -34,12 +26,12 @@ if TYPE_CHECKING:
     from rejoinder.training.data.examples import Examples, LabelledText
     from rejoinder.training.losses.in_batch import StepInputs, StepLoss
 
-_Label = Annotated[str, Field(max_length=200), Printable]
+_Label = Annotated[str, Field(max_length=200), settings.Printable]
 
 
 def _task_name(value: str) -> str:
     if not re.fullmatch(r"[\w-]*", value):
-        raise ValueError(f"is {shown(value)}; a name is letters, digits, - and _")
+        raise ValueError(f"is {settings.shown(value)}; a name is letters, digits, - and _")
     if value == "responses":
         raise ValueError('is "responses", which is the task of that objective; choose another name')
     return value
@@ -49,10 +41,10 @@ def _json_text(value: Any) -> Any:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-class DataFile(Settings):
+class DataFile(settings.Settings):
     """A file of a task."""
 
-    path: FilledText
+    path: settings.FilledText
     """Path below the folder given by `--data`."""
     where: Mapping[_Label, Annotated[_Label, BeforeValidator(_json_text)]] = Field(
         default_factory=dict
@@ -63,7 +55,7 @@ class DataFile(Settings):
 class GroupFile(DataFile):
     """A file of groups of sentences with the same meaning."""
 
-    fields: Annotated[tuple[FilledText, ...], Field(max_length=100), AsTuple] = ()
+    fields: Annotated[tuple[settings.FilledText, ...], Field(max_length=100), settings.AsTuple] = ()
     """Fields whose texts are a group; by default `sentences`, or `sentence1` and `sentence2`."""
 
 
@@ -72,11 +64,11 @@ class InferenceFile(DataFile):
 
     share: float = Field(default=1.0, gt=0, le=1)
     """Fraction of rows used, sampled at random: the points of figure 8 of Yang et al. 2018."""
-    premise: FilledText = "sentence1"
+    premise: settings.FilledText = "sentence1"
     """Field of the premise; a list of premises is read as one text."""
-    hypothesis: FilledText = "sentence2"
+    hypothesis: settings.FilledText = "sentence2"
     """Field of the hypothesis."""
-    label: FilledText = "gold_label"
+    label: settings.FilledText = "gold_label"
     """Field of the label."""
     labels: Mapping[_Label, Literal["entailment", "neutral", "contradiction", ""]] = Field(
         default_factory=dict
@@ -93,13 +85,13 @@ _File = TypeVar("_File", bound=DataFile)
 _Files = Annotated[
     tuple[Annotated[_File, _AsTable], ...],
     Field(min_length=1, max_length=1_000, description=_FILES),
-    AsTuple,
+    settings.AsTuple,
 ]
 GroupFiles = _Files[GroupFile]
 InferenceFiles = _Files[InferenceFile]
 
 
-class Task(Settings):
+class Task(settings.Settings):
     """Base class of an entry of `[[tasks]]`; extend `PairsTask` or `LabelledTask`."""
 
     objective: str
@@ -107,7 +99,7 @@ class Task(Settings):
     """Share of the steps; the shares of all tasks add up to 1."""
     batch_size: int | None = Field(default=None, ge=2, le=524_288)
     """Rows per batch; by default that of the phase."""
-    word_dropout: Probability | None = None
+    word_dropout: settings.Probability | None = None
     """Fraction of ids dropped from each sentence at random; by default objective.word_dropout."""
 
     @property
@@ -161,7 +153,7 @@ class Head:
 
     layers: tuple[int, ...]
     """Units of its layers; empty for the identity."""
-    activation: Activation
+    activation: settings.Activation
     inputs: int = 1
     """Width of its input, as a multiple of the embedding dimension."""
     residual: bool = False

@@ -20,17 +20,9 @@ from rejoinder.datasets.labelled import Translations, read_translations
 from rejoinder.datasets.memory import SOURCES, Conversation, Conversations, read_conversations
 from rejoinder.datasets.semeval import QuestionSet, read_askubuntu, read_cqa
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation import metrics
+from rejoinder.evaluation import metrics, responses
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
-from rejoinder.evaluation.responses import (
-    CUTOFFS,
-    ResponsePairs,
-    Tell,
-    precision_name,
-    precisions,
-    ranked_responses,
-)
 from rejoinder.evaluation.results import Group, Scored, recomputed
 from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads, reads_splits
@@ -43,10 +35,10 @@ _SPLITS = {"2016": ("dev", "test"), "2017": ("test",)}
 
 def rank_responses(
     embedder: Embedder,
-    pairs: ResponsePairs,
+    pairs: responses.ResponsePairs,
     *,
     seed: int = 0,
-    tell: Tell = lambda _doing: None,
+    tell: responses.Tell = lambda _doing: None,
 ) -> Scored:
     """Returns P@1, P@3 and P@10 of the true response among 99 random ones, in all and by source.
 
@@ -55,7 +47,7 @@ def rank_responses(
     Raises:
         InputError: fewer than two pairs, or an embedding is not usable.
     """
-    ranked = ranked_responses(embedder, pairs, seed=seed, tell=tell)
+    ranked = responses.ranked_responses(embedder, pairs, seed=seed, tell=tell)
     ranks, count = ranked.ranks, ranked.candidates
     texts = np.unique([" ".join(text.split()) for text in pairs.responses], return_inverse=True)[1]
     same = int((texts[ranked.negatives] == texts[:, None]).sum())
@@ -65,14 +57,14 @@ def rank_responses(
     sources = np.array(pairs.sources, dtype=object)
     both = metrics.joined(pairs.inputs, pairs.responses)
     return Scored(
-        main=precision_name(1, count),
+        main=responses.precision_name(1, count),
         scores=ranked.precisions,
         intervals={
-            precision_name(n, count): mean_interval((ranks <= n).astype(np.float64), seed)
-            for n in CUTOFFS
+            responses.precision_name(n, count): mean_interval((ranks <= n).astype(np.float64), seed)
+            for n in responses.CUTOFFS
         },
         groups={
-            str(source): Group(int(own.sum()), precisions(ranks[own], count))
+            str(source): Group(int(own.sum()), responses.precisions(ranks[own], count))
             for source in sorted(set(sources))
             for own in [sources == source]
         },
@@ -90,7 +82,7 @@ def _read_responses(context: Context, ids: Sequence[str]) -> Data:
 
 
 def _run_responses(
-    embedder: Embedder, context: Context, _part: Part, pairs: ResponsePairs
+    embedder: Embedder, context: Context, _part: Part, pairs: responses.ResponsePairs
 ) -> Scored:
     embedder.prepare("response", [*pairs.inputs, *pairs.responses])
     return rank_responses(embedder, pairs, seed=context.seed, tell=context.tell)
@@ -306,7 +298,7 @@ def _run_translation(
         f"en-{language}": translation_ranks(vectors, translated),
         f"{language}-en": translation_ranks(translated, vectors),
     }
-    metric = metrics.metric_of(precision_name(1, len(english)))
+    metric = metrics.metric_of(responses.precision_name(1, len(english)))
     items = metrics.Items(
         [f"{direction}:{row}" for direction in ranks for row in range(len(english))],
         np.concatenate(list(ranks.values())).astype(np.float64),

@@ -24,16 +24,9 @@ import numpy as np
 from rejoinder.datasets import semeval
 from rejoinder.datasets.labelled import PAIRS, LabelledSet, read_pairs, read_sick
 from rejoinder.errors import DataMissingError
-from rejoinder.evaluation import metrics
+from rejoinder.evaluation import metrics, resampled
 from rejoinder.evaluation.encoding import Embedder, call, numbers_of
 from rejoinder.evaluation.intervals import Interval, correlation_interval
-from rejoinder.evaluation.resampled import (
-    AVERAGE_PRECISION,
-    KEPT,
-    average_precision,
-    kept,
-    score_interval,
-)
 from rejoinder.evaluation.results import Group, Scored, recomputed
 from rejoinder.evaluation.run import row_notes
 from rejoinder.evaluation.tasks import Context, Data, Family, Part, reads, set_of
@@ -291,9 +284,9 @@ def _run_pairs(embedder: Embedder, context: Context, part: Part, data: LabelledS
     texts = metrics.joined(pairs.first, pairs.second)
     items = metrics.numbered("test", similarity, pairs.labels, texts)
     return recomputed(
-        AVERAGE_PRECISION,
+        resampled.AVERAGE_PRECISION,
         items,
-        score_interval(average_precision, items, context.seed),
+        resampled.score_interval(resampled.average_precision, items, context.seed),
         data={"name": part[0]},
         notes=[f"{int(pairs.labels.sum()):,} pairs mean the same", *notes],
     )
@@ -453,9 +446,9 @@ def _run_changed(
         np.tile(pairs.gold, 2),
         metrics.joined(2 * pairs.first, both),
     )
-    interval = score_interval(kept, items, context.seed)
+    interval = resampled.score_interval(resampled.kept, items, context.seed)
     facts = {"name": "stsb", "form": pairs.form}
-    scored = recomputed(KEPT, items, interval, data=facts, notes=notes)
+    scored = recomputed(resampled.KEPT, items, interval, data=facts, notes=notes)
     clean, after = (
         metrics.correlations(own, pairs.gold)["pearson"] for own in np.split(similarity, 2)
     )

@@ -15,15 +15,7 @@ from typing import Any
 import tomli_w
 from pydantic import ValidationError
 
-from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.settings import (
-    DanConfig,
-    Settings,
-    TransformerConfig,
-    faults,
-    refused,
-    shown,
-)
+from rejoinder.encoders import ENCODERS, settings
 from rejoinder.errors import ConfigError, InputError, nearest
 from rejoinder.training.config.settings import RunConfig, config_class
 from rejoinder.training.objectives import OBJECTIVES, ParaphraseTask
@@ -87,7 +79,7 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
         ConfigError: See `load_config`.
     """
     if not isinstance(tree, Mapping):
-        raise refused(where, [f"a config is a table; found {shown(tree)}"])
+        raise settings.refused(where, [f"a config is a table; found {settings.shown(tree)}"])
     values = deepcopy(dict(tree))
     model = config_class()
     lines: list[str] = []
@@ -95,16 +87,16 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
     try:
         config = model.model_validate(values)
     except ValidationError as error:
-        lines = faults(model, values, error)
+        lines = settings.faults(model, values, error)
         if not all(details["loc"] for details in error.errors()):  # such as half a surrogate pair
-            raise refused(where, lines) from None
+            raise settings.refused(where, lines) from None
         # the correct tables of a config are checked together with the defaults of the others
         faulty = frozenset(details["loc"][0] for details in error.errors())
         rest = {name: value for name, value in values.items() if name not in faulty}
         config = model.model_validate(rest)
     lines += contradictions(config, faulty)
     if lines:
-        raise refused(where, lines)
+        raise settings.refused(where, lines)
     return config
 
 
@@ -114,7 +106,7 @@ def to_tree(config: Any) -> Any:
     Keys come in the order of their definition. This does not use Pydantic's own dump, because
     hashes and stored configs must not depend on the version of Pydantic.
     """
-    if isinstance(config, Settings):
+    if isinstance(config, settings.Settings):
         values = {name: to_tree(getattr(config, name)) for name in type(config).model_fields}
         return {name: value for name, value in values.items() if value is not None}
     if isinstance(config, tuple):
@@ -238,9 +230,9 @@ def _encoder(config: RunConfig) -> Iterator[tuple[str, str]]:
         yield "training.rank_init", why
     if kind.token_rows is None:
         yield "training.row_init", "this kind of encoder names no tensor with a row per token"
-    if not isinstance(config.encoder, TransformerConfig):
+    if not isinstance(config.encoder, settings.TransformerConfig):
         yield "training.compile", "only a Transformer has blocks to compile"
-    if isinstance(config.encoder, DanConfig):
+    if isinstance(config.encoder, settings.DanConfig):
         yield from _layers("encoder", config.encoder.layers)
 
 
@@ -322,7 +314,7 @@ def is_set(config: RunConfig, path: str) -> bool:
     table: object = config
     for step in steps:
         table = table[int(step)] if isinstance(table, tuple) else getattr(table, step)
-    return isinstance(table, Settings) and last in table.model_fields_set
+    return isinstance(table, settings.Settings) and last in table.model_fields_set
 
 
 def contradictions(config: RunConfig, faulty: frozenset[str] = frozenset()) -> list[str]:
@@ -360,10 +352,12 @@ def _rates(config: RunConfig) -> Iterator[str]:
 
 def _whitening(config: RunConfig) -> Iterator[str]:
     encoder = config.encoder
-    sums = isinstance(encoder, DanConfig) and not encoder.layers
+    sums = isinstance(encoder, settings.DanConfig) and not encoder.layers
     for number, phase in enumerate(config.phases):
         if phase.whitens and not sums:
-            what = "encoder.layers" if isinstance(encoder, DanConfig) else f"a {encoder.kind}"
+            what = (
+                "encoder.layers" if isinstance(encoder, settings.DanConfig) else f"a {encoder.kind}"
+            )
             key = f"phases.{number}.{'sif' if phase.sif else 'whitening'}"
             yield f"{key} changes rows whose sum is the embedding; {what} reads them: set it to 0"
 
