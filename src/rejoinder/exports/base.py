@@ -2,7 +2,8 @@
 
 Messages in the order of time, however large the export.
 
-Numbers for millions of hashes, in a seventh of the memory that a dictionary takes.
+Numbers for millions of hashes, in a seventh of the memory that a dictionary takes, and the first
+message of each thread, by their numbers.
 """
 
 import math
@@ -205,3 +206,33 @@ class KeyNumbers:
         self._slots = array("i", [_EMPTY]) * (2 * len(self._slots))
         for number, key in enumerate(self._keys):
             self._slots[self._slot(key)] = number
+
+
+_PAGE = 1 << 12
+_LARGEST_LIST = 1 << 31
+
+
+class Roots:
+    """Numbers of threads by numbers of messages, in four bytes each.
+
+    >>> roots = Roots()
+    >>> roots.add(8, to=7)
+    >>> roots.add(9, to=8)
+    >>> roots.of(9), roots.of(5)
+    (7, 5)
+    """
+
+    def __init__(self) -> None:
+        self._pages: dict[int, array[int]] = {}
+
+    def add(self, number: int, to: int) -> None:
+        """Adds a message that answers another."""
+        root = self.of(to)
+        if 0 <= number < _LARGEST_LIST and 0 < root < _LARGEST_LIST:
+            page = self._pages.setdefault(number // _PAGE, array("i", bytes(4 * _PAGE)))
+            page[number % _PAGE] = root
+
+    def of(self, number: int) -> int:
+        """Returns the root of a message, as far as it is known: itself, if nothing is."""
+        page = self._pages.get(number // _PAGE)
+        return (page[number % _PAGE] if page else 0) or number

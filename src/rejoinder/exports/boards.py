@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from rejoinder.exports import rows
-from rejoinder.exports.base import ExportFormat, Item, Message, by_time, time_of
-from rejoinder.exports.files import Files, Roots
+from rejoinder.exports.base import ExportFormat, Item, Message, Roots, by_time, time_of
+from rejoinder.exports.files import Files
 from rejoinder.exports.markup import markdown_text, plain_text
 
 # Reddit

@@ -1,7 +1,4 @@
-"""The files of an export, which may be a file, a folder, a zip or a tar archive.
-
-Readers of many messages also find here the first message of each thread, by their numbers.
-"""
+"""The files of an export, which may be a file, a folder, a zip or a tar archive."""
 
 import io
 import json
@@ -11,7 +8,6 @@ import sys
 import tarfile
 import zipfile
 import zlib
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -292,33 +288,3 @@ def _common_folder(names: list[str]) -> str:
     if len(folders) != 1 or not all("/" in name for name in names):
         return ""
     return f"{folders.pop()}/"
-
-
-_PAGE = 1 << 12
-_LARGEST_LIST = 1 << 31
-
-
-class Roots:
-    """Numbers of threads by numbers of messages, in four bytes each.
-
-    >>> roots = Roots()
-    >>> roots.add(8, to=7)
-    >>> roots.add(9, to=8)
-    >>> roots.of(9), roots.of(5)
-    (7, 5)
-    """
-
-    def __init__(self) -> None:
-        self._pages: dict[int, array[int]] = {}
-
-    def add(self, number: int, to: int) -> None:
-        """Adds a message that answers another."""
-        root = self.of(to)
-        if 0 <= number < _LARGEST_LIST and 0 < root < _LARGEST_LIST:
-            page = self._pages.setdefault(number // _PAGE, array("i", bytes(4 * _PAGE)))
-            page[number % _PAGE] = root
-
-    def of(self, number: int) -> int:
-        """Returns the root of a message, as far as it is known: itself, if nothing is."""
-        page = self._pages.get(number // _PAGE)
-        return (page[number % _PAGE] if page else 0) or number
