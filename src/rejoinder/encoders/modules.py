@@ -27,7 +27,6 @@ from torch import Tensor, nn
 
 from rejoinder.encoders import COMBINERS
 from rejoinder.encoders.nn import layers
-from rejoinder.encoders.nn.layers import BagIndex, OnDevice, SparseTable, index_bags
 from rejoinder.encoders.settings import BilstmConfig, DanConfig, TransformerConfig
 from rejoinder.text.ragged import Padded, Ragged, offsets_of, padded_groups
 
@@ -40,7 +39,7 @@ _GROUP_OVERHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
-class PackedGroup(OnDevice):
+class PackedGroup(layers.OnDevice):
     """Where the K tokens of G sentences of similar lengths go if padded to T positions."""
 
     lengths: Tensor
@@ -61,7 +60,7 @@ class PackedGroup(OnDevice):
 
 
 @dataclass(frozen=True, slots=True)
-class Pack(OnDevice):
+class Pack(layers.OnDevice):
     """The P tokens of some sentences, one after the other."""
 
     ids: Tensor
@@ -139,7 +138,7 @@ class TransformerEncoder(nn.Module):
         self.projection = nn.Linear(config.hidden, config.dim)
         self._draw(generator)
 
-    def tables(self) -> list[SparseTable]:
+    def tables(self) -> list[layers.SparseTable]:
         """Returns an empty list: subword tables are small, and their gradients are dense."""
         return []
 
@@ -294,7 +293,7 @@ class DanEncoder(nn.Module):
         self.config = config
         self.dim = config.dim
         # a sum of n such rows over sqrt(n) has entries of variance 1 / W: a vector of length 1
-        self.table = SparseTable(rows, config.width, config.width**-0.5, generator)
+        self.table = layers.SparseTable(rows, config.width, config.width**-0.5, generator)
         self.dnn = layers.FeedForward(
             config.width,
             config.layers,
@@ -303,15 +302,15 @@ class DanEncoder(nn.Module):
             generator=generator,
         )
 
-    def tables(self) -> list[SparseTable]:
+    def tables(self) -> list[layers.SparseTable]:
         """Returns the embedding table."""
         return [self.table]
 
-    def collate(self, batch: Ragged) -> BagIndex:
+    def collate(self, batch: Ragged) -> layers.BagIndex:
         """Returns what `forward` reads; NumPy only, so that another thread can run it."""
-        return index_bags(batch)
+        return layers.index_bags(batch)
 
-    def forward(self, batch: BagIndex, *, normalize: bool = True) -> Tensor:
+    def forward(self, batch: layers.BagIndex, *, normalize: bool = True) -> Tensor:
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         counts = batch.counts
         sums = self.table.sum_bags(batch)  # (N, W)
@@ -331,7 +330,7 @@ inefficient for few sentences."""
 
 
 @dataclass(frozen=True, slots=True)
-class WordBatch(OnDevice):
+class WordBatch(layers.OnDevice):
     """Padded sentences over the U different words that they contain."""
 
     rows: Tensor
@@ -351,7 +350,7 @@ class BilstmEncoder(nn.Module):
         super().__init__()
         self.config = config
         self.dim = config.dim
-        self.table = SparseTable(rows, config.width, config.width**-0.5, generator)
+        self.table = layers.SparseTable(rows, config.width, config.width**-0.5, generator)
         # One module per direction: oneDNN's LSTM takes padded batches, and a backward one that
         # reads reversed sentences needs no packing, which costs several times as much on the CPU.
         self.forwards = nn.LSTM(config.width, config.hidden)
@@ -359,7 +358,7 @@ class BilstmEncoder(nn.Module):
         self.projection = nn.Linear(2 * config.hidden, config.dim) if config.projected else None
         self._draw(generator)
 
-    def tables(self) -> list[SparseTable]:
+    def tables(self) -> list[layers.SparseTable]:
         """Returns the embedding table."""
         return [self.table]
 

@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rejoinder.encoders import ENCODERS
-from rejoinder.encoders.nn.layers import (
-    FeedForward,
-    OnDevice,
-    RowGradient,
-    SparseTable,
-    TrainableEncoder,
-)
+from rejoinder.encoders.nn import layers
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import OptimizerConfig, Phase, RunConfig
@@ -70,7 +64,7 @@ def _equal_pairs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 @dataclass(frozen=True, slots=True)
-class CollatedBatch(OnDevice):
+class CollatedBatch(layers.OnDevice):
     """B rows as the encoder and the loss read them."""
 
     task: Task
@@ -93,14 +87,14 @@ class TrainableModel(nn.Module):
         super().__init__()
         self.config = config
         module = ENCODERS[config.encoder.kind].module_class
-        self.encoder = cast("TrainableEncoder", module(rows, config.encoder, generator))
+        self.encoder = cast("layers.TrainableEncoder", module(rows, config.encoder, generator))
         if config.training.rank_init:
             for table in self.encoder.tables():
                 table.weigh_by_rank(config.training.rank_init)
         self.heads = nn.ModuleDict()
         for name, head in config.heads.items():
             width = head.inputs * self.encoder.dim
-            self.heads[name] = FeedForward(
+            self.heads[name] = layers.FeedForward(
                 width, head.layers, head.activation, residual=head.residual, generator=generator
             )
         if RESPONSES not in config.objectives:
@@ -169,8 +163,10 @@ class TrainableModel(nn.Module):
                 )
             )
 
-    def _head(self, objective: str) -> FeedForward | None:
-        return cast("FeedForward", self.heads[objective]) if objective in self.heads else None
+    def _head(self, objective: str) -> layers.FeedForward | None:
+        if objective not in self.heads:
+            return None
+        return cast("layers.FeedForward", self.heads[objective])
 
     def after_embedding(self, task: Task) -> list[nn.Parameter]:
         """Returns the trained parameters that the loss of a task reads besides the encoder's."""
@@ -250,9 +246,9 @@ class RowOptimizer:
     1 / dimension of the memory and memory traffic of the usual accumulator per value.
     """
 
-    def __init__(self, table: SparseTable, *, adagrad: bool) -> None:
+    def __init__(self, table: layers.SparseTable, *, adagrad: bool) -> None:
         self.table = table
-        self.pending: RowGradient | None = None
+        self.pending: layers.RowGradient | None = None
         """The gradient of this step, between `collect` and `step`."""
         rows = len(table.weight) if adagrad else 0
         self.sums = torch.zeros(rows, device=table.weight.device)
@@ -283,7 +279,7 @@ class Optimizers:
     """All optimisers of a run, stepped together."""
 
     def __init__(
-        self, dense: list[nn.Parameter], tables: list[SparseTable], config: OptimizerConfig
+        self, dense: list[nn.Parameter], tables: list[layers.SparseTable], config: OptimizerConfig
     ) -> None:
         self.dense: torch.optim.Optimizer = torch.optim.SGD(dense, lr=0.0)  # `step` sets the rate
         if config.dense == "adam":
