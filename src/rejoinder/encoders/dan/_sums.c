@@ -1,5 +1,5 @@
-/* Sums of rows of a table, and rows of length 1: rejoinder.encoders.dan.sums and .layers call this, and
-   say what it computes.
+/* Sums of rows of a table, and rows of length 1: rejoinder.encoders.layers calls this, and says what it
+   computes.
 
    Rows of a table are float32, float16, or int8 with a float32 scale each; all others are float32.
    Both are worked out without the interpreter's lock. */
