@@ -123,6 +123,10 @@ class Test:
     """Number of items that were tested."""
 
 
+Tested = tuple[Test, Interval]
+"""The outcome of a test, and the interval of the difference."""
+
+
 def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
     """Tests two correlations with the same gold x, of a and of b, that depend on each other.
 
@@ -174,7 +178,7 @@ def paired_bootstrap(
     resamples: int = PAIRED_RESAMPLES,
     *,
     centred: bool = False,
-) -> tuple[Test, Interval]:
+) -> Tested:
     """Tests the difference of any two scores by resampling items (Efron and Tibshirani 1993).
 
     Returns the test, whose statistic is the difference, and the 95 % interval of the difference.

@@ -16,14 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, nearest
-from rejoinder.evaluation.intervals import (
-    PAIRED_RESAMPLES,
-    Interval,
-    Test,
-    mcnemar,
-    paired_bootstrap,
-    williams,
-)
+from rejoinder.evaluation import intervals
 from rejoinder.evaluation.responses import CUTOFFS
 from rejoinder.measures import (
     Floats,
@@ -95,7 +88,7 @@ class Metric:
     """
     errors: Callable[[Items], Floats]
     """Returns (N,) how far each prediction is from right; 0 is right. `--worst` sorts by it."""
-    test: Callable[[Items, Items, int, int], tuple[Test, Interval]]
+    test: Callable[[Items, Items, int, int], intervals.Tested]
     """Tests the difference of two encoders on the same items in the same order.
 
     The last arguments are a seed, and how many draws a bootstrap needs at least. Returns the test
@@ -128,18 +121,18 @@ class MetricPattern:
 
 def compare_means(
     first: Floats, second: Floats, seed: int, draws: int, *, unit: float = 1.0
-) -> tuple[Test, Interval]:
+) -> intervals.Tested:
     """Tests the difference of two scores that are means over items, by a paired bootstrap.
 
     `first` and `second` are (N,) values of two encoders for the same items, whose mean times `unit`
     is the score. There are 10,000 draws, or `draws` if that is more.
     """
-    return _bootstrapped(first - second, seed, max(PAIRED_RESAMPLES, draws), unit)
+    return _bootstrapped(first - second, seed, max(intervals.PAIRED_RESAMPLES, draws), unit)
 
 
 def compare_correct(
     first: NDArray[np.bool_], second: NDArray[np.bool_], seed: int, *, percent: bool
-) -> tuple[Test, Interval]:
+) -> intervals.Tested:
     """Tests the difference of two shares of right items, by McNemar's test.
 
     `first` and `second` are (N,) whether each encoder is right. With `percent`, the score goes from
@@ -147,16 +140,14 @@ def compare_correct(
     """
     unit = 100.0 if percent else 1.0
     change = unit * first.astype(np.float64) - unit * second.astype(np.float64)
-    return mcnemar(first, second), _bootstrapped(change, seed, INTERVAL_RESAMPLES)[1]
+    return intervals.mcnemar(first, second), _bootstrapped(change, seed, INTERVAL_RESAMPLES)[1]
 
 
-def _bootstrapped(
-    change: Floats, seed: int, draws: int, unit: float = 1.0
-) -> tuple[Test, Interval]:
+def _bootstrapped(change: Floats, seed: int, draws: int, unit: float = 1.0) -> intervals.Tested:
     def difference(rows: Indices) -> Floats:
         return np.asarray(unit * change[rows].mean(axis=1))
 
-    return paired_bootstrap(difference, len(change), seed, resamples=draws)
+    return intervals.paired_bootstrap(difference, len(change), seed, resamples=draws)
 
 
 def correlations(x: Floats, gold: Floats) -> dict[str, float]:
@@ -245,7 +236,7 @@ def _correlation(
 
 def _test(
     groups_of: Callable[[Items], list[Indices]], first: Items, second: Items, seed: int, draws: int
-) -> tuple[Test, Interval]:
+) -> intervals.Tested:
     """Tests one correlation by Williams' test, a mean of several by a paired bootstrap."""
     a, b, gold = first.predictions, second.predictions, first.gold
     groups = groups_of(first)
@@ -263,10 +254,10 @@ def _test(
         return total
 
     draws = INTERVAL_RESAMPLES if len(groups) == 1 else max(INTERVAL_RESAMPLES, draws)
-    test, interval = paired_bootstrap(difference, count, seed, groups, draws)
+    test, interval = intervals.paired_bootstrap(difference, count, seed, groups, draws)
     if len(groups) == 1:
         rows = groups[0]
-        test = williams(
+        test = intervals.williams(
             _bounded_correlation(a[rows], gold[rows]),
             _bounded_correlation(b[rows], gold[rows]),
             _bounded_correlation(a[rows], b[rows]),
@@ -325,7 +316,7 @@ def _accuracy_of(items: Items) -> dict[str, float]:
     return {"accuracy": accuracy, "f1": f1_score(items.predictions, items.gold)}
 
 
-def _test_accuracy(first: Items, second: Items, seed: int, draws: int) -> tuple[Test, Interval]:
+def _test_accuracy(first: Items, second: Items, seed: int, draws: int) -> intervals.Tested:
     """Tests by item, or by the mean of a subset if there are several: those share their wording."""
     one, other = (items.predictions == items.gold for items in (first, second))
     subsets = subsets_of(first.ids).values()
@@ -421,7 +412,7 @@ def _kind_means(items: Items) -> dict[str, float]:
     return {"ndcg@10": float(np.mean(means))}
 
 
-def _test_kinds(first: Items, second: Items, seed: int, draws: int) -> tuple[Test, Interval]:
+def _test_kinds(first: Items, second: Items, seed: int, draws: int) -> intervals.Tested:
     kinds = _subsets(first)
     change = first.predictions - second.predictions
     for rows in kinds:
@@ -430,7 +421,9 @@ def _test_kinds(first: Items, second: Items, seed: int, draws: int) -> tuple[Tes
     def difference(draws: Indices) -> Floats:
         return np.asarray(change[draws].sum(axis=1))
 
-    return paired_bootstrap(difference, len(change), seed, kinds, max(PAIRED_RESAMPLES, draws))
+    return intervals.paired_bootstrap(
+        difference, len(change), seed, kinds, max(intervals.PAIRED_RESAMPLES, draws)
+    )
 
 
 NDCG = Metric("ndcg@10", _kind_means, _lacking, _test_kinds)
@@ -474,7 +467,7 @@ def _effects(items: Items) -> dict[str, float]:
     return {"absolute_effect_size": abs(size), "effect_size": size}
 
 
-def _test_effects(first: Items, second: Items, seed: int, draws: int) -> tuple[Test, Interval]:
+def _test_effects(first: Items, second: Items, seed: int, draws: int) -> intervals.Tested:
     groups = [np.flatnonzero(first.gold == 1), np.flatnonzero(first.gold != 1)]
 
     def absolute(predictions: Floats, draws: Indices) -> Floats:
@@ -484,7 +477,9 @@ def _test_effects(first: Items, second: Items, seed: int, draws: int) -> tuple[T
     def difference(draws: Indices) -> Floats:
         return absolute(first.predictions, draws) - absolute(second.predictions, draws)
 
-    return paired_bootstrap(difference, len(first.gold), seed, groups, max(PAIRED_RESAMPLES, draws))
+    return intervals.paired_bootstrap(
+        difference, len(first.gold), seed, groups, max(intervals.PAIRED_RESAMPLES, draws)
+    )
 
 
 ABSOLUTE_EFFECT_SIZE = Metric(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rejoinder.evaluation.intervals import Interval, Test, paired_bootstrap
+from rejoinder.evaluation.intervals import Interval, Tested, paired_bootstrap
 from rejoinder.evaluation.metrics import Items, Metric, subsets_of
 from rejoinder.measures import Floats, Indices, ranks, row_correlations
 
@@ -34,7 +34,7 @@ def score_interval(value: Value, items: Items, seed: int) -> Interval:
 def _metric(name: str, value: Value, errors: Callable[[Floats, Floats], Floats]) -> Metric:
     """Returns the metric of a score; `errors` takes what `value` takes and returns (R, N)."""
 
-    def test(first: Items, second: Items, seed: int, draws: int) -> tuple[Test, Interval]:
+    def test(first: Items, second: Items, seed: int, draws: int) -> Tested:
         (one, gold), (two, _) = _columns(first), _columns(second)
 
         def difference(draws: Indices) -> Floats:
