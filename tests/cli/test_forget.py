@@ -27,7 +27,7 @@ def found(call, index):
 def test_messages_of_an_author_are_counted_and_then_removed(call, index):
     status, out, err = call("forget", index, "--author", "bob b.", "--dry-run")
     assert (status, out, found(call, index)) == (0, "would be removed: messages 1\n", 4)
-    assert "1 name the author" in err
+    assert "1 remaining messages name the author" in err
     status, out, _ = call("forget", index, "--author", "Bob B.", "--json")
     told = json.loads(out)
     assert (status, told["messages"], told["mentions"], found(call, index)) == (0, 1, 1, 3)

@@ -54,7 +54,7 @@ def test_lines_have_a_row_for_each_suggestion(suggest, pairs, tmp_path):
     assert [row.split("\t")[:2] for row in rows] == [
         [ASKED, "1"], [ASKED, "2"], ["When do you open?", "1"], ["When do you open?", "2"],
     ]  # fmt: skip
-    assert "held out" in notes
+    assert "held-out" in notes
     _, again, _ = suggest("--messages", "-", *given, stdin=f"{ASKED}\n".encode())
     assert again.splitlines() == [header, *rows[:2]]
 

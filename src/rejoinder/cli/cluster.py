@@ -28,7 +28,7 @@ SourceArgument = Annotated[
     typer.Argument(
         metavar="SOURCE",
         help="File of texts, plain or compressed; - is standard input. Or an export of "
-        "conversations, a folder of pairs, of which both sides are read, or an index.",
+        "conversations, a folder of pairs (both sides are read), or an index.",
     ),
 ]
 _SHORT = 20_000
@@ -66,12 +66,12 @@ def cluster(
     """Find the topics of texts: names, sizes, typical messages, and change over time.
 
     Args:
-        topics: About how many topics to find. Default: as the texts have.
-        least: Least number of different texts of a topic. Default: 10, or fewer for fewer than 500
-            texts.
+        topics: About how many topics to find. Default: chosen from the texts.
+        least: Minimum number of different texts in a topic. Default: 10, or fewer for fewer than
+            500 texts.
         seed: Seed of all random draws. Default: 0.
         out: Folder to write: topics, and the topic of each message.
-        add: Keep the topics in OUT, and add the texts that it lacks to the nearest ones.
+        add: Keep the topics in OUT, and add new texts to the nearest topics.
 
     Examples:
         rejoinder cluster slack_export.zip
@@ -187,22 +187,22 @@ def dedupe(
     top: Annotated[int | None, typer.Option(min=1)] = None,
     threads: options.ThreadsOption = None,
 ) -> None:
-    """Find texts that mean the same, in groups around one to keep, the largest first.
+    """Find texts that mean the same, in groups with one text to keep, largest group first.
 
-    SOURCE may also be the OUT of another run: another --threshold is applied to it.
+    SOURCE may also be the OUT of an earlier run, to apply another --threshold to it.
 
     Args:
         threshold: Cosine from which two texts mean the same.
-        examples: JSON lines with sentence1, sentence2 and label (1: they mean the same, or 0): the
-            threshold with the highest F1 on them is taken.
+        examples: JSON lines with sentence1, sentence2 and label (1 if they mean the same, or 0), to
+            choose the threshold with the highest F1.
         false_positives: Share of texts without a duplicate that may be dropped: the threshold is
             estimated on the texts themselves. Default: 0.001, with a threshold of at most 0.9.
-        scorer: Also score pairs by the words one by one: they must reach --least-score.
+        scorer: Also score pairs word by word; they must reach --least-score.
         least_score: Score from which two texts mean the same to the scorer. Default: 4.
         questions: Compare only texts with a question mark.
-        min_words: Compare only texts of at least so many words.
-        out: Folder to write: kept.jsonl, dropped.jsonl, and duplicates.safetensors, which another
-            threshold is applied to.
+        min_words: Compare only texts with at least this many words.
+        out: Folder to write: kept.jsonl, dropped.jsonl, and duplicates.safetensors, for trying
+            another threshold.
         top: Groups to print. Default: 20, and all as JSON or TSV.
 
     Examples:
@@ -316,8 +316,8 @@ def _summarise(found: "Duplicates") -> None:
         output.status_line(f"on the examples: {scores}, F1 {estimate.f1:.3f}")
     if estimate.basis == "default":
         output.note(
-            "too few texts have no near one to estimate the rate of false positives; look at some "
-            "groups, or label pairs for --examples"
+            "too few texts are unlike all others to estimate the rate of false positives; check "
+            "some groups, or label pairs for --examples"
         )
     if found.search_recall < 1:
         output.status_line(f"{found.search_recall:.1%} of such pairs were found, by a sample")

@@ -44,10 +44,10 @@ def list_sets(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME[,NAME]")] = None,
     data: DataFolder = Path("data"),
 ) -> None:
-    """Show data sets: rows, licence, citation, address, SHA-256, and whether they are here.
+    """Show data sets: rows, licence, citation, address, SHA-256, and whether you have them.
 
     Args:
-        names: Data sets or groups to show in full. Default: a table of all.
+        names: Data sets or groups to show in full. Default: a table of all sets.
     """
     from rejoinder.datasets.acquire.layout import presence
     from rejoinder.datasets.catalogue import catalogue, select
@@ -86,7 +86,7 @@ def add_sets(
     """Recognise and check local files, and copy them into the folder of data sets.
 
     Args:
-        name: Data sets or groups. all: every data set that is recognised.
+        name: Data sets or groups; `all` adds every data set it recognises.
         files: Archives, files or folders.
     """
     from rejoinder.datasets.acquire.layout import add
@@ -105,7 +105,7 @@ def fetch_sets(
 ) -> None:
     """Download data sets from their official addresses and lay them out.
 
-    The same command resumes what was interrupted.
+    Run the same command again to resume an interrupted download.
 
     Args:
         names: Data sets (stsb) or groups (sts, senteval, probing, all).
@@ -130,10 +130,10 @@ def list_licences(
     config: Annotated[str | None, typer.Argument(metavar="[NAME|FILE]")] = None,
     pairs: options.PairsOption = None,
 ) -> None:
-    """Show the licences of all data that the recipes use, or of a config's data.
+    """Show the licences of all data in the recipes, or of a config's data.
 
-    A source of conversations is known by the files that --pairs was extracted from. The table does
-    not have your data: its licence is not stated, and counts as not open.
+    Sources of conversations are recognised by the files that --pairs was extracted from. Your own
+    data is not in the table: its licence is "not stated", which counts as not open.
 
     Args:
         config: Config of `rejoinder train`: show only its data. Default: all known data.
@@ -217,17 +217,17 @@ def leaks(
 ) -> None:
     """Count the sentences and pairs of evaluation sets that occur in training data.
 
-    Texts are compared by their letters and digits, in lower case. A pipe gets TSV, one row per set.
-    The sentences of --show are printed on a terminal and in JSON.
+    Texts are compared by letters and digits only, in lower case. A pipe gets TSV, one row per set.
+    Only a terminal and JSON get the sentences of --show.
 
     Args:
         train: Folders of `rejoinder extract` (the train split), JSON lines of inference pairs,
-            paraphrases or groups, or text: a sentence per line, or several between tabs.
+            paraphrases or groups, or text: one sentence per line, or several separated by tabs.
         evaluation: Sets: stsb-train, stsb-dev, stsb-test, sts12 to sts15, sts2017, snli-dev,
             snli-test, mrpc-test, cqa2016-dev, cqa2016-test, mr, cr, subj, sst2-dev, sst2-test,
             trec-test, sts2017-languages (tracks 1 to 4 and 6), flores200. A name without its split,
             such as stsb, means all its splits. Or files. Default: all sets.
-        show: Number of sentences to show of each set.
+        show: Number of sentences to show per set.
 
     Examples:
         rejoinder leaks --train pairs/ --eval stsb-test,snli

@@ -48,22 +48,22 @@ def encode(
     master: options.MasterOption = None,
     threads: Annotated[int | None, typer.Option(min=1)] = None,
 ) -> None:
-    """Compute embeddings of sentences: write them to a file, or print a line for each sentence.
+    """Compute embeddings of sentences: write them to a file, or print one line per sentence.
 
     Args:
-        texts: Sentences; or one file of them, plain or compressed: one per line, a table (.csv,
+        texts: Sentences; or a file of sentences, plain or compressed: one per line, a table (.csv,
             .tsv, .parquet) or JSON lines; or an export of conversations, or a folder of pairs.
-            Without any, or with -, standard input. With --engine: files with one sentence per line,
+            Default, and with -: standard input. With --engine: files with one sentence per line,
             folders and patterns of them.
-        sentences: The file, for scripts: an argument that is not there would be a sentence. - is
-            standard input.
+        sentences: File of sentences, for scripts: a missing file is an error here, but a sentence
+            as an argument. - is standard input.
         out: File to write: .npy (N x D float32), .parquet or .jsonl. With --engine: a folder of
             such files.
-        resume: Continue what an interrupted run wrote to OUT.
+        resume: Continue an interrupted run that wrote to OUT.
         response: Encode as responses (v' of the paper).
         batch_size: Sentences per batch: affects memory, not results.
         engine: Encode files on many cores or machines: spark or ray. Default: this process.
-        threads: With --engine: files at a time on this machine.
+        threads: With --engine: number of files to encode at a time on this machine.
 
     Examples:
         rejoinder encode 'How old are you?' --json

@@ -67,21 +67,20 @@ def evaluate(
             cqa, memory, links, contrasts, bias, or a single task such as trec.
         split: Split of the pairs that response ranks: train, dev or test.
         form: Form of the STS data: official or senteval. Default: any.
-        mode: How classifiers are fitted: fast, or compat (as SentEval does).
+        mode: How to fit classifiers: fast, or compat (as SentEval does).
         pytorch: With compat, use SentEval's PyTorch classifier and penalties.
         nhid: Hidden units of classifiers.
         kfold: Folds of cross-validation.
         text: Part of the questions of cqa: subject, body or both.
-        seed: Seed of the draws of negatives and of intervals.
-        out: Results file, written after each task. Results that it holds of the same encoder, data
-            and settings are reused; those of other settings stay.
-        overwrite: Score again what OUT holds; drop its results of other encoders.
-        skip_missing: Exit with 0 even if data of some tasks is missing.
+        seed: Seed for drawing negatives and for intervals.
+        out: Results file, written after each task. Results in it for the same encoder, data and
+            settings are reused; results with other settings stay.
+        overwrite: Score results in OUT again; drop results of other encoders.
+        skip_missing: Exit with 0 even if some tasks have no data.
         worst: Number of items with the largest errors to show.
-        adaptation: What `rejoinder adapt` wrote, for an encoder that is not a model folder.
+        adaptation: Output of `rejoinder adapt`, for an encoder that is not a model folder.
         cache: Folder that keeps embeddings for later runs.
-        repeat: Results file. Compute each of its results again and show what differs (exit status
-            1).
+        repeat: Results file: compute its results again and show differences (exit status 1).
 
     Examples:
         rejoinder evaluate runs/dan/model --tasks response --pairs pairs/
@@ -292,7 +291,7 @@ def report(
     out: options.OutOption,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Write tables (Markdown), plots (SVG) and a page that shows all of them.
+    """Write tables (Markdown), plots (SVG) and a page with all of them.
 
     The tables include published rows of Conneau and Kiela 2018 and Cer et al. 2017.
 
@@ -318,13 +317,13 @@ def board(
     overwrite: options.OverwriteOption = False,
     seed: int = 0,
 ) -> None:
-    """Write a page of encoders by quality and cost, which says whose scores are tied.
+    """Write a page that compares encoders by quality and cost, and shows whose scores are tied.
 
-    Every two encoders are tested on the predictions of each task that both were scored on.
+    Each pair of encoders is tested on the predictions of every task that both have results for.
 
     Args:
         results: Results files written by `rejoinder evaluate`.
-        about: TOML file with a table for each encoder, by its name in its results: title, licence,
+        about: TOML file with a table for each encoder, named as in its results: title, licence,
             data, supervised.
         seed: Seed of the bootstrap.
 
@@ -355,10 +354,10 @@ def compare(
     second: Annotated[Path, typer.Argument()],
     seed: int = 0,
 ) -> None:
-    """Compare two encoders on every task that both were scored on.
+    """Compare two encoders on every task that both have results for.
 
     Correlations are compared by Williams' test, or by a bootstrap if they are means over subsets;
-    accuracies by McNemar's test. p is corrected for the number of tasks by Holm's method.
+    accuracies by McNemar's test. Holm's method corrects p for the number of tasks.
 
     Args:
         first: Results file of `rejoinder evaluate`.
@@ -426,12 +425,12 @@ def reproduce(
 
     Args:
         data: Folder of data sets and conversations.
-        out: Folder of the report. Its folder work/ holds the models.
+        out: Folder of the report, with the models in work/.
         encoder: dan or transformer.
         budget: Amount of work: smoke (a minute), quick (ten minutes), standard (half an hour), full
             (needs a GPU).
         seed: Seed of all training runs.
-        also: Folder of a trained model to add rows for. May be given again.
+        also: Folder of a trained model to add rows for. Repeatable.
         device: auto, cpu or cuda.
 
     Examples:

@@ -68,31 +68,30 @@ def extract(
             message=…,reply=…. Numbers from 1 for a table without a header.
         separator: Character between the columns of CSV and TSV files. Default: detected in the
             first line.
-        max_line: Size beyond which a line is malformed, such as 64MB. Default: 16MiB.
+        max_line: Longest line, such as 64MB; longer lines are malformed. Default: 16MiB.
         subreddits: Read only these, separated by commas.
-        since: Read only comments from this date on, as 2021-02-28.
+        since: Read only comments from this date on, such as 2021-02-28.
         until: Read only comments before this date.
-        limit: Largest number of pairs.
-        max_reply_count: Largest number of pairs with the same reply.
+        limit: Maximum number of pairs.
+        max_reply_count: Maximum number of pairs with the same reply.
         split: Shares of train, dev and test.
-        memory: Memory of the engine, 150MB or more; with --master, of each executor. Default: 2GB,
-            for exports 200MB, or what the cluster's settings say. Reading and writing take 0.6 GB
-            on top.
-        carry: Folder of the comments of earlier extractions, which these answer; these are added.
-            For dumps month by month.
+        memory: Memory of the engine, at least 150MB; with --master, of each executor. Default: 2GB,
+            for exports 200MB, or the cluster's settings. Reading and writing take 0.6 GB more.
+        carry: Folder with the comments of earlier extractions, to extract dumps month by month: new
+            comments can answer them, and are added.
         strict: Stop at a malformed line.
-        pair: In exports a message answers what the program says, or else (adjacent) the message
-            before it by another author, or (model) what a network finds in a chat. Default: model
-            where few or none have a link.
-        min_confidence: Least probability of what the model finds.
-        within: Most time between adjacent messages that are in no thread: 90s, 10m, 2h.
+        pair: How messages of exports are linked: links (stated in the export), adjacent (else the
+            message before, by another author) or model (else predicted by a network). Default:
+            model where few or no messages have a link.
+        min_confidence: Minimum probability of a link that the model predicts.
+        within: Maximum time between adjacent messages outside threads: 90s, 10m, 2h.
         context: Keep the N turns before a message of an export, in a column context.
         language: Keep messages of an export in these languages: en, or en,de.
-        dedupe: Drop messages of an export that say nearly the same as an earlier one.
+        dedupe: Drop messages of an export that say nearly the same as an earlier message.
         include_private: Keep internal notes, private channels and direct messages of exports.
         mask: Replace mail addresses, phone numbers, keys … of exports.
-        min_authors: Models trained on an export know only words that so many authors used. Default:
-            5; 1 for what everybody can read.
+        min_authors: Models trained on an export know only words used by at least this many authors.
+            Default: 5; use 1 for public conversations.
 
     Examples:
         rejoinder extract slack-export.zip --out pairs/
@@ -169,11 +168,11 @@ def fit_links(
     columns: options.ColumnsOption = None,
     seed: options.SeedOption = 0,
 ) -> None:
-    """Fit what tells who answers whom on your own threads; it is kept if it finds links better.
+    """Fit a linker, which finds who answers whom, on your own threads; it is kept if it is better.
 
     Args:
-        sources: Exports in which messages say what they answer, by threads or replies; or tables.
-        out: File of the linker to write.
+        sources: Exports with threads or replies, which say what messages answer; or tables.
+        out: File to write the linker to.
 
     Examples:
         rejoinder fit-links slack-export.zip --out my.links
@@ -195,7 +194,7 @@ def fit_links(
              "found"), rows,
         )  # fmt: skip
     if not fitted.is_better:
-        output.status_line("not kept: the linker of the package is right as often")
+        output.status_line("not kept: the package's linker is right as often")
         raise typer.Exit(1)
     output.status_line(f"wrote {out} ({fitted.messages:,} messages)")
 

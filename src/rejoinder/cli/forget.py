@@ -22,13 +22,13 @@ def forget(
     dry_run: bool = False,
     threads: options.ThreadsOption = None,
 ) -> None:
-    """Remove messages from indexes, explored folders and pairs, with all that has their words.
+    """Remove messages from indexes, explored folders and pairs, and everything with their words.
 
     Args:
         folders: Folder of `rejoinder index`, `explore` or `extract`; repeatable.
         author: Remove what this author wrote.
-        match: Remove messages of which the text, id, author, channel or subject has a match of this
-            regular expression (of Rust: no look-around).
+        match: Remove messages whose text, id, author, channel or subject matches this regular
+            expression (Rust syntax: no look-around).
         dry_run: Only say what would be removed.
 
     Examples:
@@ -52,16 +52,16 @@ def forget(
         told = ", ".join(f"{KINDS[kind]} {count:,}" for kind, count in found.removed.items())
         typer.echo(f"{verb}: {told or 'nothing'}")
     if found.mentions:
-        output.note(f"of what stays, {found.mentions:,} name the author; --match removes them")
+        output.note(f"{found.mentions:,} remaining messages name the author; --match removes them")
     for model in found.trained if found.removed else ():
-        output.note(f"{model} may have been trained on what was removed; train it again")
+        output.note(f"{model} may have been trained on removed messages; train it again")
 
 
 @options.prints("json", "tsv")
 def find_personal(
     source: Annotated[Path, typer.Argument()], columns: options.ColumnsOption = None
 ) -> None:
-    """List mail addresses, phone numbers, keys and the like in messages, by kind and id.
+    """List mail addresses, phone numbers, keys and similar data in messages, by kind and id.
 
     Args:
         source: Export of conversations, file of texts, or folder of `rejoinder index`, `explore` or
@@ -80,4 +80,4 @@ def find_personal(
     output.print_rows(Personal._fields, found, f"personal data in {source}")
     counts = Counter(one.kind for one in found)
     told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-    output.status_line(f"{told or 'nothing found'}; names of people have no form to find them by")
+    output.status_line(f"{told or 'nothing found'}; names of people can't be recognised")

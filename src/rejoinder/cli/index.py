@@ -69,14 +69,14 @@ def create(
     dtype: Literal["float32", "float16"] = "float32",
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Write an index. `rejoinder index TEXTS --out INDEX` does so, too.
+    """Write an index. `rejoinder index TEXTS --out INDEX` does the same.
 
     Args:
         out: Folder of the index.
-        copy_model: Put the model inside the new index.
-        response: Encode texts as responses: search finds answers.
-        recall: Share of the 10 nearest texts that approximate search should find. It is used for
-            200,000 texts and more. 1: search is exact.
+        copy_model: Copy the model into the new index.
+        response: Encode texts as responses, so that search finds answers.
+        recall: Share of the 10 nearest texts that approximate search should find, in indexes of
+            200,000 or more texts. 1: search is exact.
         dtype: Type of the embeddings on disk.
     """
     from rejoinder.index.indexing import Index
@@ -137,7 +137,7 @@ def _add(index: Path, texts: str, columns: str | None, model: Path | None, *, up
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
 def delete(index: IndexArgument, ids: Annotated[str, typer.Argument()]) -> None:
-    """Delete the texts with some ids.
+    """Delete texts by id.
 
     Args:
         ids: File of ids, one per line. - is standard input.
@@ -148,7 +148,7 @@ def delete(index: IndexArgument, ids: Annotated[str, typer.Argument()]) -> None:
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
 def compact(index: IndexArgument) -> None:
-    """Free the space of deleted texts, and join additions."""
+    """Free the space of deleted texts, and merge additions."""
     _change(index, lambda made: made.compact())
 
 
@@ -170,7 +170,7 @@ def _change(index: Path, work: "Callable[[TextIndex], object]") -> None:
 @commands.command(epilog=EXAMPLES)
 @options.prints("json")
 def show(index: IndexArgument) -> None:
-    """Show what an index holds, and which model made it."""
+    """Show what an index contains, and which model made it."""
     from rejoinder.index.folder import TextIndex
 
     facts = TextIndex(index).facts()

@@ -62,14 +62,14 @@ def card(
     run: Path | None = None,
     out: Path | None = None,
 ) -> None:
-    """Write the card of a model: data, licences, recipe, results with intervals, limits.
+    """Write a model's card: data, licences, recipe, results with intervals, limits.
 
     Args:
         model: Model name, or folder such as RUN/model.
         results: Results files of this model.
         baseline: Results files of encoders to compare with.
-        run: Run that trained the model: its machine and minutes are named. Default: the folder that
-            the model is in, if it is a run.
+        run: Run that trained the model, to name its machine and minutes. Default: the model's
+            parent folder, if it is a run.
         out: File to write. Default: MODEL_CARD.md of the model.
 
     Examples:
@@ -105,23 +105,24 @@ def export(
 ) -> None:
     """Write a smaller model, or a model for another library.
 
-    --data shows what it loses of the Pearson correlation on STS-B dev (angular),
-    --pairs what it loses of P@1 of 100 on the dev split, of 10,000 inputs at most.
+    --data shows the loss in Pearson correlation on STS-B dev (angular),
+    --pairs the loss in P@1 of 100 on the dev split, for at most 10,000 inputs.
 
     Args:
         model: Name of a model, or its folder, such as RUN/model.
         to: Write a folder for another library: sentence-transformers, model2vec or onnx.
-        dtype: Type of the weights: float32, float16 or int8 (of the embedding table; other matrices
-            are then float16). Default: as it is.
+        dtype: Type of the weights: float32, float16 or int8 (for the embedding table; other
+            matrices are then float16). Default: unchanged.
         dim: Keep the first DIM dimensions; for a model trained with nested_dims.
         any_dim: Cut to --dim a model that was not trained for it.
-        max_words: Keep the most frequent words, that many.
-        unknown_buckets: Keep that many buckets of unknown words; 0: none.
-        letter_buckets: Read unknown words by their letters instead, in that many buckets; 0: no
+        max_words: Keep this many words, the most frequent ones.
+        unknown_buckets: Keep this many buckets of unknown words; 0: none.
+        letter_buckets: Read unknown words by their letters instead, in this many buckets; 0: no
             longer.
-        spelling: Read misspelt words as the known words that they stand for. Default: as it does.
-        saturation: Shorten long rows, of length n in medians, to (1 + K) n / (n + K); such as 3.
-        name: Name of the new model. Default: as it is.
+        spelling: Read misspelt words as the intended known words. Default: unchanged.
+        saturation: Shorten long rows: a row n times as long as the median becomes (1 + K) n /
+            (n + K) times as long. Try 3.
+        name: Name of the new model. Default: unchanged.
 
     Examples:
         rejoinder export runs/dan/model --dtype int8 --out small/
@@ -171,7 +172,7 @@ def export(
         rows.append(["change", "", "", "", "", *(changes.get(name, "–") for name in names)])
     output.print_rows(("model", "MB", "rows", "dim", "dtype", *names), rows)
     for head in exported.dropped:
-        output.note(f"the head of {head} was left out: it reads dimensions that are gone")
+        output.note(f"the head of {head} was left out: it reads removed dimensions")
     if data is None and pairs is None:
         output.note("--data FOLDER and --pairs FOLDER show what STS-B dev and P@1 lose")
     output.status_line(f"wrote {out}")

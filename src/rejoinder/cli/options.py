@@ -43,7 +43,7 @@ ModelOption = Annotated[
         "--model",
         "-m",
         metavar="MODEL",
-        help="Name that `rejoinder models` lists, folder such as RUN/model, or https address.",
+        help="Name from `rejoinder models`, folder such as RUN/model, or https address.",
         show_default="rejoinder-base",
     ),
 ]
@@ -63,7 +63,7 @@ ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads. Def
 LinksOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Linker of `rejoinder fit-links`. Default: that of the package."
+        metavar="FILE", help="Linker from `rejoinder fit-links`. Default: the package's linker."
     ),
 ]
 MasterOption = Annotated[
@@ -88,7 +88,7 @@ ColumnsOption = Annotated[
 """`--columns` of the commands that read files of texts."""
 
 ScorerFromOption = Annotated[
-    Path | None, "As --scorer, by a scorer of `rejoinder fit-scorer`, fitted with MODEL."
+    Path | None, "As --scorer, with a scorer from `rejoinder fit-scorer`, fitted with MODEL."
 ]
 """`--scorer-from` of the commands with `--scorer`."""
 
@@ -97,8 +97,8 @@ WhereOption = Annotated[
     typer.Option(
         metavar="KEY=VALUE[,KEY=VALUE…]",
         help="Only messages of this source (channel), author or thread, with this value of one "
-        "of your fields, or from since on and before until, both dates in UTC. A key given again "
-        "allows one more value.",
+        "of your fields, or from `since` on and before `until`, both dates in UTC. A repeated key "
+        "allows another value.",
     ),
 ]
 """`--where`, which `where_conditions` reads."""
@@ -108,8 +108,8 @@ OnTooLongOption = Annotated[
     OnTooLong,
     typer.Option(
         metavar="WAY",
-        help="Sentences of more tokens than the model reads: error, truncate or split (into "
-        "pieces, whose mean is taken).",
+        help="What to do with sentences of more tokens than the model reads: error, truncate or "
+        "split (into pieces, whose embeddings are averaged).",
     ),
 ]
 """`--on-too-long`."""
@@ -145,7 +145,7 @@ _PRINTING = {
     "json": Annotated[bool, "Print JSON."],
     "tsv": Annotated[bool, "Print tab-separated lines."],
     "quiet": Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print no progress and no notes, only errors.")
+        bool, typer.Option("--quiet", "-q", help="Print only errors, no progress or notes.")
     ],
 }
 
@@ -428,7 +428,7 @@ def read_pairs(path: str) -> list[tuple[str, str]]:
         parts = line.split("\t")
         if len(parts) != 2:
             place = f"{_name(path)} line {number}"
-            raise InputError(f"{place}: {len(parts)} columns; two with a tab between are needed.")
+            raise InputError(f"{place}: {len(parts)} columns; write two, separated by a tab.")
         rows.append((parts[0], parts[1]))
     return rows
 

@@ -161,7 +161,7 @@ def note_missing_kernels(*, again: bool = False) -> None:
         said.touch()
     note(
         "installed without its C kernels, so encoding takes two to four times as long; install a C "
-        "compiler, such as gcc, and then rejoinder again"
+        "compiler, such as gcc, then reinstall rejoinder"
     )
 
 

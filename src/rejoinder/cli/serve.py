@@ -69,24 +69,23 @@ def serve(
     max_texts: int = 2_048,
     drain_seconds: float = 8.0,
 ) -> None:
-    """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page.
+    """Serve a model over HTTP: the APIs of text-embeddings-inference and OpenAI, and a page.
 
     Args:
-        model: Name that `rejoinder models` lists, folder such as RUN/model, or https address.
-            Default: rejoinder-base.
-        port: Port to listen on; 0 takes a free one.
-        texts: File of texts, one per line, or an export of conversations, which /search searches.
-        index: Folder of `rejoinder index` or `rejoinder explore`, which /search searches, with its
-            model.
-        scorer: Let /rerank score by the words one by one, too.
-        allowed_host: Host that requests may name; repeatable. Default: names of the loopback with
-            --host 127.0.0.1, otherwise any.
+        model: Name from `rejoinder models`, folder such as RUN/model, or https address. Default:
+            rejoinder-base.
+        port: Port to listen on; 0 takes a free port.
+        texts: File of texts, one per line, or an export of conversations, for /search.
+        index: Folder of `rejoinder index` or `rejoinder explore`, for /search, with its own model.
+        scorer: Let /rerank also score word by word.
+        allowed_host: Host that requests may name; repeatable. Default: loopback names with --host
+            127.0.0.1, otherwise any.
         cors_origin: Origin whose pages may call the server; repeatable; * is any.
-        workers: Processes that answer, each by --threads.
-        max_batch: Most texts to encode at a time; 1 encodes each request alone.
-        max_queue: Most waiting texts; beyond: 429.
-        max_body_bytes: Most bytes of a request; beyond: 413.
-        max_texts: Most texts of a request; beyond: 422.
+        workers: Number of server processes, each with --threads.
+        max_batch: Maximum texts to encode at a time; 1 encodes each request alone.
+        max_queue: Maximum waiting texts; beyond that, 429.
+        max_body_bytes: Maximum bytes of a request; beyond that, 413.
+        max_texts: Maximum texts per request; beyond that, 422.
         drain_seconds: Seconds for requests to finish after SIGTERM.
 
     Examples:
@@ -124,7 +123,7 @@ def serve(
     )
     ready = None if index is None else prepared_in(index)
     if index is not None and ready is None and TextIndex(index).has_messages:
-        output.note(f"after rejoinder explore {index} the page has topics and replies, too")
+        output.note(f"run rejoinder explore {index} to add topics and replies to the page")
     served = Served(
         settings, chosen, texts, columns, ready.index if ready else index, ready,
         name=ready.folder.name.removesuffix(SUFFIX) if ready else None,
@@ -228,7 +227,7 @@ def run_server(
             started(address)
             if has_texts and not settings.is_local:
                 has = "this address" if made else "the key"
-                output.note(f"whoever has {has} can read {_readable(service)}")
+                output.note(f"anyone with {has} can read {_readable(service)}")
 
         if workers == 1:
             server_of(app, begin).run(sockets=[listening])
@@ -259,7 +258,7 @@ def api_key(file: Path | None) -> str | None:
     if file is None:
         return key
     if key is not None:
-        raise InputError(f"both --api-key-file and {KEY_VARIABLE} give an API key; give one.")
+        raise InputError(f"both --api-key-file and {KEY_VARIABLE} set an API key; use one of them.")
     try:
         return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -295,22 +294,21 @@ def explore(
 
     Args:
         source: Export of conversations, file of texts, folder of `rejoinder extract` or of
-            `rejoinder index`. Several exports are one archive. Default: a made-up export.
+            `rejoinder index`. Several exports become one archive. Default: a made-up export.
         out: Folder that keeps the prepared conversations. Default: next to the (first) SOURCE,
             SOURCE.explore.
-        finetune: Go on training the model on these conversations first; it is used if it got
-            better.
+        finetune: Fine-tune the model on these conversations first; it is used if it got better.
         minutes: About how long to train with --finetune.
-        forget_gone: Leave out messages of an earlier start that SOURCE no longer has.
-        watch: Read what changes in SOURCE while the page is open.
-        port: Port of the page; 0 takes a free one.
+        forget_gone: Drop messages from earlier starts that SOURCE no longer has.
+        watch: Pick up changes in SOURCE while the page is open.
+        port: Port of the page; 0 takes a free port.
         browser: Open the page in a browser.
         to: HTML file to write instead of opening a page. It searches without rejoinder or a
             network.
         only: With --to: write only the messages of this channel. Repeatable.
-        without_private: With --to: leave out channels in which at most two people wrote.
+        without_private: With --to: leave out channels with at most two authors.
         pseudonyms: With --to: call people Person 1, Person 2 and so on, and mask addresses and
-            numbers. Default: if there are channels in which at most two people wrote.
+            numbers. Default: if there are channels with at most two authors.
 
     Examples:
         rejoinder explore
@@ -353,7 +351,7 @@ def explore(
         ready = prepared(forget_gone=forget_gone, watch=shown)
     output.note_left_out(ready.left_out)
     if not ready.better:
-        output.note("fine-tuning did not find replies better, so the model is used as it was")
+        output.note("fine-tuning did not find replies better, so the original model is used")
     _say_changes(ready, forgotten=forget_gone)
     if ready.fresh:
         output.status_line(f"wrote {ready.folder}, which the next start opens at once")
@@ -438,8 +436,8 @@ def mcp(
     """Let assistants search and read archives, by the Model Context Protocol (MCP).
 
     Args:
-        index: Indexes, or exports that `rejoinder explore` explored.
-        port: Answer over HTTP at /mcp of this port, not on standard input and output.
+        index: Indexes, or exports that `rejoinder explore` has prepared.
+        port: Answer over HTTP at /mcp on this port instead of standard input and output.
         allowed_host: Host that requests may name; repeatable, see `rejoinder serve`.
 
     Examples:

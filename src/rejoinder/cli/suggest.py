@@ -32,7 +32,7 @@ def suggest(
     links: options.LinksOption = None,
     threads: options.ThreadsOption = None,
 ) -> None:
-    """Suggest replies to a message, by what was replied to similar ones.
+    """Suggest replies to a message, from past replies to similar messages.
 
     Args:
         message: Messages to answer.
@@ -40,8 +40,8 @@ def suggest(
             an index of one. Or a file of canned answers, one per line.
         messages: File with one message per line; - is standard input.
         answers: File of canned answers, one per line: suggest only these.
-        confidence: Least confidence of a good answer: the chance that it says nearly the same as
-            the true reply would.
+        confidence: Minimum confidence of a good answer: the probability that it says nearly the
+            same as the true reply would.
         top_k: Number of suggestions per message.
 
     Examples:
@@ -139,7 +139,7 @@ def _summarise(fitted: "Fitted | None", *, past: bool) -> None:
         rest = f"; {told.precision:.0%} of these say nearly the same as the true reply, "
         rest += f"{fitted.same_words / told.answered:.0%} in the same words"
     output.status_line(
-        f"Fitted on {fitted.fitted_on:,} messages of threads held out. Of {told.messages:,} "
+        f"Fitted on {fitted.fitted_on:,} messages of held-out threads. Of {told.messages:,} "
         f"others, {told.coverage:.0%} get a good answer (confidence {fitted.threshold:g}){rest}"
     )
     if not told.answered:

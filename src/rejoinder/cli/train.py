@@ -52,15 +52,15 @@ def train(
         config: TOML file, or the name of a shipped config (`rejoinder config list`); with --resume,
             the config of the run by default.
         overrides: Settings to replace.
-        resume: Continue from the last checkpoint. Begin seeds not begun yet.
+        resume: Continue from the last checkpoint, and start seeds that have no run yet.
         stop_at: Step to stop at; resume the run later.
-        minutes: Minutes to stop after; the model is exported.
-        seed: Seed. Several make a run each, and show the spread of the scores.
-        data: Folder of data sets: the files of \[\[tasks]] are below it. If it holds the STS
-            Benchmark, evaluations include its dev split.
+        minutes: Stop after this many minutes, and export the model.
+        seed: Seed. Several seeds train a run each, and show the spread of the scores.
+        data: Folder of data sets, with the files of \[\[tasks]]. If it has the STS Benchmark,
+            evaluations include its dev split.
         device: auto, cpu or cuda.
-        exclude_leaks: Leave out pairs with evaluation sentences, whatever CONFIG is.
-        no_exclude_leaks: Train on such pairs too.
+        exclude_leaks: Leave out pairs with evaluation sentences, whatever CONFIG says.
+        no_exclude_leaks: Train on such pairs, too.
 
     Examples:
         rejoinder train --config dan-modern --pairs pairs/ --out runs/dan
@@ -175,19 +175,19 @@ def finetune(
     force: bool = False,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Go on training a model on your own pairs; it is kept if it finds replies better.
+    """Fine-tune a model on your own pairs; it is kept if it finds replies better.
 
     Args:
         pairs: Folder of `rejoinder extract`, with dev and test pairs.
         out: Model folder to write.
-        model: Model to begin with: a name or a folder. Default: by the languages of the pairs.
-        minutes: About how long to train; small data take less.
+        model: Model to start from: a name or a folder. Default: by the languages of the pairs.
+        minutes: About how long to train; small data sets take less.
         questions: Groups of questions with the same answer, to train on too: JSON lines with
             `sentences`, or two questions on each line, separated by a tab.
         sts: Graded pairs, to fit a linear map on: JSON lines with `sentence1`, `sentence2` and
             `score` (0 to 5), or the same separated by tabs.
-        data: Folder of data sets. If it holds the STS Benchmark, its dev split shows how much of
-            the general similarity was kept.
+        data: Folder of data sets. If it has the STS Benchmark, its dev split shows how much general
+            similarity remains.
         force: Keep a model that got worse.
 
     Examples:
@@ -254,12 +254,12 @@ def adapt(
     seed: options.SeedOption = 0,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W.
+    """Fit u* = W u on the training pairs of the STS Benchmark; its dev pairs select W.
 
     Args:
         encoder: Model name or folder, or any encoder that `rejoinder evaluate` takes.
         sts: Folder of sts-train.csv and sts-dev.csv, or a folder of data sets.
-        out: Folder to write: the adapted model, or for other encoders the adaptation alone.
+        out: Folder to write: the adapted model, or for other encoders only the adaptation.
         form: Form of the STS data: official or senteval. Default: either.
         learning_rate: Learning rate of Adam, for the map.
         penalty: Weight of the squared distance of the map from the identity.
@@ -298,12 +298,12 @@ def fit_scorer(
     threads: options.ThreadsOption = None,
     overwrite: options.OverwriteOption = False,
 ) -> None:
-    """Fit a scorer of pairs of texts: embeddings, words, order, numbers, names, negation.
+    """Fit a scorer for pairs of texts, by embeddings, words, order, numbers, names, negation.
 
     Args:
         sets: Pairs to fit on: stsb (its train split, counted eight times), sts (STS 2012 to 2015),
-            contrasts (sentences with another number, name, word, negation or order), files of JSON
-            lines with sentence1, sentence2 and score (0 to 5), or the same separated by tabs.
+            contrasts (sentences that differ in number, name, word, negation or order), files of
+            JSON lines with sentence1, sentence2 and score (0 to 5), or the same separated by tabs.
 
     Examples:
         rejoinder fit-scorer --data data --out scorer/
@@ -358,7 +358,7 @@ def show_config(
     config: Annotated[str, typer.Argument(metavar="NAME|FILE")],
     overrides: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
 ) -> None:
-    """Show a whole config as TOML: every key that has an effect, with defaults filled in.
+    """Show a complete config as TOML: every key that has an effect, with defaults filled in.
 
     Args:
         config: Name of a shipped config, or a TOML file.

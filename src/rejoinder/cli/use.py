@@ -42,14 +42,14 @@ def similarity(
     why: bool = False,
     on_too_long: options.OnTooLongOption = "truncate",
 ) -> None:
-    """Compute the similarity of two sentences: the cosine, and as a score from 0 to 5.
+    """Compute the similarity of two sentences, as a cosine and as a score from 0 to 5.
 
     Args:
         first: A sentence.
         second: Another sentence.
         pairs: File with two sentences per line, separated by a tab; - is stdin.
-        scorer: Score by the words one by one, too, as people would, and print the interval in which
-            nine of ten people's scores are.
+        scorer: Score word by word, too, as people would, and print the interval that contains nine
+            of ten human scores.
         why: With a scorer, print what moved the score.
 
     Examples:
@@ -133,8 +133,8 @@ def rank(
         responses: File of responses, one per line, or an export of conversations; - is standard
             input.
         top_k: Number of responses to print. Default: all.
-        context: What was said before the message. Give it once per turn, the oldest first; the last
-            five turns are read.
+        context: Turn before the message. Repeatable, oldest turn first; the last five turns are
+            read.
 
     Examples:
         rejoinder rank 'How old are you?' --responses replies.txt
@@ -173,7 +173,7 @@ def info(
     model: Annotated[str | None, typer.Argument(metavar="MODEL")] = None,
     model_sha256: options.ModelSha256Option = None,
 ) -> None:
-    """Show what a model is and what it was trained on.
+    """Show a model's kind, size, licence and training data.
 
     Args:
         model: Model name, folder or https address.
@@ -306,7 +306,7 @@ def search(
     scorer_from: Path | None = None,
     on_too_long: options.OnTooLongOption = "truncate",
 ) -> None:
-    """Find the sentences of a file, or of an index, that are most similar to a query.
+    """Find the sentences in a file or an index that are most similar to a query.
 
     Args:
         query: Sentences to search for.
@@ -318,11 +318,10 @@ def search(
         mode: What to compare in an index: meaning (cosine), words (BM25), or both. Default: both
             for messages, else meaning.
         weight: Share of meaning in a hybrid search. Default: as `finetune` found, else 0.25.
-        exact: Compare with all texts of a large index. A file always is.
-        context: Also print so many messages before and after each hit, of its thread or channel.
-        rerank: Find so many hits, score each again by the words one by one, from 0 to 5, and print
-            the best.
-        scorer_from: Score again by a scorer of `rejoinder fit-scorer`, fitted with MODEL.
+        exact: Compare with all texts of a large index, as is always done with a file.
+        context: Also print this many messages before and after each hit, of its thread or channel.
+        rerank: Find this many hits, score each again word by word, from 0 to 5, and print the best.
+        scorer_from: Score again with a scorer from `rejoinder fit-scorer`, fitted with MODEL.
 
     Examples:
         rejoinder search 'How old are you?' --corpus questions.txt
