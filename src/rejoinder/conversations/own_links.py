@@ -13,16 +13,9 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.claims import refuse_inputs
 from rejoinder.io.files.storage import scratch_folder
+from rejoinder.links import threads
 from rejoinder.links.fitting import Recipe, fit
 from rejoinder.links.linker import Linker, shipped_links
-from rejoinder.links.threads import (
-    Channel,
-    FoundAgain,
-    found_again,
-    pieces,
-    quiet_chats,
-    with_beginnings,
-)
 
 LEAST, MOST = 200, 60_000
 """Messages with a known answer that are needed, and of which the latest are taken: 1 GB."""
@@ -37,7 +30,7 @@ class OwnLinks:
 
     messages: int
     """Messages that the linker learned from."""
-    found: dict[str, FoundAgain]
+    found: dict[str, threads.FoundAgain]
     """By the message before, by the linker of the package, and by the new one."""
     is_better: bool
     """Whether the new one was right more often than that of the package, and was written."""
@@ -80,17 +73,17 @@ def fit_links(
             f"{' and '.join(map(str, sources))}: {count:,} messages say what they answer, "
             f"by replies or threads, and {LEAST} are needed; name larger exports, too."
         )
-    cut = [one for each in channels for one in pieces(each, min(_PIECE, count // 10))]
+    cut = [one for each in channels for one in threads.pieces(each, min(_PIECE, count // 10))]
     cut.sort(key=lambda one: one.times[-1])
     while sum(len(one.labels) for one in cut) > MOST:
         del cut[0]
     shipped, tried = Linker(), cut[4::5]
     stage("finding beginnings")
     stated = [one for at, one in enumerate(cut) if at % 5 < 3]
-    learned = [(at, with_beginnings(one, shipped)) for at, one in enumerate(stated)]
-    calibrated = [with_beginnings(one, shipped) for one in cut[3::5]]
+    learned = [(at, threads.with_beginnings(one, shipped)) for at, one in enumerate(stated)]
+    calibrated = [threads.with_beginnings(one, shipped) for one in cut[3::5]]
     draw = random.Random(seed)  # noqa: S311 - no secret depends on it
-    learned += [(at, quiet) for at, one in learned for quiet in quiet_chats(one, draw)]
+    learned += [(at, quiet) for at, one in learned for quiet in threads.quiet_chats(one, draw)]
     size = sum(len(one.labels) for _, one in learned)
     times = min(max(_ENOUGH // size, 1), _EPOCHS)
     recipe = Recipe(rate=0.001, epochs=(3 * times, 4 * times), seed=seed)
@@ -109,14 +102,14 @@ def fit_links(
         )
         stage("finding hidden links")
         linkers = {"message before": None, "shipped": shipped, "own": Linker(new)}
-        found = {name: found_again(one, tried) for name, one in linkers.items()}
+        found = {name: threads.found_again(one, tried) for name, one in linkers.items()}
         is_better = found["own"].right > found["shipped"].right
         if is_better:
             write_bytes(path, new.read_bytes())
     return OwnLinks(sum(len(one.labels) for one in stated), found, is_better)
 
 
-def known_links(entries: Sequence[Entry]) -> Iterator[Channel]:
+def known_links(entries: Sequence[Entry]) -> Iterator[threads.Channel]:
     """Yields the channels of messages in the order of time, with what those answer that say it.
 
     The first message of a thread begins a conversation. In threads whose messages answer none, or
@@ -129,7 +122,7 @@ def known_links(entries: Sequence[Entry]) -> Iterator[Channel]:
     ):
         channels.setdefault(one.about.get("source", ""), []).append(one)
     for said in channels.values():
-        yield Channel(
+        yield threads.Channel(
             [one.about.get("author", "") for one in said],
             [float(one.about["time"]) for one in said],
             [one.text for one in said],
@@ -141,13 +134,13 @@ def _labels(said: Sequence[Entry]) -> dict[int, list[int]]:
     place = {one.id: at for at, one in enumerate(said)}
     answers = [one.about.get("answers") for one in said]
     labels = {at: [place[one]] for at, one in enumerate(answers) if one and place.get(one, at) < at}
-    threads: dict[str, list[int]] = {}
+    by_thread: dict[str, list[int]] = {}
     for at, one in enumerate(said):
         if thread := one.about.get("thread"):
-            threads.setdefault(thread, []).append(at)
-    first_ids = {said[rows[0]].id for rows in threads.values()}
-    are_flat = all(answers[at] in {None, *first_ids} for rows in threads.values() for at in rows)
-    for rows in threads.values():
+            by_thread.setdefault(thread, []).append(at)
+    first_ids = {said[rows[0]].id for rows in by_thread.values()}
+    are_flat = all(answers[at] in {None, *first_ids} for rows in by_thread.values() for at in rows)
+    for rows in by_thread.values():
         if not answers[rows[0]]:
             labels[rows[0]] = [rows[0]]
         for before, at in pairwise(rows) if are_flat else ():

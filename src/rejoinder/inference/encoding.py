@@ -16,13 +16,6 @@ from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import BATCH_SIZE, OnTooLong, checked_way
-from rejoinder.inference.sentence_stream import (
-    EncodingProgress,
-    GivenText,
-    Source,
-    bytes_of,
-    encoded_chunks,
-)
 from rejoinder.io.files.atomic import Saved, growing, publish, read_unfinished
 from rejoinder.io.files.claims import claim
 from rejoinder.io.files.hashed import Count, Digest, Record, Sha256, decoded
@@ -56,7 +49,7 @@ class EncodedFile:
 
 def encode_file(
     encoder: SentenceEncoder,
-    sentences: str | Path | Iterable[GivenText | Entry],
+    sentences: str | Path | Iterable[sentence_stream.GivenText | Entry],
     out: str | Path,
     *,
     columns: str | None = None,
@@ -65,7 +58,7 @@ def encode_file(
     on_too_long: OnTooLong | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    progress: EncodingProgress = lambda _done, _read, _all: None,
+    progress: sentence_stream.EncodingProgress = lambda _done, _read, _all: None,
 ) -> EncodedFile:
     """Encodes sentences, however many, to a file. It appears when it is complete.
 
@@ -103,7 +96,7 @@ def encode_file(
     way = encoder.on_too_long if on_too_long is None else checked_way(on_too_long)
     batch_size = whole_number("batch_size", batch_size)
     form = format_of(path)
-    source = Source(sentences, columns)
+    source = sentence_stream.Source(sentences, columns)
     with claim(path, inputs=[sentences] if isinstance(sentences, str | Path) else ()):
         check_output(path, resume=resume, overwrite=overwrite)
         settings = settings_of(encoder, response, batch_size, way)
@@ -116,7 +109,7 @@ def encode_file(
                 form.begin(parts.files, encoder.dim)
             else:
                 _skip(iter(source), before, digest, source.name)
-            chunks = encoded_chunks(
+            chunks = sentence_stream.encoded_chunks(
                 encoder,
                 source,
                 progress,
@@ -127,7 +120,7 @@ def encode_file(
             )
             for chunk in chunks:
                 form.append(parts.files, chunk.texts, chunk.embeddings, chunk.known)
-                digest.add(bytes_of(chunk.texts))
+                digest.add(sentence_stream.bytes_of(chunk.texts))
                 n += len(chunk.texts)
                 unknown += chunk.unknown
                 too_long += chunk.too_long
@@ -245,7 +238,7 @@ def _skip(lines: Iterator[Entry], before: _Facts, digest: Sha256, name: str) -> 
     """
     left = before.n
     while left and (chunk := next(sentence_stream.chunks(islice(lines, left)), None)):
-        digest.add(bytes_of(entry.text for entry in chunk))
+        digest.add(sentence_stream.bytes_of(entry.text for entry in chunk))
         left -= len(chunk)
     changed = left or digest.hexadecimal != before.sentences_sha256
     if changed or (before.n % sentence_stream.CHUNK and next(lines, None) is not None):
