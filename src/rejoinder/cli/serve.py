@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "REJOINDER_API_KEY"
 HostOption = Annotated[
     str,
-    "Address to listen on; 0.0.0.0 lets other machines in. A server of texts then has a key, which "
-    "is made if none is given.",
+    "Address to listen on; 0.0.0.0 lets other machines in. A server of texts then needs a key, and "
+    "makes one unless you set it.",
 ]
 ApiKeyFileOption = Annotated[
     Path | None, f"File with the key that requests need. Or set ${KEY_VARIABLE}."
