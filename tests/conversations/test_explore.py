@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -29,6 +30,8 @@ def test_an_export_is_prepared_next_to_it_and_then_opened(export):
     assert first.fresh
     assert first.folder == export.with_name("team.explore")
     assert len(Index(first.index)) == 4
+    with pytest.raises(InputError, match=re.escape(f"name {first.index}.")):
+        Index(first.folder)
     assert first.left_out == {"bot": 1, "system": 1, "private": 1, "empty": 1}
     before = state(first.folder)
     again = explore(export, model="rejoinder-small")

@@ -129,13 +129,16 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         InputError: there is none, or it is damaged, or of another version.
     """
+    explored = folder / "index"
+    if (explored / FILE).is_file() and not (folder / FILE).exists():
+        raise InputError(f"{folder} is not an index; name {explored}.")
     return read_sealed(
         folder / FILE,
         Manifest,
         FORMAT_VERSION,
         InputError,
         REMEDY,
-        unreadable=f"{folder} is not an index",
+        unreadable=f"{folder} is not an index, which rejoinder index makes",
         outdated="Build the index again with this version.",
     )
 

@@ -224,6 +224,9 @@ def read_sealed(
     try:
         tree = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
+        if unreadable and isinstance(error, FileNotFoundError | NotADirectoryError):
+            there = f"it has no {path.name}" if path.parent.exists() else "it does not exist"
+            raise kind(f"{unreadable}: {there}.") from None
         begin = unreadable or f"{path} can't be read"
         raise kind(f"{begin}: {error}. {remedy}") from None
     written = tree.get("format_version") if isinstance(tree, dict) else None
