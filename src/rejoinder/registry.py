@@ -1,8 +1,8 @@
-"""What is imported when it is first used: the records of registries, by their names, and kernels.
+"""Lazy imports: registries, which look up records by name, and optional C kernels.
 
-Kernels are in C and all optional, each next to the module that calls it. Where one was not built,
-its caller computes the same with Python, NumPy, Polars, DuckDB or torch. `REJOINDER_NATIVE=0` in
-the environment leaves them out, for tests and to rule them out as a cause.
+Each kernel is next to the module that calls it. If it was not built, its caller computes the same
+result with Python, NumPy, Polars, DuckDB or torch. Set `REJOINDER_NATIVE=0` in the environment to
+switch the kernels off, in tests or to rule them out as the cause of a problem.
 """
 
 import os
@@ -17,7 +17,7 @@ Record = TypeVar("Record")
 
 
 def resolve(reference: Any) -> Any:
-    """Returns what `"module:attribute"` refers to; anything but a string is returned as it is."""
+    """Imports and returns the object at `"module:attribute"`; returns other values unchanged."""
     if not isinstance(reference, str):
         return reference
     module, _, attribute = reference.partition(":")
@@ -28,9 +28,9 @@ class Registry(Generic[Record]):
     """Records by name, in the order in which they were registered."""
 
     def __init__(self, what: str, references: Mapping[str, Record | str]) -> None:
-        """A registry of records, or of their `"module:attribute"` until they are first used.
+        """Creates a registry of records, or of `"module:attribute"` strings imported on first use.
 
-        `what` says in messages what the records are, such as `encoder`.
+        `what` names the kind of record in messages, such as `encoder`.
         """
         self.what = what
         self._records: dict[str, Any] = dict(references)
@@ -58,40 +58,40 @@ class Registry(Generic[Record]):
         return iter(self._records)
 
     def values(self) -> tuple[Record, ...]:
-        """Returns all records, which imports them."""
+        """Imports and returns all records."""
         return tuple(self[name] for name in self._records)
 
     def register(self, name: str, record: Record | str) -> None:
-        """Adds a record, or its `"module:attribute"`.
+        """Adds a record, or the `"module:attribute"` to import it from.
 
         Raises:
             InputError: another record has that name.
         """
         if name in self._records:
-            raise InputError(f"{self.what} {name!r} is registered already; choose a new name.")
+            raise InputError(f"{self.what} {name!r} is already registered; choose a new name.")
         self._records[name] = record
 
     def remove(self, name: str) -> None:
-        """Removes a record, so that its name is free again."""
+        """Removes a record and frees its name."""
         del self._records[name]
 
 
 WITHOUT_KERNELS = os.environ.get("REJOINDER_NATIVE") == "0"
-"""Whether this process does without kernels."""
+"""Whether the kernels are switched off in this process."""
 
 
 def kernel(name: str) -> Any:
-    """Returns the kernels `name`, such as `text._words`; None where not built or left out."""
+    """Returns the kernel module `name`, such as `text._words`; None if not built or disabled."""
     return None if WITHOUT_KERNELS else _module(name)
 
 
 def are_built() -> bool:
-    """Returns whether the kernels of the runtime were built, whether or not they are left out."""
+    """Returns whether the runtime's kernels were built, even if they are switched off."""
     return _module("text._words") is not None
 
 
 def way(name: str) -> str:
-    """Returns how the runtime does the work of the kernels `name` here: `native` or `numpy`."""
+    """Returns how the work of the kernels `name` is done here: `native` or `numpy`."""
     return "numpy" if kernel(name) is None else "native"
 
 

@@ -1,4 +1,4 @@
-"""The version of the package and its commit, in a module that every other can import."""
+"""The version of the package and its commit; every other module can import this one."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ VERSION = "0.1.0"
 
 
 def commit() -> str | None:
-    """Returns the commit of the git checkout that this code is in, with `-dirty` after changes.
+    """Returns the commit of this git checkout, with `-dirty` if files have changed.
 
-    It is None where the package was installed from a build, or where git can't tell.
+    Returns None if the package was installed from a build, or if git can't say.
     """
     import shutil
     import subprocess

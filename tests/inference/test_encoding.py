@@ -151,9 +151,9 @@ def test_nothing_to_resume_is_a_run_from_the_beginning(encoder, file, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"response": True}, "response was False, and is True"),
-        ({"batch_size": 7}, "batch_size was 4096, and is 7"),
-        ({"on_too_long": "split"}, "on_too_long was truncate, and is split"),
+        ({"response": True}, "response was False, now it is True"),
+        ({"batch_size": 7}, "batch_size was 4096, now it is 7"),
+        ({"on_too_long": "split"}, "on_too_long was truncate, now it is split"),
     ],
 )
 def test_other_settings_are_not_resumed(encoder, file, tmp_path, options, said):
@@ -169,7 +169,7 @@ def test_another_model_is_not_resumed(encoder, file, tmp_path):
     interrupt(encoder, file, out, 20)
     write_model(tmp_path / "other", dan_model(seed=1))
     other = SentenceEncoder.load(tmp_path / "other")
-    with pytest.raises(InputError, match=r"model \(SHA-256 of its weights\) was [0-9a-f]{64}, and"):
+    with pytest.raises(InputError, match=r"model \(SHA-256 of its weights\) was [0-9a-f]{64}, now"):
         encode_file(other, file, out, resume=True)
     with pytest.raises(InputError, match=r"resume=True.*never saved"):
         encode_file(SentenceEncoder(dan_model()), file, out, resume=True)

@@ -44,7 +44,7 @@ def test_ray_on_this_machine_leaves_nothing_behind(monkeypatch, tmp_path, short)
         (
             "ray",
             {"master": "ray://127.0.0.1:1"},
-            r"`master` ray://127\.0\.0\.1:1: no Ray can be used there .*refused",
+            r"`master` ray://127\.0\.0\.1:1: can't connect to Ray .*refused",
         ),
         ("dask", {}, "`engine` 'dask': use one of spark, ray|spark"),
     ],

@@ -97,7 +97,7 @@ def test_the_model_is_chosen_by_the_languages_found(german, least, model, named)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         assert model_for(texts, least) == model
-    assert [f"like {named}, so that {model} " in str(one.message) for one in told] == (
+    assert [f"like {named}, so {model} " in str(one.message) for one in told] == (
         [True] if named else []
     )
 

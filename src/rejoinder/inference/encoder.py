@@ -26,11 +26,10 @@ from rejoinder.text.normalize import same_words
 class SentenceEncoder(Comparisons):
     """Encodes sentences as vectors of length 1.
 
-    `unknown` returns which sentences have no word of the vocabulary. They have the zero vector,
-    whose similarity with anything is 0, unless unknown words have buckets. Results do not depend
-    on order or batch size, up to 1e-6 for a DAN and 1e-5 for a Transformer or BiLSTM. An adapted
-    model (see
-    `describe()["adaptation"]`) encodes W u, and ranks responses as it did before the adaptation.
+    A sentence without any word of the vocabulary (see `unknown`) gets the zero vector, whose
+    similarity with anything is 0, unless unknown words have buckets. Results do not depend on
+    order or batch size, up to 1e-6 for a DAN and 1e-5 for a Transformer or BiLSTM. An adapted
+    model (see `describe()["adaptation"]`) encodes W u, but ranks responses as before.
     """
 
     def __init__(
@@ -40,7 +39,7 @@ class SentenceEncoder(Comparisons):
         threads: int | None = None,
         on_too_long: OnTooLong = "truncate",
     ) -> None:
-        """Creates an encoder from a model that is on this machine.
+        """Creates an encoder from a model on this machine.
 
         Args:
             model: Name of a model that comes with the package (`rejoinder models` lists them), a
@@ -50,12 +49,12 @@ class SentenceEncoder(Comparisons):
                 runs Transformers and BiLSTMs, has one such setting per process.
             on_too_long: What every method does with a sentence of more tokens than the model reads
                 (`describe()["max_tokens"]`; None means all): `error` refuses it, `truncate` reads
-                its first tokens, `split` encodes it in windows of that many tokens, whose unit
-                vectors are averaged by their numbers of tokens. `too_long` tells which they are.
+                its first tokens, `split` encodes it in windows of that many tokens and averages
+                their unit vectors, weighted by token count. `too_long` finds such sentences.
 
         Raises:
-            InputError: `threads` is not a whole number from 1 to 1,024, `on_too_long` is none of
-                the three, or `model` is not a model.
+            InputError: `threads` is not a whole number from 1 to 1,024, `on_too_long` has another
+                value, or `model` is not a model.
             ModelError: there is no such model, or it is damaged.
             MissingExtraError: the encoder needs a package that is not installed.
         """
@@ -70,7 +69,7 @@ class SentenceEncoder(Comparisons):
         self.dim = model.dim
         self._outputs = ModelOutputs(model, threads, self._on_too_long)
         self.encoded = self._outputs.embed
-        """Computes embeddings of either side, and how many texts are too long."""
+        """Computes embeddings of messages or responses, and counts texts that are too long."""
 
     @classmethod
     def load(
@@ -87,21 +86,21 @@ class SentenceEncoder(Comparisons):
 
         Args:
             model: Name of a model that comes with the package (`rejoinder models` lists them), a
-                model folder such as `RUN/model`, or the https address of an archive of one: a zip,
-                or a tar in any compression. An archive is downloaded once, to the user's cache
-                folder or that in `REJOINDER_CACHE`.
-            sha256: SHA-256 of the archive in hexadecimal. An address needs it, nothing else takes
-                it.
-            verify: Whether to compare the files with their hashes, and to check that weights are
-                finite. If False, a large model is ready at once, and read as it is used.
+                model folder such as `RUN/model`, or the https address of an archive of a model
+                folder: a zip, or a tar in any compression. An archive is downloaded once, to the
+                user's cache folder or to the folder in `REJOINDER_CACHE`.
+            sha256: SHA-256 of the archive in hexadecimal. Required for an address, refused for
+                any other model.
+            verify: Whether to compare the files with their hashes and check that weights are
+                finite. If False, a large model is ready at once and its files are read on use.
             threads: See the constructor.
             on_too_long: See the constructor.
             progress: Called during a download with the address, the number of bytes received, and
-                that of all or None.
+                the total number of bytes or None.
 
         Raises:
-            InputError: an argument is not valid, the address can't be reached or sends other bytes
-                than those of `sha256`, or the response is not a model archive.
+            InputError: an argument is not valid, the address can't be reached, its response does
+                not match `sha256` or is not a model archive.
             ModelError: the folder is missing, not a model, or damaged.
             MissingExtraError: a package that the encoder or a download needs is not installed.
             BusyError: another process has been downloading the same archive for ten minutes.
@@ -125,10 +124,10 @@ class SentenceEncoder(Comparisons):
     save_pretrained = save
 
     def with_adaptation(self, adaptation: Adaptation) -> "SentenceEncoder":
-        """Returns the encoder with embeddings u* = W u; any adaptation that it had is dropped.
+        """Returns an encoder with embeddings u* = W u; this replaces any earlier adaptation.
 
         Raises:
-            ModelError: the adaptation is of another dimension.
+            ModelError: the adaptation has another dimension.
         """
         adaptation.check_dim(self.dim, f"{self!r}: ")
         return SentenceEncoder(
@@ -138,23 +137,23 @@ class SentenceEncoder(Comparisons):
         )
 
     def get_embedding_dimension(self) -> int:
-        """Returns `dim`, by the name that it has in sentence-transformers."""
+        """Returns `dim`, under the name that sentence-transformers uses."""
         return self.dim
 
     get_sentence_embedding_dimension = get_embedding_dimension
 
     @property
     def features(self) -> TextFeatures:
-        """What turns texts into the ids that the model reads."""
+        """The text processing that turns texts into token ids for the model."""
         return self._model.features
 
     @property
     def on_too_long(self) -> OnTooLong:
-        """What is done with sentences of more tokens than the model reads; see the constructor."""
+        """How sentences with more tokens than the model reads are handled; see the constructor."""
         return self._on_too_long
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Lets other processes have a copy: the model and the settings, built anew there."""
+        """Supports pickling: another process rebuilds the encoder from its model and settings."""
         build = partial(type(self), threads=self._threads, on_too_long=self._on_too_long)
         return build, (self._model,)
 
@@ -174,8 +173,8 @@ class SentenceEncoder(Comparisons):
     def _fitted_pairs(self) -> NDArray[np.uint64]:
         """Returns (M,) uint64 keys of the graded pairs that the model was adapted on.
 
-        Evaluation uses them to report test pairs that were fitted (`protocols.TellsFittedPairs`).
-        The array is empty if the model is not adapted.
+        Evaluation uses them to report test pairs that the model was fitted on
+        (`protocols.TellsFittedPairs`). The array is empty if the model is not adapted.
         """
         adaptation = self._model.adaptation
         return np.empty(0, np.uint64) if adaptation is None else adaptation.fitted_pairs
@@ -204,13 +203,13 @@ class SentenceEncoder(Comparisons):
             batch_size: Sentences per batch. It affects memory and speed, not results.
             show_progress_bar: Whether to draw a progress bar on standard error.
             normalize: Whether rows have length 1, as in training and by default. If False, rows
-                are the output of the last layer; that of a split sentence has length 1 in any case.
+                are the output of the last layer, except that split sentences keep length 1.
             on_too_long: See the constructor, whose setting is the default.
             **arguments: Arguments of `SentenceTransformer.encode`: `normalize_embeddings` (another
                 name for `normalize`), `truncate_dim` (the first dimensions, scaled to length 1),
                 `precision` (float32, int8, uint8, binary, ubinary), `convert_to_tensor`, and
-                `convert_to_numpy` (False gives a list of tensors). Arguments for what the models
-                can't do, such as `prompt`, are refused.
+                `convert_to_numpy` (False gives a list of tensors). Arguments that the models can't
+                support, such as `prompt`, are refused.
 
         Returns:
             (N, D) float32 in the order given, or (D,) for a single string.
@@ -231,9 +230,9 @@ class SentenceEncoder(Comparisons):
         return found if form is None else form(found)
 
     def encode_query(self, sentences: inputs.Sentences, **arguments: Any) -> Any:
-        """Computes the embeddings of queries: those of `encode`, which has no side for them.
+        """Computes the embeddings of queries; the same as `encode`, as there is no query encoder.
 
-        A message and its answers are compared by `encode` and `encode_response`.
+        To compare a message with answers, use `encode` and `encode_response`.
         """
         return self.encode(sentences, **arguments)
 
@@ -250,8 +249,8 @@ class SentenceEncoder(Comparisons):
     ) -> Embeddings:
         """Computes the embeddings v' of responses, to compare with `encode` of messages.
 
-        Arguments, result and errors are those of `encode`. Rows of an adapted model do not have
-        length 1 (see `Adaptation.apply_responses`), so that responses rank as before.
+        Arguments, result and errors are the same as for `encode`. Rows of an adapted model do not
+        have length 1 (see `Adaptation.apply_responses`), so that responses rank as before.
         """
         return self._side(
             sentences, batch_size, show_progress_bar, normalize, on_too_long, response=True
@@ -280,9 +279,9 @@ class SentenceEncoder(Comparisons):
         return rows[0] if single else rows
 
     def as_responses(self, embeddings: Embeddings) -> Embeddings:
-        """Returns (N, D) v' of texts by their (N, D) embeddings u, as `encode_response` would.
+        """Converts (N, D) embeddings u of texts to the (N, D) v' that `encode_response` gives.
 
-        A model without a response side, or an adapted one, returns the embeddings.
+        If the model has no response side or is adapted, the embeddings come back unchanged.
         """
         return self._outputs.as_responses(embeddings)
 
@@ -300,8 +299,8 @@ class SentenceEncoder(Comparisons):
     def unknown(self, sentences: inputs.Sentences) -> NDArray[np.bool_]:
         """Returns which sentences have no token of the vocabulary, (N,) bool.
 
-        A word outside of the vocabulary is unknown whether or not it has a bucket. Subwords leave
-        no word unknown.
+        A word outside the vocabulary counts as unknown even if it has a bucket. With subwords, no
+        word is unknown.
 
         Raises:
             InputError: an element is not a string. The message names its index.
@@ -310,11 +309,11 @@ class SentenceEncoder(Comparisons):
         return _by_batch(sentences, lambda texts: features.known(texts).lengths == 0)
 
     def unknown_share(self, sentences: inputs.Sentences) -> NDArray[np.float64]:
-        """Returns the share of each sentence's words that the vocabulary lacks, (N,) from 0 to 1.
+        """Returns the share of each sentence's words not in the vocabulary, (N,) from 0 to 1.
 
-        It is 0 for a sentence without words. Misspelt words that the model reads as known ones are
-        known. Similarities mean little for texts in a language that the model was not trained on; a
-        share above a half is a sign of that.
+        It is 0 for a sentence without words. Misspelt words that the model reads as known words
+        count as known. A share above a half suggests a language that the model was not trained on;
+        similarities then mean little.
 
         Raises:
             InputError: an element is not a string. The message names its index.
@@ -322,10 +321,10 @@ class SentenceEncoder(Comparisons):
         return _by_batch(sentences, self._model.features.unknown_share)
 
     def read_as(self, sentences: inputs.Sentences) -> list[dict[str, str]]:
-        """Returns for each sentence its words that the model reads as others, and those.
+        """Returns, for each sentence, the words that the model reads as other words.
 
-        Misspelt words are read as known ones where that is likely, and words that old corpora part
-        as one. Names and other words that the model does not know are read by their letters.
+        It reads a misspelt word as the likely known word, and words that old corpora split as one
+        word. It reads names and other unknown words by their letters.
 
         >>> SentenceEncoder().read_as("Where is my pasword, Loach?")
         [{'pasword': 'password'}]
@@ -340,7 +339,7 @@ class SentenceEncoder(Comparisons):
         ]
 
     def confuses(self, first: str, second: str) -> bool:
-        """Returns whether two sentences have the same words and embedding, in another order.
+        """Returns whether two sentences differ only in word order and have the same embedding.
 
         Models that add up words, such as a DAN without bigrams, can't tell such sentences apart.
         """
@@ -349,9 +348,9 @@ class SentenceEncoder(Comparisons):
         return not reads_order and same_words(first, second)
 
     def score(self, first: inputs.Sentences, second: inputs.Sentences) -> Any:
-        """Returns how alike texts are, from 0 (unrelated) to 5 (same meaning).
+        """Returns how similar texts are, from 0 (unrelated) to 5 (same meaning).
 
-        `Scorer`, which comes with the package, compares words one by one, too. It documents
+        Uses the `Scorer` of the package, which also compares words one by one. See `Scorer` for
         arguments, result and errors.
 
         >>> encoder = SentenceEncoder()
@@ -364,7 +363,7 @@ class SentenceEncoder(Comparisons):
         return self._scorer.score(first, second)
 
     @cached_property
-    def _scorer(self) -> Any:  # a package above this one, which it opens when it is first called
+    def _scorer(self) -> Any:  # imported on first use, from a package above this one
         return resolve("rejoinder.scoring.scorer:Scorer")(None, self, threads=self._threads)
 
     @property
@@ -387,7 +386,7 @@ class SentenceEncoder(Comparisons):
         left, right = (inputs.as_texts(side)[0] for side in (premises, hypotheses))
         if len(left) != len(right):
             raise InputError(
-                f"{len(left)} premises and {len(right)} hypotheses; as many of each are needed."
+                f"got {len(left)} premises and {len(right)} hypotheses; give as many of each."
             )
         return self._outputs.entailment(left, right)
 
@@ -395,7 +394,7 @@ class SentenceEncoder(Comparisons):
 def _by_batch(
     sentences: inputs.Sentences, work: Callable[[list[str]], NDArray[Any]]
 ) -> NDArray[Any]:
-    """Returns the results of `work` for all sentences, which gets `BATCH_SIZE` at a time."""
+    """Calls `work` for `BATCH_SIZE` sentences at a time, and returns all results."""
     texts, _ = inputs.as_texts(sentences)
     starts = range(0, max(len(texts), 1), BATCH_SIZE)
     return np.concatenate([work(texts[low : low + BATCH_SIZE]) for low in starts])

@@ -1,4 +1,4 @@
-"""Encodes sentences to a file, as a stream, in runs that can be interrupted and resumed."""
+"""Encodes a stream of sentences to a file, in runs that can be interrupted and resumed."""
 
 import math
 import time
@@ -23,7 +23,7 @@ from rejoinder.io.files.storage import is_device
 from rejoinder.io.formats.embedding_files import format_of
 
 _SAVE_SECONDS = 10.0
-"""Seconds between two states that are saved."""
+"""Seconds between saved states."""
 
 
 @dataclass(frozen=True)
@@ -60,25 +60,25 @@ def encode_file(
     overwrite: bool = False,
     progress: sentence_stream.EncodingProgress = lambda _done, _read, _all: None,
 ) -> EncodedFile:
-    """Encodes sentences, however many, to a file. It appears when it is complete.
+    """Encodes any number of sentences to a file. The file appears when it is complete.
 
-    What an interrupted or killed run has written is kept next to `out` until it is resumed, except
-    for the last ten seconds, or the last 8,192 sentences if these took longer. A resumed run gives
-    the bytes of an uninterrupted one.
+    The work of an interrupted or killed run is kept next to `out` until it is resumed, except the
+    last ten seconds, or the last 8,192 sentences if they took longer. A resumed run writes the
+    same bytes as an uninterrupted one.
 
     Args:
         encoder: The model.
         sentences: Path of a file, plain or compressed: UTF-8 text with a sentence on each line, a
-            table (`.csv`, `.tsv`, `.parquet`) or JSON lines; of an export of conversations, or of a
-            folder of pairs, whose replies are encoded. Or strings or entries.
+            table (`.csv`, `.tsv`, `.parquet`) or JSON lines; or path of an export of conversations,
+            or of a folder of pairs, whose replies are encoded. Or strings or entries.
         out: File to write: `.npy` (N x D float32), `.parquet` or `.jsonl` (`text`, `embedding`).
         columns: The column of a table, or field of JSON lines, with the sentences, as
             `text=COLUMN`. Default: `text`.
         response: Encode by `encode_response`.
         batch_size: See `SentenceEncoder.encode`.
         on_too_long: Likewise.
-        resume: Continue what an interrupted run of the same input, model and arguments wrote, if it
-            wrote anything. The sentences are read again from the first one on.
+        resume: Continue an interrupted run of the same input, model and arguments, if there was
+            one. The sentences are read again from the start.
         overwrite: Replace a file at `out`, and drop what an interrupted run wrote unless `resume`.
         progress: Told how far the work is.
 
@@ -157,7 +157,7 @@ def interrupted_sentences(path: Path) -> int:
     """Returns the number of sentences that an interrupted run has encoded to `path`.
 
     Raises:
-        InputError: what it left is damaged.
+        InputError: the state that it left is damaged.
     """
     saved = read_unfinished(path)
     return 0 if saved is None else _facts(saved).n
@@ -166,7 +166,7 @@ def interrupted_sentences(path: Path) -> int:
 def settings_of(
     encoder: SentenceEncoder, response: bool, batch_size: int, way: OnTooLong
 ) -> dict[str, Any]:
-    """Returns what the bytes of the file depend on besides the sentences, as JSON values."""
+    """Returns the settings that decide the bytes of the file, besides the sentences, as JSON."""
     about = encoder.describe()
     adaptation = about["adaptation"]
     return {
@@ -182,7 +182,7 @@ def settings_of(
 def _continued(
     path: Path, settings: Mapping[str, Any], *, resume: bool, overwrite: bool
 ) -> Saved | None:
-    """Returns what an interrupted run left, if it is to be continued."""
+    """Returns the state that an interrupted run left, if `resume` asks to continue it."""
     if is_device(path) or (overwrite and not resume):
         return None
     saved = read_unfinished(path)
@@ -206,13 +206,13 @@ def refuse_changes(out: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     for name, value in now.items():
         if before.get(name) != value:
             raise InputError(
-                f"{out} was begun with other settings: {name} was {before.get(name)}, and is "
-                f"{value}. Give the same, or begin again with `overwrite=True`."
+                f"{out} was begun with other settings: {name} was {before.get(name)}, now it is "
+                f"{value}. Use the same, or begin again with `overwrite=True`."
             )
 
 
 class _Facts(Record, frozen=True):
-    """What is saved of the sentences so far."""
+    """The saved facts about the sentences encoded so far."""
 
     settings: Mapping[str, Any]
     n: Count
@@ -226,7 +226,7 @@ def _facts(saved: Saved) -> _Facts:
         return decoded(_Facts, saved.facts)
     except ValueError as error:
         raise InputError(
-            f"what the interrupted run left is damaged: {error}. Begin again with `overwrite=True`."
+            f"the state of the stopped run is damaged: {error}. Begin again with `overwrite=True`."
         ) from None
 
 
@@ -234,7 +234,7 @@ def _skip(lines: Iterator[Entry], before: _Facts, digest: Sha256, name: str) -> 
     """Passes over the sentences of the interrupted run, which must be the same.
 
     Raises:
-        InputError: they differ, or the last chunk, which was not whole, has more lines now.
+        InputError: they differ, or the last chunk, which was not full, now has more lines.
     """
     left = before.n
     while left and (chunk := next(sentence_stream.chunks(islice(lines, left)), None)):
@@ -243,6 +243,6 @@ def _skip(lines: Iterator[Entry], before: _Facts, digest: Sha256, name: str) -> 
     changed = left or digest.hexadecimal != before.sentences_sha256
     if changed or (before.n % sentence_stream.CHUNK and next(lines, None) is not None):
         raise InputError(
-            f"{name or 'the input'} is not what the interrupted run has encoded: its first "
+            f"{name or 'the input'} is not the input of the interrupted run: its first "
             f"{before.n:,} lines have changed. Begin again with `overwrite=True`."
         )

@@ -1,6 +1,6 @@
 """Checks arguments of `SentenceEncoder` and converts them to lists and matrices.
 
-The arguments of `SentenceTransformer.encode` that `SentenceEncoder.encode` takes, too.
+Also handles the arguments of `SentenceTransformer.encode` that `SentenceEncoder.encode` takes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -19,7 +19,7 @@ from rejoinder.text.normalize import as_strings
 Sentences = str | Sequence[str] | Iterable[str] | NDArray[np.str_]
 """One sentence or many: a list, any iterable, a column of Polars, pandas or Arrow, an array."""
 
-# tuples: a union would be made anew in each call, as much work as the rest of a check
+# tuples: building a union in each call would take as long as the rest of a check
 _INTEGERS = (int, np.integer)
 _BOOLEANS = (bool, np.bool_)
 _UNIT = 1e-5
@@ -44,10 +44,10 @@ def whole_number(name: str, value: object, most: int | None = None) -> int:
 
 
 def check_share(name: str, value: object, least: float = 0) -> None:
-    """Refuses what is not a number from `least` to 1.
+    """Checks that `value` is a number from `least` to 1.
 
     Raises:
-        InputError: `value` is such a thing.
+        InputError: it is not.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= 1:
         raise InputError(f"{name} must be a number from {least:g} to 1; got {short(value)}.")
@@ -84,7 +84,7 @@ def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
 
 
 def refuse_unordered(sentences: object) -> None:
-    """Refuses what is not iterable, and bytes, tables, dicts and sets, which no list is."""
+    """Refuses values that are not iterable, and bytes, tables, dicts and sets."""
     columns = getattr(sentences, "columns", None)
     if isinstance(sentences, bytes | bytearray):
         remedy = "Decode them: sentences.decode('utf-8')"
@@ -114,12 +114,12 @@ def as_matrix(values: object) -> NDArray[np.floating] | None:
 def as_unit_rows(embeddings: NDArray[np.floating], dim: int) -> Embeddings:
     """Returns embeddings as (N, dim) float32 with rows of length 1. Zero rows stay zero.
 
-    Rows that already have length 1 are returned without a copy, so that a large corpus is held
-    in memory once.
+    Rows that already have length 1 are returned without a copy, so that a large corpus is in
+    memory once.
 
     Raises:
-        InputError: the dimension differs, a value is not finite, or a row is so large that its
-            length overflows in float32.
+        InputError: the dimension differs, a value is not finite, or the length of a row overflows
+            in float32.
     """
     with np.errstate(over="ignore"):  # overflow is refused below
         matrix: Array = np.atleast_2d(np.asarray(embeddings, np.float32))
@@ -154,11 +154,11 @@ _REFUSED: Mapping[str, tuple[tuple[object, ...], str]] = {
     "prompt": ((None, ""), "the models were trained without prompts"),
     "prompt_name": ((None,), "the models were trained without prompts"),
     "device": ((None, "cpu"), "embeddings are computed on the CPU"),
-    "output_value": (("sentence_embedding",), "a sentence has one embedding, and no others"),
-    "pool": ((None,), "SentenceEncoder.load(model, threads=N) says how many cores are used"),
-    "chunk_size": ((None,), "batch_size says how many sentences are computed at a time"),
+    "output_value": (("sentence_embedding",), "only sentence embeddings can be computed"),
+    "pool": ((None,), "SentenceEncoder.load(model, threads=N) sets the number of cores"),
+    "chunk_size": ((None,), "batch_size sets how many sentences are computed at a time"),
 }
-"""Arguments that have no effect here: the values that are let through, and why no other is."""
+"""Arguments without effect here: the accepted values, and why others are refused."""
 
 
 class OwnArguments(TypedDict, total=False):
@@ -194,14 +194,14 @@ class Arguments(FloatArguments, total=False):
 def output_form(
     given: dict[str, Any], normalize: bool | None, dim: int
 ) -> tuple[bool, Callable[[Embeddings], Any]]:
-    """Returns what the arguments of `encode` ask for, of embeddings with `dim` dimensions.
+    """Works out the output form that arguments of `encode` ask for, with `dim` dimensions.
 
     Returns:
-        Whether rows have length 1, and what brings (N, D) float32 embeddings, or the (D,) of one
-        sentence, into the form that `encode` returns.
+        Whether rows have length 1, and a function that converts (N, D) float32 embeddings, or the
+        (D,) embedding of one sentence, to the form that `encode` returns.
 
     Raises:
-        InputError: an argument is unknown, refused, or not of the values that it may have.
+        InputError: an argument is unknown or refused, or has a value that is not allowed.
     """
     for name, value in given.items():
         if name not in Arguments.__annotations__:
@@ -212,12 +212,12 @@ def output_form(
             raise InputError(f"{name} is {short(value)}; {reason}. Leave it out.")
     if "normalize_embeddings" in given:
         if normalize is not None:
-            raise InputError("normalize and normalize_embeddings mean the same; give one of them.")
+            raise InputError("normalize and normalize_embeddings mean the same; give only one.")
         normalize = flag("normalize_embeddings", given["normalize_embeddings"])
     precision = given.get("precision", "float32")
     if precision not in PRECISIONS:
         raise InputError(
-            f"precision is {short(precision)}; one of {', '.join(PRECISIONS)} is needed."
+            f"precision must be one of {', '.join(PRECISIONS)}; got {short(precision)}."
         )
     kept = given.get("truncate_dim")
     kept = None if kept is None else whole_number("truncate_dim", kept, dim)
@@ -243,11 +243,11 @@ def output_form(
 
 
 def quantized(embeddings: Embeddings, precision: str) -> NDArray[Any]:
-    """Returns embeddings of fewer bits, as `sentence_transformers` computes them.
+    """Returns embeddings quantized to fewer bits, as `sentence_transformers` computes them.
 
-    `binary` and `ubinary` are the signs, eight in a byte: (N, D / 8), int8 or uint8. `int8` and
-    `uint8` are steps of a 255th between the least and the largest value of each dimension among
-    these embeddings, so that they depend on all of them.
+    `binary` and `ubinary` keep the signs, eight in a byte: (N, D / 8), int8 or uint8. `int8` and
+    `uint8` divide the range of each dimension, from its least to its largest value, into 255
+    steps, so the result depends on all embeddings together.
 
     Raises:
         InputError: the precision is `int8` or `uint8`, and there are fewer than two embeddings.
@@ -259,8 +259,8 @@ def quantized(embeddings: Embeddings, precision: str) -> NDArray[Any]:
         return signs if precision == "ubinary" else (signs - np.uint8(128)).view(np.int8)
     if embeddings.ndim < 2 or len(embeddings) < 2:
         raise InputError(
-            f"precision {precision!r} takes its steps from all embeddings, of which there are "
-            "fewer than two. Encode the sentences together, or take float32 or ubinary."
+            f"precision {precision!r} takes its range from all embeddings and needs at least two. "
+            "Encode the sentences together, or use float32 or ubinary."
         )
     least, largest = embeddings.min(axis=0), embeddings.max(axis=0)
     steps = (largest - least) / np.float32(255)

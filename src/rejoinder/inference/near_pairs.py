@@ -1,9 +1,9 @@
 """Pairs and groups of rows that are near each other, among millions of rows.
 
-`near_pairs` finds those with a cosine of at least a floor. Up to 20,000 rows, all are compared. Of
-more, each is compared with the rows of its nearest cells; a pair is missed where neither of its
-rows has the other's cell among its nearest. `Survey` tells how many are, by a sample of rows that
-are compared with all others. `nearest_pairs` and `communities` compare all rows.
+`near_pairs` finds pairs with a cosine of at least a floor. It compares all of up to 20,000 rows. If
+there are more, it compares each row with the rows of its nearest cells, and misses a pair if
+neither row has the other's cell among its nearest. `Survey` estimates how many it misses, from
+sampled rows compared with all others. `nearest_pairs` and `communities` compare all rows.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
 _COMPARED = 20_000
-"""Rows up to which all pairs are compared."""
+"""Most rows for which all pairs are compared."""
 _PROBED = 4
-"""Cells with whose rows a row is compared."""
+"""Nearest cells whose rows are compared with a row."""
 _BLOCK = 1_024
-"""Rows that are compared with others at a time."""
+"""Rows compared with others at a time."""
 _BLOCK_SCORES = 1 << 22
 _SAMPLE = 4_096
-"""Rows that tell how near the nearest ones must at least be."""
+"""Sampled rows that set a lower bound for the best cosines."""
 _NONE = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
 """No pairs."""
 LEAST = 0.5
-"""The least floor: cosines below are those of texts with little in common."""
+"""The lowest floor: texts with a lower cosine have little in common."""
 
 
 @dataclass(frozen=True)
 class NearPairs:
-    """P pairs of N rows; no pair is there twice."""
+    """P distinct pairs of N rows."""
 
     rows: int
     """N."""
@@ -50,7 +50,7 @@ class NearPairs:
         return len(self.first)
 
     def where(self, kept: NDArray[np.bool_]) -> "NearPairs":
-        """Returns the pairs that a (P,) mask keeps."""
+        """Returns the pairs where a (P,) mask is true."""
         return NearPairs(self.rows, self.first[kept], self.second[kept], self.scores[kept])
 
 
@@ -63,17 +63,17 @@ class Survey:
     best: Array
     """(S,) float32: the cosine of each with its nearest other row."""
     pairs: NearPairs
-    """The pairs of sampled rows, from `LEAST` on; a pair of two sampled rows is there twice."""
+    """Pairs with a sampled row, from `LEAST` up; a pair of two sampled rows occurs twice."""
 
     def count(self, floor: float) -> float:
-        """Returns an estimate of the number of pairs of all rows from a floor on."""
+        """Returns an estimate of the number of pairs of all rows at or above a floor."""
         found = np.count_nonzero(self.pairs.scores >= floor)
         return found / max(len(self.places), 1) * self.pairs.rows / 2
 
     def found(self, pairs: NearPairs, floor: float) -> "Found":
-        """Returns which of the sample's pairs from a floor on are among others.
+        """Returns which of the sample's pairs at or above a floor occur in `pairs`.
 
-        Rounding may have put a pair on either side of the floor: those just above do not count.
+        Rounding may move a pair across the floor, so pairs just above it do not count.
         """
         wanted = self.pairs.where(self.pairs.scores >= floor + 1e-4)
         sampled = np.zeros(pairs.rows, np.bool_)
@@ -92,7 +92,7 @@ class Found:
     """(M,) bool."""
 
     def recall(self, threshold: float) -> float:
-        """Returns the share of the pairs from a threshold on that were found; 1 of none."""
+        """Returns the share of pairs at or above a threshold that were found; 1 if none are."""
         wanted = self.found[self.scores >= threshold]
         return float(wanted.mean()) if len(wanted) else 1.0
 
@@ -103,7 +103,7 @@ def _keys(pairs: NearPairs) -> Indices:
 
 
 def survey(rows: Embeddings, most: int = 1_024) -> Survey:
-    """Compares at most `most` rows, from all over (N, D) float32 unit rows, with all others."""
+    """Compares at most `most` rows, spread over (N, D) float32 unit rows, with all others."""
     places = np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64))
     best = np.full(len(places), -1, np.float32)
     parts: list[tuple[Indices, Indices, Array]] = []
@@ -128,7 +128,7 @@ def near_pairs(
 ) -> NearPairs:
     """Returns the pairs of (N, D) float32 unit rows with a cosine of at least `floor`.
 
-    The same rows give the same pairs, in the same order, whatever the number of `workers`.
+    The pairs and their order do not depend on the number of `workers`.
     """
     cells = _Cells(probed_cells(rows, workers, _PROBED, _COMPARED))
     parts, done = [_NONE], 0
@@ -141,14 +141,14 @@ def near_pairs(
 
 
 class _Cells:
-    """Which rows are in which cells, and which others are compared with those."""
+    """The rows of each cell, and the other rows to compare with them."""
 
     def __init__(self, probes: Numbers) -> None:
-        """`probes` are (N, P) int32: the nearest cells of each row, the first of which it is in."""
+        """`probes` are (N, P) int32: the nearest cells of each row; the first contains it."""
         self._probes, cells = probes, int(probes.max(initial=0)) + 1
         members = by_cell(probes[:, :1], cells)
         self.tasks: list[tuple[bool, Numbers, Numbers]] = []
-        """Whether rows are guests of a cell, these rows, and those that they are compared with."""
+        """Whether the rows are guests of a cell, the rows, and the rows to compare them with."""
         for guests, lines in ((False, members), (True, by_cell(probes[:, 1:], cells))):
             self.tasks += [
                 (guests, some[low : low + _BLOCK], own if guests else own[low:])
@@ -159,7 +159,7 @@ class _Cells:
     def compare(
         self, rows: Embeddings, floor: np.float32, task: tuple[bool, Numbers, Numbers]
     ) -> tuple[Numbers, Numbers, Array]:
-        """Returns the pairs that a task finds: rows, other rows and cosines."""
+        """Returns the pairs found by a task: rows, other rows and cosines."""
         guests, lines, own = task
         parts = [_NONE]
         block, step = rows[lines], max(_BLOCK_SCORES // len(lines), 1)
@@ -172,13 +172,13 @@ class _Cells:
         return first, second, scores
 
     def _once(self, guests: Numbers, others: Numbers) -> NDArray[np.bool_]:
-        """Returns which pairs of a guest and another are not found the other way round, too."""
+        """Returns which pairs of a guest and another row are not also found from the other side."""
         both = (self._probes[others, 1:] == self._probes[guests, :1]).any(axis=1)
         return np.asarray(~both | (guests < others))
 
 
 def places_from(products: Array, floor: np.float32 | Array) -> tuple[Indices, Indices, Array]:
-    """Returns the lines, columns and values of products from a floor on, or a floor per line."""
+    """Returns the rows, columns and values of products at or above a floor, or a floor per row."""
     places = np.flatnonzero(products >= floor)
     lines, columns = np.divmod(places, products.shape[1])
     return lines, columns, products.ravel()[places]
@@ -204,9 +204,9 @@ def nearest_pairs(
 def _nearest_others(
     rows: Embeddings, low: int, count: int, least: np.float32
 ) -> tuple[Indices, Indices, Array]:
-    """Returns the `count` nearest other rows of each row of the block from `low` on.
+    """Returns the `count` nearest other rows of each row of the block that begins at `low`.
 
-    They are pairs in three flat arrays: rows, their neighbours, and scores, all at least `least`.
+    The result is three flat arrays: rows, their neighbours, and scores of at least `least`.
     """
     block = rows[low : low + _BLOCK]
     border = np.full(len(block), least, np.float32)
@@ -229,7 +229,7 @@ def _nearest_others(
 
 
 def _best_of_each(lines: Indices, scores: Array, count: int, border: Array) -> Indices:
-    """Returns where the `count` best pairs of each line are, and raises its border to the last."""
+    """Returns the positions of the `count` best pairs per line; raises its border to the worst."""
     order = np.argsort(lines, kind="stable")
     ends = np.searchsorted(lines[order], np.arange(len(border)), side="right").tolist()
     kept, begin = [], 0
@@ -243,7 +243,7 @@ def _best_of_each(lines: Indices, scores: Array, count: int, border: Array) -> I
 
 
 def _largest(scores: Array, count: int) -> Indices:
-    """Returns where the `count` largest scores are, in order of place; of equal ones the first.
+    """Returns the positions of the `count` largest scores, ascending; the first among equals.
 
     >>> _largest(np.array([2, 1, 3, 2, 2], np.float32), 3).tolist()
     [0, 2, 3]
@@ -256,7 +256,7 @@ def _largest(scores: Array, count: int) -> Indices:
 
 
 class _BestPairs:
-    """The best pairs found so far. Memory holds three times as many as are wanted."""
+    """The best pairs found so far. Memory holds three times the wanted number."""
 
     def __init__(self, rows: int, wanted: int) -> None:
         self._rows, self._wanted = rows, wanted
@@ -284,8 +284,8 @@ class _BestPairs:
     def scored(self, rows: Embeddings) -> list[list[float | int]]:
         """Returns `[score, i, j]` of the best pairs, in order.
 
-        A matrix product can round a pair differently depending on its position, so the scores are
-        computed again, pair by pair: equal pairs have equal scores.
+        A matrix product can round a pair differently depending on its position. The scores are
+        therefore computed again, pair by pair, so that equal pairs have equal scores.
         """
         self._keep_best()
         first, second = np.divmod(self._keys, max(self._rows, 1))
@@ -325,7 +325,7 @@ def communities(
 
 
 def _neighbours(rows: Embeddings, threshold: np.float32, *, show: bool) -> Indices:
-    """Returns (N,) how many rows have a product of at least `threshold` with each row."""
+    """Returns (N,) counts: rows with a product of at least `threshold` with each row."""
     counts = np.zeros(len(rows), np.int64)
     starts = range(0, len(rows), _BLOCK)
     step = _BLOCK_SCORES // _BLOCK

@@ -1,8 +1,8 @@
-"""The nearest rows of each row: of all rows, or of those in the nearest cells.
+"""Finds the nearest rows of each row, among all rows or in the nearest cells.
 
-`nearest_rows` compares queries with all rows, in blocks of bounded memory. Among many rows,
-`nearest_others` compares each with those in the cells that are nearest to it, and misses few. Cells
-are those of spherical k-means in the 128 directions in which the rows differ most.
+`nearest_rows` compares queries with all rows, in blocks of bounded memory. If there are many rows,
+`nearest_others` compares each row with the rows in its nearest cells, and misses few neighbours.
+Cells come from spherical k-means in the 128 directions in which the rows differ most.
 """
 
 import math
@@ -27,22 +27,22 @@ _MARGIN = np.float32(1e-5)
 """More than the rounding error of a float32 matrix product of unit rows."""
 Numbers = NDArray[np.int32]
 Progress = Callable[[int, int], None]
-"""Called with the number of rows that were compared, and that of all."""
+"""Called with the number of compared rows, and the number of all rows."""
 _CELL = 256
 """Mean number of rows of a cell."""
 _DIRECTIONS = 128
 _SAMPLE, _ROUNDS = 32, 4
-"""Rows of the sample for each cell, and rounds of k-means."""
+"""Sampled rows per cell, and rounds of k-means."""
 _DIRECTED = 16_384
-"""Rows whose directions are taken."""
+"""Sampled rows from which the directions are computed."""
 _ASSIGNED = 1_024
-"""Rows that are assigned to cells at a time."""
+"""Rows assigned to cells at a time."""
 _PROBED = 12
-"""Cells with whose rows a row is compared: 79 % of the 15 nearest of 100,000 messages are there."""
+"""Nearest cells to search: of 100,000 messages, they hold 79 % of the 15 nearest of each."""
 _COMPARED = 4_096
-"""Rows up to which all are compared."""
+"""Most rows for which all are compared."""
 _LINES, _CELL_SCORES = 8_192, 1 << 21
-"""Rows whose neighbours are chosen, and cosines that each thread holds, at a time."""
+"""Rows whose neighbours are chosen at a time, and cosines that each thread holds at a time."""
 
 
 class NotFiniteError(InputError):
@@ -54,16 +54,16 @@ def nearest_rows(
 ) -> tuple[Indices, Array]:
     """Finds for each query the `top_k` rows of `corpus` with the highest dot product.
 
-    Equal scores are ordered by index, the lower first. A matrix product can round a row
-    differently depending on its position in the matrix, so it only selects candidates. Their
-    scores are then computed row by row. Equal rows therefore have equal scores, and no result
-    depends on the other queries.
+    Equal scores are ordered by index, lowest first. A matrix product can round a row differently
+    depending on its position in the matrix, so it only selects candidates; their scores are then
+    computed row by row. Equal rows therefore have equal scores, and no result depends on the other
+    queries.
 
     Args:
         queries: (Q, D) float32, unit or zero rows.
         corpus: (N, D) float32 or float16, unit or zero rows.
         top_k: Number of rows per query, at least 1.
-        absent: (N,) bool, rows that are not found.
+        absent: (N,) bool, rows to leave out.
 
     Returns:
         (Q, K) int64 row indices and (Q, K) float32 scores, best first. K is `top_k`, or the number
@@ -82,7 +82,7 @@ def nearest_rows(
     present = len(corpus) - (0 if absent is None else int(absent.sum()))
     count = min(top_k, present)
     best = [_Best(query, count) for query in queries] if count else []
-    # where most rows are absent, the others are copied
+    # if most rows are absent, the others are copied
     rows = np.flatnonzero(~absent) if absent is not None and 2 * present < len(corpus) else None
     with np.errstate(over="ignore", invalid="ignore"):  # such scores are refused
         for start in range(0, len(queries), _QUERY_BLOCK):
@@ -111,7 +111,7 @@ def nearest_rows(
 def dots(rows: Array, vector: Array) -> Array:
     """Returns the (N,) float32 dot products of `rows` (N, D) with `vector` (D,).
 
-    Each product is the same whatever the other rows are, which a matrix product does not ensure.
+    Unlike in a matrix product, each result is the same whatever the other rows are.
 
     >>> dots(np.eye(2, dtype=np.float32), np.array([3, 4], np.float32)).tolist()
     [3.0, 4.0]
@@ -129,7 +129,7 @@ class _Best:
     scores: Array = field(default_factory=lambda: np.empty(0, np.float32))
 
     def add(self, scores: Array, block: Array, low: int) -> None:
-        """Adds rows of a block (B, D) of the corpus, which begins at the row `low`.
+        """Adds rows of a block (B, D) of the corpus that begins at row `low`.
 
         `scores` (B,) come from a matrix product.
         """
@@ -141,7 +141,7 @@ class _Best:
 
     def _candidates(self, scores: Array) -> Indices:
         """Returns indices of rows that can be among the best, allowing for rounding."""
-        # absent rows have -inf, less than the least number
+        # absent rows score -inf, less than the least finite number
         least = self.scores[-1] if len(self.scores) == self.count else np.finfo(np.float32).min
         indices = np.flatnonzero(scores >= least - _MARGIN)
         if len(indices) > 4 * self.count:
@@ -157,15 +157,15 @@ def nearest_others(
     workers: int = 1,
     progress: Progress = lambda _done, _all: None,
 ) -> tuple[Indices, Array]:
-    """Returns the `count` nearest others of each row; of more than 4,096 rows, nearly.
+    """Returns the `count` nearest other rows of each row; approximate above 4,096 rows.
 
-    The same rows give the same ones, whatever the number of `workers`.
+    The result does not depend on the number of `workers`.
 
     Args:
         rows: (N, D) float32, unit rows.
-        count: Number of others; all others of fewer rows.
+        count: Number of other rows; all of them if there are fewer.
         workers: Number of threads.
-        progress: Called with how many rows were compared, of all.
+        progress: Called with the number of compared rows, and the number of all rows.
 
     Returns:
         (N, count) int64 rows in no order, -1 where fewer were found, and float32 cosines.
@@ -206,7 +206,7 @@ def nearest_others(
 def _best_in_cell(
     rows: Embeddings, lines: Numbers, others: Numbers, count: int
 ) -> tuple[NDArray[np.int32], Array]:
-    """Returns the nearest of `others`, ascending rows, for each of `lines`, but not itself."""
+    """Returns the nearest of `others` (ascending rows) for each of `lines`, excluding itself."""
     products = rows[lines] @ rows[others].T
     own = np.minimum(np.searchsorted(others, lines), len(others) - 1)
     same = np.flatnonzero(others[own] == lines)
@@ -226,9 +226,9 @@ def by_cell(probes: Numbers, cells: int) -> list[Numbers]:
 
 
 def probed_cells(rows: Embeddings, workers: int, probed: int, compared: int) -> Numbers:
-    """Returns (N, P) int32: the `probed` cells that are nearest to each row, or all of fewer.
+    """Returns (N, P) int32: the `probed` cells nearest to each row, or all if there are fewer.
 
-    There is one cell of up to `compared` rows.
+    Up to `compared` rows form a single cell.
     """
     if len(rows) <= compared:
         return np.zeros((len(rows), 1), np.int32)
@@ -240,7 +240,7 @@ def probed_cells(rows: Embeddings, workers: int, probed: int, compared: int) -> 
 
 
 def _directed(rows: Embeddings, workers: int) -> Embeddings:
-    """Returns rows in the directions in which they differ most, (N, 128)."""
+    """Projects rows on the directions in which they differ most, (N, 128)."""
     if rows.shape[1] <= _DIRECTIONS:
         return rows
     places = np.linspace(0, len(rows) - 1, min(_DIRECTED, len(rows))).astype(np.int64)
@@ -256,7 +256,7 @@ def _directed(rows: Embeddings, workers: int) -> Embeddings:
 
 
 def _centroids(sample: Embeddings, count: int, workers: int) -> Embeddings:
-    """Returns (count, D) float32 unit rows around which the sample lies."""
+    """Returns (count, D) float32 unit rows: the k-means centroids of the sample."""
     centroids = unit_rows(sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)])
     for _ in range(_ROUNDS):
         cells = _nearest_cells(sample, centroids, 1, workers)[:, 0]

@@ -2,13 +2,13 @@
 
 A matrix product on all cores is three times slower as soon as anything else runs on the machine,
 such as the text processing of the next batch, because its threads wait for each other. Batches
-therefore run in a few threads, each of which computes on one core.
+therefore run in a few threads that compute on one core each.
 
-An encoder kind may name a runtime without torch (`EncoderKind.runtime`). Others run through their
-torch module, which is imported only then, and models exported to ONNX by ONNX Runtime
+An encoder kind may name a runtime without torch (`EncoderKind.runtime`). Other kinds run through
+their torch module, which is imported only then; models exported to ONNX run on ONNX Runtime
 (docs/extend/runtime.md).
 
-A model that gets texts in a language that it does not know says so once.
+Texts in a language that the model does not know cause one warning per process.
 """
 
 import sys
@@ -37,29 +37,29 @@ from rejoinder.text.features import WordFeatures
 from rejoinder.text.ragged import Ragged, offsets_of, padded_groups
 
 BATCH_SIZE = 4_096
-"""Default number of sentences per batch. In larger batches sums leave the caches."""
+"""Default number of sentences per batch. Larger batches do not fit the CPU caches."""
 _POSITIONS = 8_192
-"""Padded tokens of a pass of ONNX Runtime; bounds the memory that attention needs."""
+"""Padded tokens per pass of ONNX Runtime; bounds the memory for attention."""
 _OVERHEAD = 16
-"""Cost of a pass besides its sentences, in sentences."""
+"""Fixed cost of a pass, in sentences."""
 
 
 class Runtime(Protocol):
     """The extension point for runtimes: token ids to embeddings."""
 
     library: ClassVar[str]
-    """The library that computes."""
+    """The library that does the computation."""
 
     @property
     def workers(self) -> int:
-        """Threads that may call it at a time; 1 if one call uses all cores."""
+        """Number of threads that may call it at a time; 1 if one call uses all cores."""
 
     def __call__(self, batch: Ragged) -> Embeddings:
         """(N, D) float32, not normalised; zero rows for sentences without known tokens."""
 
 
 class OnnxRuntime:
-    """Token ids to embeddings by ONNX Runtime, on the CPU.
+    """Converts token ids to embeddings with ONNX Runtime, on the CPU.
 
     The graph maps `ids` (G, T) int64 and `present` (G, T) bool to `embeddings` (G, D) float32.
     """
@@ -69,7 +69,7 @@ class OnnxRuntime:
     """ONNX Runtime uses all cores for a call."""
 
     def __init__(self, model: ModelContents, threads: int | None) -> None:
-        """The runtime of a model with a graph, on `threads` threads, by default one per core.
+        """Loads a model with a graph, to run on `threads` threads, by default one per core.
 
         Raises:
             MissingExtraError: ONNX Runtime is not installed.
@@ -80,12 +80,12 @@ class OnnxRuntime:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or default_workers()
-        options.log_severity_level = 3  # errors; they are raised, too
+        options.log_severity_level = 3  # errors only; they are also raised
         try:
             self._session = onnxruntime.InferenceSession(
                 model.graph, options, providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # the library has no base class of its errors
+        except Exception as error:  # the library has no base class for its errors
             raise ModelError(f"the graph of {model.name} can't be read: {error}") from None
         self._dim = model.dim
         self._most = model.encoder.get("max_tokens")
@@ -102,14 +102,14 @@ class OnnxRuntime:
 
 
 class TorchRuntime:
-    """Token ids to embeddings of any encoder kind through its torch module, in float32."""
+    """Converts token ids to float32 embeddings with the torch module of any encoder kind."""
 
     library: ClassVar[str] = "torch"
     workers = 1
     """Torch uses all cores for a call."""
 
     def __init__(self, model: ModelContents, threads: int | None) -> None:
-        """The runtime of a model of any kind; `threads` sets torch's threads, process-wide.
+        """Loads a model of any kind; `threads` sets torch's number of threads, process-wide.
 
         Raises:
             MissingExtraError: torch or Pydantic is not installed.
@@ -119,7 +119,7 @@ class TorchRuntime:
         from rejoinder.encoders.nn.layers import encoder_config
 
         config = encoder_config(model.kind, model.encoder, f"the encoder of {model.name}")
-        import torch  # after `encoders.nn`, which says how its threads wait
+        import torch  # after `encoders.nn`, which sets how torch's threads wait
 
         encoder = model.kind.module_class(model.features.rows, config, torch.Generator())
         state = encoder.state_dict()
@@ -142,10 +142,10 @@ class TorchRuntime:
 
 
 def computed_by(model: ModelContents) -> dict[str, str]:
-    """Returns what computes the embeddings of a model on this machine, without loading it.
+    """Returns what would compute the embeddings of a model on this machine, without loading it.
 
-    `library` does the matrices. Of models of words, `words` is how their ids are found
-    (`text.features`), and of a DAN, `sums` how rows are added (`encoders.layers`).
+    `library` does the matrix products. For models of words, `words` says how word ids are found
+    (`text.features`); for a DAN, `sums` says how rows are added (`encoders.layers`).
     """
     found = {"library": str(runtime_of(model).library)}
     if isinstance(model.features, WordFeatures):
@@ -156,7 +156,7 @@ def computed_by(model: ModelContents) -> dict[str, str]:
 
 
 def runtime_of(model: ModelContents) -> Any:
-    """Returns the class of the runtime of a model."""
+    """Returns the runtime class for a model."""
     if model.graph is not None:
         return OnnxRuntime
     return resolve(model.kind.runtime or TorchRuntime)
@@ -167,7 +167,7 @@ OnTooLong = Literal["error", "truncate", "split"]
 encode all of it in windows of `max_tokens` tokens and average these."""
 
 _MIN_SLICE = 512
-"""Least number of sentences for which another thread pays."""
+"""Fewest sentences that are worth another thread."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -223,10 +223,10 @@ class ModelOutputs:
     ) -> tuple[Embeddings, int]:
         """Computes (N, D) float32 embeddings u of texts, or v' with `response`.
 
-        The adaptation is applied to either if `adapted`; to v' (`Adaptation.apply_responses`) so
-        that responses rank as before. Rows have length 1 if `normalize`, except adapted v'. `show`
-        draws a progress bar on standard error. `on_too_long` is by default that of the constructor.
-        `place` names a text in messages, by its index.
+        If `adapted`, the adaptation is applied; for v' (`Adaptation.apply_responses`) in a way that
+        keeps the ranks of responses. Rows have length 1 if `normalize`, except adapted v'. `show`
+        draws a progress bar on standard error. `on_too_long` defaults to the constructor's.
+        `place` returns the name of a text, given its index, for messages.
 
         Returns:
             The embeddings, and how many texts have more tokens than the encoder reads.
@@ -239,7 +239,7 @@ class ModelOutputs:
             raise self._lacks("response side")
         adaptation = self._model.adaptation if adapted else None
         self._calls += 1
-        if self._calls & (self._calls - 1) == 0:  # calls 1, 2, 4, 8 ...: a loop costs nothing
+        if self._calls & (self._calls - 1) == 0:  # calls 1, 2, 4, 8 ...: costs a loop nothing
             warn_if_foreign(self._model, texts)
         out = np.empty((len(texts), self._dim), np.float32)
         way = self._on_too_long if on_too_long is None else checked_way(on_too_long)
@@ -263,7 +263,7 @@ class ModelOutputs:
         return out, sum(counts)
 
     def as_responses(self, embeddings: Embeddings) -> Embeddings:
-        """Returns (N, D) v' by u; u itself where the model has no response side, or is adapted."""
+        """Converts (N, D) u to v'; returns u if the model has no response side or is adapted."""
         if self._head is None or self._model.adaptation is not None:
             return embeddings
         with one_core_each():
@@ -273,9 +273,9 @@ class ModelOutputs:
     def _rows(
         self, batch: Ragged, way: OnTooLong, place: Callable[[int], str]
     ) -> tuple[Array, int]:
-        """Returns (N, D) rows of the runtime, and the number of texts that are too long.
+        """Returns (N, D) rows from the runtime, and the number of texts that are too long.
 
-        The row of a text that is split has length 1, others are as the runtime returns them.
+        The row of a split text has length 1; other rows are as the runtime returns them.
         """
         most = self._most
         if most is None or not (long := batch.lengths > most).any():
@@ -285,8 +285,8 @@ class ModelOutputs:
             index = int(np.argmax(long))
             raise InputError(
                 f"{place(index)} has {batch.lengths[index]:,} tokens, and the model reads "
-                f"{most:,}. With `on_too_long='truncate'` the rest is left out; with "
-                "'split' the text is encoded in pieces."
+                f"{most:,}. Use `on_too_long='truncate'` to drop the rest, or 'split' to "
+                "encode the text in pieces."
             )
         if way == "truncate":
             return self._runtime(batch.first(most)), count
@@ -308,8 +308,8 @@ class ModelOutputs:
             if export is not None and ENTAILMENT in export["dropped"]:
                 raise self._lacks("classifier")
             raise ModelError(
-                f"{self._model.name} was not trained on inference; train it with a task of "
-                "entailment, as the shipped config dan-multitask-modern does."
+                f"{self._model.name} was not trained on inference; train a model with an "
+                "entailment task, such as the shipped config dan-multitask-modern."
             )
         u1, u2 = np.split(self.embed([*premises, *hypotheses], adapted=False)[0], 2)
         features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
@@ -319,10 +319,10 @@ class ModelOutputs:
         return probabilities
 
     def _lacks(self, head: str) -> ModelError:
-        """Returns the error about a head that an exported model lacks."""
+        """Returns the error about a head that an exported model does not have."""
         return ModelError(
             f"{self._model.name} has no {head}: `rejoinder export` kept {self._dim} dimensions and "
-            "left out heads that read more. Take the model that it was exported from."
+            "dropped heads that need more. Use the model that it was exported from."
         )
 
 
@@ -353,9 +353,9 @@ def each_batch(
 ) -> None:
     """Calls `work` for consecutive slices that cover `range(count)`, and waits for all calls.
 
-    With several `workers`, as many threads call `work` at a time, each on one core; with 1 it is
-    called in the calling thread and may use any number of cores. Its errors are raised here.
-    `show` draws a progress bar on standard error, which says `what` is done.
+    With several `workers`, that many threads call `work`, each on one core. With 1, the calling
+    thread calls it, and it may use any number of cores. Errors of `work` are raised here.
+    `show` draws a progress bar on standard error, labelled `what`.
     """
     if 0 < count <= min(batch_size, _MIN_SLICE) and not show:
         work(slice(0, count))
@@ -370,7 +370,7 @@ def each_batch(
 def in_threads(
     work: Callable[[_Item], _Result], items: Sequence[_Item], workers: int
 ) -> Iterator[_Result]:
-    """Yields the results of `work` in the order of the items, as `each_batch` calls it."""
+    """Calls `work` on items as `each_batch` does, and yields results in the order of the items."""
     if workers == 1 or len(items) < 2:
         yield from map(work, items)
         return
@@ -385,7 +385,7 @@ _limits: list[Any] = []
 
 @contextmanager
 def one_core_each() -> Iterator[None]:
-    """Limits matrix products to one core while any caller is inside; the last restores them."""
+    """Limits matrix products to one core while any caller is inside; the last lifts the limit."""
     with _lock:
         # the first caller records the previous setting, and later callers share its limit
         _limits.append(_limits[-1] if _limits else _controller().limit(limits=1, user_api="blas"))
@@ -400,41 +400,41 @@ def one_core_each() -> Iterator[None]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Returns the controller, created once because that scans all loaded libraries."""
+    """Returns the controller, created once because creating it scans all loaded libraries."""
     return ThreadpoolController()
 
 
 def with_bar(items: Iterable[_Item], what: str, total: int, *, show: bool) -> Iterable[_Item]:
-    """Returns the items, with a progress bar on standard error if `show`, which says `what`."""
+    """Returns the items, with a progress bar labelled `what` on standard error if `show`."""
     if not show:
         return items
     from rich.console import Console
     from rich.progress import track
 
-    # in notebooks, too, a line: Rich's widgets need ipywidgets, and it warns without
+    # plain lines in notebooks, too: Rich's widgets need ipywidgets, and Rich warns without it
     console = Console(stderr=True, force_jupyter=False)
     return track(items, what, total=total, console=console)
 
 
 _SAMPLE = 32
 _MOST_CHARS = 1_000
-"""Characters that are read of a text of the sample."""
+"""Most characters read from each text of the sample."""
 _SHARE = 0.4
-"""Share of unknown words from which the language is another. Samples of 32 English texts reach at
-most .22, those of six other languages .42 or more. Of single sentences, 0.3 % of English ones reach
-it, 2.2 % of those on computing, 81 % of French ones."""
+"""Share of unknown words that suggests another language. Samples of 32 English texts reach at most
+.22, samples of six other languages .42 or more. Single sentences reach it in 0.3 % of cases for
+English, 2.2 % for English about computing, 81 % for French."""
 _FEWEST = 3
-"""Least number of unknown words: fewer may be names."""
+"""Fewest unknown words for a warning: fewer may be names."""
 
 MULTILINGUAL = ("ar", "de", "es", "fr", "it", "tr")
-"""Languages of `rejoinder-multi` besides English, for those who have not installed it."""
+"""Languages of `rejoinder-multi` besides English, for hints when it is not installed."""
 
 _told = False
 """Whether this process has warned."""
 
 
 def warn_if_foreign(model: ModelContents, texts: Sequence[str]) -> None:
-    """Warns, once in a process, if the words of a sample of texts are mostly unknown to a model."""
+    """Warns, once per process, if a model does not know most words in a sample of texts."""
     global _told
     if _told:
         return
@@ -481,7 +481,7 @@ def _listed(codes: Sequence[str]) -> str:
 
 
 def _outside() -> int:
-    """Returns the level of the nearest caller that is not of this package, for a warning."""
+    """Returns the stack level of the nearest caller outside this package, for a warning."""
     frame, level = sys._getframe(1), 1
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("rejoinder."):
         frame, level = frame.f_back, level + 1

@@ -1,6 +1,6 @@
-"""Encodes the lines of many files on an engine, in parts that outlive an interruption.
+"""Encodes the lines of many files on an engine, in parts that survive an interruption.
 
-What an engine is handed, and what its executors do with it; the engine of Spark.
+Defines the task that an engine gets, the work of its executors, and the Spark engine.
 """
 
 import json
@@ -59,21 +59,21 @@ def encode_files(
 ) -> EncodedFile:
     """Encodes the lines of files on the executors of an engine to a folder of files.
 
-    Each executor gets the model once. A part of the input becomes a file of the folder
-    (`part-00000.parquet` and so on), in the order of the input; `manifest.json` lists them. Parts
-    that an interrupted run has finished are kept next to `out`, and the parts that it had begun are
-    continued.
+    Each executor gets the model once. Each part of the input becomes a file of the folder
+    (`part-00000.parquet` and so on), in the order of the input; `manifest.json` lists them. A
+    resumed run keeps the parts that an interrupted run finished (next to `out`) and continues the
+    parts that it began.
 
     Args:
         model: See `SentenceEncoder.load`.
-        sources: UTF-8 text files with a sentence on each line, plain or compressed; folders and
-            patterns of them. All executors must see them and `out` under these paths. Plain files
-            are cut into parts, compressed files can't be.
+        sources: UTF-8 text files with a sentence on each line, plain or compressed; or folders or
+            glob patterns of such files. All executors must see them and `out` under these paths.
+            Plain files are cut into parts; compressed files can't be.
         out: Folder to write, with the suffix of a format: `.npy`, `.parquet` or `.jsonl`.
         engine: One of `ENCODING_ENGINES`.
         master: Address of the engine's cluster. None means this machine.
         memory: Spark: memory of Java on this machine, or of each executor.
-        threads: Number of parts at a time on this machine. None means all cores.
+        threads: Number of parts encoded at a time on this machine. None means all cores.
         response: Encode by `encode_response`.
         batch_size: See `SentenceEncoder.encode`.
         on_too_long: Likewise.
@@ -89,7 +89,7 @@ def encode_files(
     """
     begun = time.perf_counter()
     encode = ENCODING_ENGINES[engine]
-    out = resolved(Path(out))  # executors have other working folders
+    out = resolved(Path(out))  # executors run in other working folders
     format_of(out)
     files = _files([sources] if isinstance(sources, str | Path) else sources)
     parts = text_parts(files, part_bytes)
@@ -116,13 +116,13 @@ def encode_files(
             try:
                 encode(folder, task, pending, Cluster(master, memory, threads))
             finally:
-                if [path.name for path in place.iterdir()] == [_STATE]:  # nothing to go on from
+                if [path.name for path in place.iterdir()] == [_STATE]:  # nothing to resume
                     discard_unfinished(out)
         for number in pending:
             if not _is_finished(place, number, out.suffix):
                 raise InputError(
                     f"part {number} is not in {place}: the executors wrote it to local disks. "
-                    "Name an output in a folder that all machines share."
+                    "Choose an output folder that all machines share."
                 )
             records[number] = read_record(place, number, out.suffix, content=False)
         counts = {"dim": encoder.dim}
@@ -136,7 +136,7 @@ def encode_files(
 
 
 def finished_parts(out: Path) -> tuple[int, int]:
-    """Returns how many parts an interrupted run to `out` has finished, and of how many."""
+    """Returns the number of parts that an interrupted run to `out` finished, and the total."""
     place = unfinished_folder(out)
     if not (place / _STATE).is_file():
         return 0, 0
@@ -145,7 +145,7 @@ def finished_parts(out: Path) -> tuple[int, int]:
 
 
 def _files(sources: Iterable[str | Path]) -> list[Path]:
-    """Returns the files that paths, folders and patterns name, in this order, sorted within it."""
+    """Returns the files of paths, folders and patterns, in this order; sorted inside each."""
     files: list[Path] = []
     for source in (Path(source).absolute() for source in sources):
         with read_errors(source):
@@ -155,7 +155,7 @@ def _files(sources: Iterable[str | Path]) -> list[Path]:
                 found = [source] if source.exists() else sorted(map(Path, glob(str(source))))  # noqa: PTH207
             found = [path for path in found if path.is_file()]
         if not found:
-            raise InputError(f"{source} is not a file, a folder of files or a pattern of files.")
+            raise InputError(f"{source} is not a file, a folder of files or a glob pattern.")
         files += found
     return files
 
@@ -166,7 +166,7 @@ def _fact(part: TextPart) -> list[Any]:
 
 
 class _Begun(hashed.Record, frozen=True):
-    """What an encoding depends on."""
+    """The settings and input that an encoding depends on."""
 
     settings: Mapping[str, Any]
     parts: tuple[Any, ...]
@@ -174,7 +174,7 @@ class _Begun(hashed.Record, frozen=True):
 
 
 class PartRecord(hashed.Record, frozen=True):
-    """What is kept of a finished part."""
+    """The record of a finished part."""
 
     n: hashed.Count
     unknown: hashed.Count
@@ -188,7 +188,7 @@ def _state(place: Path) -> _Begun:
 
 
 def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
-    """Makes the folder of the parts, or checks that the one that is there can be continued."""
+    """Creates the folder of parts, or checks that the existing folder can be continued."""
     place = unfinished_folder(out)
     if overwrite and not resume:
         discard_unfinished(out)
@@ -203,8 +203,8 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
         refuse_changes(out, before.settings, facts.settings)
         if before.parts != facts.parts:
             raise InputError(
-                f"the input of the interrupted run to {out} was another: files, their sizes, times "
-                f"of change, or the size of parts differ. {_REMEDY}"
+                f"the interrupted run to {out} had another input: files, their sizes, times of "
+                f"change, or the size of parts differ. {_REMEDY}"
             )
         return
     discard_unfinished(out)
@@ -236,7 +236,7 @@ def _publish(
         write_text(place / "manifest.json", json.dumps(hashed.sealed(manifest), indent=1) + "\n")
         with creation_errors(out):
             swap_in(place, out)
-        # last, so that a process killed before has lost nothing
+        # last, so that nothing is lost if the process is killed before
         (out / _STATE).unlink()
         for left in out.glob(".*"):
             remove(left)
@@ -244,7 +244,7 @@ def _publish(
 
 @dataclass(frozen=True)
 class PartTask:
-    """How parts are encoded."""
+    """The settings with which parts are encoded."""
 
     parts: tuple[TextPart, ...]
     folder: Path
@@ -259,7 +259,7 @@ class PartTask:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where an engine runs; None is the engine's default."""
+    """Where an engine runs. None means the engine's default."""
 
     master: str | None = None
     """Address of a cluster; None means this machine."""
@@ -272,9 +272,9 @@ class Cluster:
 EncodingEngine = Callable[[Path, PartTask, Sequence[int], Cluster], None]
 """The extension point: encodes the numbered parts of a task with the model in a folder.
 
-It sends the model to each executor once, opens it there by `checked_encoder`, calls `encode_part`
-for each number, in any order, and raises the first error that one of these raised. Settings of the
-`Cluster` that have no effect on it are refused by an InputError.
+It sends the model to each executor once, opens it there with `checked_encoder`, calls `encode_part`
+for each number, in any order, and raises the first error of these calls. It raises InputError for
+settings of the `Cluster` that have no effect on it.
 """
 
 ENCODING_ENGINES: Registry[EncodingEngine] = Registry(
@@ -284,11 +284,11 @@ ENCODING_ENGINES: Registry[EncodingEngine] = Registry(
         "ray": "rejoinder.inference.ray:encode_on_ray",
     },
 )
-"""Every engine: its name, and its function, which is imported when it is used."""
+"""Every engine by name, with its function, which is imported on first use."""
 
 
 def record_of(folder: Path, number: int, suffix: str) -> tuple[Path, Path]:
-    """Returns the file of a part, and that of its record, which is written when it is finished."""
+    """Returns the paths of a part and of its record, which is written when the part is finished."""
     name = f"part-{number:05d}"
     return folder / f"{name}{suffix}", folder / f".{name}.counts"
 
@@ -307,7 +307,7 @@ def read_record(folder: Path, number: int, suffix: str, *, content: bool) -> Par
 
 
 def checked_encoder(model: str | Path, sha256: str) -> SentenceEncoder:
-    """Loads the model that was sent to an executor, to compute on one thread.
+    """Loads the model that was sent to an executor, to run on one thread.
 
     Raises:
         ModelError: its weights have another SHA-256.
@@ -347,7 +347,7 @@ def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
 
 
 def encode_on_spark(model: Path, task: PartTask, pending: Sequence[int], cluster: Cluster) -> None:
-    """Encodes parts on the executors of a cluster of Spark, or of this machine."""
+    """Encodes parts on the executors of a Spark cluster, or on this machine."""
     session = open_session(cluster.master, cluster.memory, cluster.threads)
     try:
         with spark_errors(), tempfile.TemporaryDirectory(prefix="rejoinder-") as temporary:
@@ -364,7 +364,7 @@ def encode_on_spark(model: Path, task: PartTask, pending: Sequence[int], cluster
 def _encode_parts(
     task: PartTask, archive: str, pending: Sequence[int], batches: "Iterator[pa.RecordBatch]"
 ) -> "Iterator[pa.RecordBatch]":
-    """Encodes the parts whose places in `pending` come in `batches`, and yields their numbers."""
+    """Encodes the parts at the positions of `pending` in `batches`, and yields their numbers."""
     import pyarrow as pa
 
     for batch in batches:

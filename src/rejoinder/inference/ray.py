@@ -1,4 +1,4 @@
-"""Encoding on the workers of Ray."""
+"""Encodes parts on Ray workers."""
 
 import logging
 import os
@@ -19,18 +19,18 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.part_encoding import Cluster, PartTask, checked_encoder, encode_part
 
 _PATIENCE = 30
-"""Seconds that interrupted parts have to end."""
+"""Seconds that interrupted parts get to finish."""
 _SHORT = "/tmp"  # noqa: S108 -- Ray's sockets lie below it, whose paths must have 103 bytes or fewer
 
 
 def encode_on_ray(model: Path, task: PartTask, pending: Sequence[int], cluster: Cluster) -> None:
-    """Encodes parts on the workers of a cluster of Ray, or of this machine."""
+    """Encodes parts on the workers of a Ray cluster, or on this machine."""
     require("ray", "ray")
     import ray
     from ray.exceptions import RayError
 
     with _connected(cluster):
-        given = ray.put((task, _archive(model)))  # once to each machine
+        given = ray.put((task, _archive(model)))  # sent once to each machine
         encode = ray.remote(_encode)
         running = [encode.remote(given, number) for number in pending]
         try:
@@ -38,14 +38,14 @@ def encode_on_ray(model: Path, task: PartTask, pending: Sequence[int], cluster: 
                 done, running = ray.wait(running)
                 ray.get(done)
         except RayError as error:
-            cause = getattr(error, "cause", error)  # what a worker raised
+            cause = getattr(error, "cause", error)  # the worker's exception
             if isinstance(cause, RejoinderError):
                 raise cause from None
             raise InputError(
                 f"Ray can't do this: {type(cause).__name__}: {_first_line(cause)}."
             ) from None
-        finally:  # parts keep what they have written, and end
-            with suppress(RayError):  # a lost connection is reported already
+        finally:  # parts save what they have written, and end
+            with suppress(RayError):  # a lost connection was already reported
                 for each in running:
                     ray.cancel(each)
                 if running:
@@ -54,23 +54,23 @@ def encode_on_ray(model: Path, task: PartTask, pending: Sequence[int], cluster: 
 
 @contextmanager
 def _connected(cluster: Cluster) -> Iterator[None]:
-    """Connects to Ray, or starts it on this machine; leaves a connection of the caller open."""
+    """Connects to Ray, or starts it on this machine; keeps the caller's connection open."""
     import ray
 
     if cluster.memory is not None:
-        raise InputError("`memory` has no effect on Ray, whose workers take what they need.")
+        raise InputError("`memory` has no effect on Ray; leave it out.")
     if ray.is_initialized():
         if cluster != Cluster():
             raise InputError(
-                "this process is connected to Ray already, which `master` and `threads` can't "
-                "change; leave them out, or call ray.shutdown()."
+                "this process is already connected to Ray, so `master` and `threads` have no "
+                "effect; leave them out, or call ray.shutdown()."
             )
         yield
         return
     if cluster.master is not None and cluster.threads is not None:
         raise InputError(
-            f"`threads` is for Ray on this machine, and `master` {cluster.master} says where it "
-            "runs; leave one of them out."
+            f"`threads` is for Ray on this machine, but `master` {cluster.master} names a "
+            "cluster; leave one of them out."
         )
     short = {"prefix": "rejoinder-ray-", "dir": _SHORT}
     with tempfile.TemporaryDirectory(**short, ignore_cleanup_errors=True) as folder:
@@ -82,12 +82,10 @@ def _connected(cluster: Cluster) -> Iterator[None]:
 
 
 def _start(cluster: Cluster, folder: str) -> None:
-    """Connects to the cluster, or starts Ray on this machine, which has its files in `folder`."""
+    """Connects to the cluster, or starts Ray on this machine with its files in `folder`."""
     import ray
 
-    os.environ.setdefault(
-        "RAY_USAGE_STATS_ENABLED", "0"
-    )  # Ray reports its use to its makers by default
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # by default Ray sends usage statistics
     before = signal.getsignal(signal.SIGTERM)
     options: dict[str, Any] = {"logging_level": logging.CRITICAL, "log_to_driver": False}
     if cluster.master is None:
@@ -95,15 +93,15 @@ def _start(cluster: Cluster, folder: str) -> None:
     try:
         if cluster.master is not None:
             address = urlsplit(f"//{cluster.master.rpartition('//')[2]}")
-            if address.port is not None:  # Ray calls for half a minute where no server listens
+            if address.port is not None:  # Ray retries for half a minute if no server listens
                 socket.create_connection((address.hostname or "", address.port), 20).close()
         ray.init("local" if cluster.master is None else cluster.master, **options)
     except (RuntimeError, ValueError, OSError, ImportError) as error:
         where = "this machine" if cluster.master is None else f"`master` {cluster.master}"
-        raise InputError(f"{where}: no Ray can be used there ({_first_line(error)}).") from None
+        raise InputError(f"{where}: can't connect to Ray ({_first_line(error)}).") from None
     finally:
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)  # Ray sets its own
+            signal.signal(signal.SIGTERM, before)  # Ray installs its handler
 
 
 def _archive(model: Path) -> bytes:
@@ -120,7 +118,7 @@ def _encode(given: tuple[PartTask, bytes], number: int) -> None:
 @lru_cache(1)
 def _encoder(archive: bytes, sha256: str) -> SentenceEncoder:
     """Loads the model that was sent to this worker, once in each process."""
-    # weights are read, or mapped from files that then have no names, so nothing is left
+    # weights are read, or mapped from deleted files, so no file is left
     with tempfile.TemporaryDirectory(prefix="rejoinder-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "model.zip"
         path.write_bytes(archive)

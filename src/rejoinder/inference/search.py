@@ -1,8 +1,8 @@
-"""Similarity, ranking, search and mining: what a `SentenceEncoder` does with embeddings.
+"""Similarity, ranking, search and mining: the methods of `SentenceEncoder` that use embeddings.
 
-`rank` reads a message together with the turns before it: the sum of the message's embedding and
-those of the turns, each weighed less the farther back it is. The numbers were chosen on dev threads
-of six corpora (notebook/context.md).
+`rank` reads a message together with the turns before it, as the weighted sum of their embeddings;
+earlier turns weigh less. The weights were chosen on dev threads of six corpora
+(notebook/context.md).
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from rejoinder.measures import angular_similarity
 from rejoinder.protocols import Embeddings
 
 Measure = Literal["cosine", "angular"]
-"""A similarity: the cosine, from -1 to 1, or -arccos of it, from -pi to 0."""
+"""A similarity measure: the cosine, from -1 to 1, or -arccos of it, from -pi to 0."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Hit:
 def measured(measure: Measure) -> Callable[[NDArray[np.floating]], Array]:
     """Returns the function that turns cosines into a similarity, in float32.
 
-    Rounding may have put cosines outside [-1, 1].
+    Cosines may lie slightly outside [-1, 1] because of rounding.
 
     Raises:
         InputError: the measure is unknown.
@@ -58,7 +58,7 @@ def measured(measure: Measure) -> Callable[[NDArray[np.floating]], Array]:
 
 
 class Comparisons:
-    """Similarity, search, ranking and mining on the outputs of a model."""
+    """Similarity, search, ranking and mining with a model's embeddings."""
 
     dim: int
     """Dimension D of the embeddings."""
@@ -99,7 +99,7 @@ class Comparisons:
     ) -> NDArray[np.float32]:
         """Returns (N,) float32, the similarity of row i of `a` with row i of `b`.
 
-        Arguments and errors are those of `similarity`.
+        Arguments and errors are the same as for `similarity`.
 
         Raises:
             InputError: also if `a` and `b` differ in number.
@@ -108,8 +108,8 @@ class Comparisons:
         left, right = self._vectors(a), self._vectors(b)
         if len(left) != len(right):
             raise InputError(
-                f"a has {len(left)} rows and b {len(right)}; pairs need as many of each. For all "
-                "combinations call similarity(a, b)."
+                f"a has {len(left)} rows and b {len(right)}; give as many of each. To compare all "
+                "combinations, call similarity(a, b)."
             )
         return convert((left * right).sum(axis=1, dtype=np.float64))
 
@@ -121,14 +121,14 @@ class Comparisons:
         *,
         context: inputs.Sentences = (),
     ) -> list[Hit]:
-        """Ranks responses by how well they answer `input`, the score u·v', best first.
+        """Ranks responses by how well they answer `input` (the score u·v'), best first.
 
         Args:
             input: The message.
             responses: N responses.
             top_k: Number of responses to return. Default: all.
-            context: The turns of the conversation before the message, the oldest first; the last
-                five are read, those farther back with less weight.
+            context: The turns of the conversation before the message, oldest first. Only the last
+                five are read; earlier turns weigh less.
 
         Returns:
             The best responses. Equal scores are ordered by index.
@@ -166,11 +166,11 @@ class Comparisons:
         corpus: inputs.Sentences | Embeddings,
         top_k: int = 10,
     ) -> list[list[Hit]]:
-        """Returns for each query the `top_k` nearest of `corpus` by cosine, best first; exact.
+        """Finds, for each query, the `top_k` nearest of `corpus` by exact cosine, best first.
 
-        Queries and corpus are sentences, or embeddings as returned by `encode`; if the corpus is
+        Queries and corpus are sentences, or embeddings as returned by `encode`. If the corpus is
         embeddings, the `text` of hits is empty. A single string counts as one query. Equal scores
-        are ordered by index. Memory is bounded by the embeddings of the corpus.
+        are ordered by index. Memory use is bounded by the embeddings of the corpus.
 
         Raises:
             InputError: `top_k` is not a whole number of at least 1, or embeddings are not finite
@@ -206,18 +206,18 @@ class Comparisons:
     ) -> list[list[float | int]]:
         """Finds the pairs of sentences with the highest cosine.
 
-        They are the pairs of `sentence_transformers.util.paraphrase_mining`. All sentences are
-        compared. Memory is bounded by the embeddings and the pairs.
+        The result equals `sentence_transformers.util.paraphrase_mining`. All sentences are
+        compared. Memory use is bounded by the embeddings and the pairs.
 
         Args:
             sentences: N sentences, or their embeddings.
             top_k: A pair counts if one of its sentences is among the `top_k` nearest of the other.
-            max_pairs: Number of pairs that are returned, the best ones.
+            max_pairs: Most pairs to return.
             show_progress_bar: Whether to draw a progress bar on standard error.
 
         Returns:
-            `[score, i, j]` of each pair: the cosine and two indices, i < j. The best come first,
-            those with equal scores by index.
+            `[score, i, j]` of each pair: the cosine and two indices, i < j. The best come first;
+            equal scores are ordered by index.
 
         Raises:
             InputError: an argument is not valid, or embeddings are not finite or of another
@@ -237,20 +237,20 @@ class Comparisons:
         min_community_size: int = 10,
         show_progress_bar: bool = False,
     ) -> list[list[int]]:
-        """Finds groups of sentences around a central one, which each is similar to.
+        """Finds groups of sentences that are all similar to a central sentence.
 
-        They are those of `sentence_transformers.util.community_detection`. No sentence is in two of
-        them. Memory is bounded by the embeddings.
+        The result equals `sentence_transformers.util.community_detection`. Each sentence is in at
+        most one group. Memory use is bounded by the embeddings.
 
         Args:
             sentences: N sentences, or their embeddings.
             threshold: The least cosine with the central sentence, from -1 to 1.
-            min_community_size: The least number of sentences of a community, at least 1.
+            min_community_size: Fewest sentences in a community, at least 1.
             show_progress_bar: Whether to draw a progress bar on standard error.
 
         Returns:
-            The indices of each community, the largest first. In each, the central sentence comes
-            first, then the others by falling cosine with it.
+            The indices of each community, largest community first. The central sentence comes
+            first, the others follow by decreasing cosine.
 
         Raises:
             InputError: an argument is not valid, or embeddings are not finite or of another
@@ -272,16 +272,16 @@ class Comparisons:
 
 
 TURNS = 5
-"""Turns that are read; earlier ones say little about the reply."""
+"""Most turns that are read; earlier turns say little about the reply."""
 WEIGHT, DECAY = 0.3, 0.7
-"""Weight of the turn before the message, which weighs 1; of each turn by that of the one after."""
+"""Weight of the turn before the message, which weighs 1, and factor for each earlier turn."""
 
 
 def with_turns(rows: Embeddings) -> Embeddings:
-    """Returns (1, D) float32, of length 1 or 0, from rows of the turns, the message last.
+    """Returns a (1, D) float32 vector of length 1 or 0 for a message after its turns.
 
     Args:
-        rows: (T + 1, D) float32, unit or zero rows, the oldest turn first.
+        rows: (T + 1, D) float32, unit or zero rows, oldest turn first and the message last.
 
     >>> bool(with_turns(np.eye(2, dtype=np.float32))[0, 1] > 0.9)
     True

@@ -1,4 +1,4 @@
-"""Reads sentences as a stream, and encodes them a chunk at a time."""
+"""Reads a stream of sentences and encodes them in chunks."""
 
 import reprlib
 import warnings
@@ -23,16 +23,16 @@ from rejoinder.text.languages import FOUND, languages_in
 from rejoinder.text.normalize import as_strings
 
 CHUNK = 8_192
-"""Number of sentences that are encoded at a time. Memory holds as many, and a killed process loses
-at most as many, however slow the model is."""
+"""Number of sentences encoded at a time. Memory holds that many, and a killed process loses at most
+that many, however slow the model is."""
 
 MOSTLY = 0.5
-"""Share of other languages from which their model encodes texts."""
+"""Share of texts in other languages from which a model for those languages is chosen."""
 T = TypeVar("T")
 EncodingProgress = Callable[[int, int, int | None], None]
-"""Called before the first chunk and after each one, with the number of sentences that are done
-(including those of an interrupted run), the number of bytes read, and the bytes of the whole file,
-None if it is not known."""
+"""Called before the first chunk and after each chunk, with the number of sentences done (including
+the interrupted run), the number of bytes read, and the size of the file in bytes (None if it is not
+known)."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ def encoded_chunks(
 ) -> Iterator[EncodedChunk]:
     """Yields the sentences of a source and their embeddings, as a stream.
 
-    `done` is the number of sentences before these.
+    `done` is the number of sentences already encoded before these.
 
     Raises:
-        InputError: a text is too long, and `on_too_long` is `error`; or what `source` raises.
+        InputError: a text is too long, and `on_too_long` is `error`; or `source` raises it.
         ModelError: see `encode_file`.
     """
 
@@ -86,11 +86,11 @@ def _line(name: str, first: int, index: int) -> str:
 
 
 def model_for(texts: Sequence[str], least: float = MOSTLY) -> str:
-    """Returns the name of the installed model for the languages of texts, and warns of others.
+    """Returns the name of the installed model for the languages of texts; warns if in doubt.
 
-    It is `rejoinder-base`, unless at least this share of the texts is in languages that only
-    another model knows. Before fine-tuning, `rejoinder-base` finds more of half English texts than
-    `rejoinder-multi`, and afterwards less (notebook/finetuning.md).
+    It is `rejoinder-base`, unless at least the share `least` of the texts is in languages that only
+    another model knows. For half English texts, `rejoinder-base` finds more than `rejoinder-multi`
+    before fine-tuning, and less afterwards (notebook/finetuning.md).
     """
     shares = {name: share for name, share in languages_in(texts).items() if share >= FOUND}
     if shares.keys() <= {"english"} and DEFAULT in shipped_models():
@@ -106,12 +106,12 @@ def model_for(texts: Sequence[str], least: float = MOSTLY) -> str:
     best = max(known, key=lambda name: known[name], default=DEFAULT)
     there = best in shipped_models()
     chosen = best if there and known[best] >= least else DEFAULT
-    if best != DEFAULT and (there or known[best] < MOSTLY):  # else encoding warns
+    if best != DEFAULT and (there or known[best] < MOSTLY):  # otherwise encoding warns
         more = "name another model if it should not"
         if chosen != best:
             more = f"the model {best} knows all these languages"
         warnings.warn(
-            f"these texts look like {' and '.join(found)}, so that {chosen} encodes them; {more}",
+            f"these texts look like {' and '.join(found)}, so {chosen} encodes them; {more}",
             ForeignTextWarning,
             stacklevel=3,
         )
@@ -119,19 +119,19 @@ def model_for(texts: Sequence[str], least: float = MOSTLY) -> str:
 
 
 class Source:
-    """The texts of a path, or given ones, and how much of it has been read."""
+    """The texts of a path, or given texts, and how much has been read."""
 
     def __init__(self, items: str | Path | Iterable[Any], columns: str | None = None) -> None:
-        """Prepares to read a path by `entries_of`, and other items by `given_texts`.
+        """Prepares to read a path with `entries_of`, or other items with `given_texts`.
 
         Raises:
-            InputError: there are columns of other items than a path, or `entries_of` raises it.
+            InputError: `columns` are given without a path, or `entries_of` raises it.
         """
         self.read = 0
         self.size: int | None = None
         self.name = ""
         self.left_out = Counter[str]()
-        """Messages of an export that were left out so far, by the reason."""
+        """Number of messages of an export left out so far, by reason."""
         if isinstance(items, str | Path):
             path = Path(items)
             self.name = str(items)
@@ -149,16 +149,16 @@ class Source:
         return self._entries
 
     def model(self, least: float = MOSTLY) -> str:
-        """Returns the name of the installed model that encodes these texts where none is named.
+        """Returns the name of the installed model to use for these texts by default.
 
-        It is chosen by the first texts, see `model_for`.
+        It is chosen by the first texts; see `model_for`.
         """
         some = list(islice(self._entries, CHUNK))
         self._entries = chain(some, self._entries)
         return model_for([entry.text for entry in some], least)
 
     def only(self, wanted: Callable[[Entry], bool]) -> "Source":
-        """Leaves out the texts that are not `wanted`."""
+        """Drops the texts that are not `wanted`."""
         self._entries = filter(wanted, self._entries)
         return self
 
@@ -168,10 +168,10 @@ class Source:
         progress: EncodingProgress,
         done: int = 0,
     ) -> Iterator[tuple[list[Entry], T]]:
-        """Yields the texts, `CHUNK` at a time, with what `encode` makes of them.
+        """Yields the texts, `CHUNK` at a time, with the result of `encode`.
 
-        All commands encode in this loop. `encode` also gets the number of texts before these, of
-        which there are `done` before the first.
+        All commands encode in this loop. `encode` also gets the number of texts before the chunk;
+        counting begins at `done`.
         """
         progress(done, 0, self.size)
         for chunk in chunks(self._entries):
@@ -188,7 +188,7 @@ GivenText = str | tuple[str, str]
 
 
 def given_texts(given: Iterable[GivenText | Entry]) -> Iterator[Entry]:
-    """Yields ids and texts of strings, or of tuples of an id and a string; entries as they are.
+    """Converts strings, or tuples of an id and a string, to entries; entries stay as they are.
 
     Raises:
         InputError: an item is neither; the message gives its index.
@@ -207,7 +207,7 @@ def given_texts(given: Iterable[GivenText | Entry]) -> Iterator[Entry]:
 
 
 def chunks(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
-    """Yields lists of `CHUNK` texts, the last one shorter, without halves of surrogate pairs."""
+    """Yields lists of `CHUNK` texts, the last list shorter, without halves of surrogate pairs."""
     while chunk := list(islice(entries, CHUNK)):
         texts = as_strings(entry.text for entry in chunk)
         yield [

@@ -1,4 +1,4 @@
-"""Which words carry a similarity: exact for models whose embedding is a sum of rows.
+"""Explains a similarity by words; exact for models whose embedding is a sum of rows.
 
 The embedding of a DAN without layers is a sum of rows, scaled to length 1, and an adaptation is
 linear. The cosine of two sentences is therefore a sum over all pairs of a token of one and a token
@@ -25,7 +25,7 @@ _TABLE = "encoder.table.weight"
 
 @dataclass(frozen=True)
 class Explanation:
-    """What each pair of tokens adds to the cosine of two sentences."""
+    """The contribution of each pair of tokens to the cosine of two sentences."""
 
     first: tuple[Token, ...]
     """The N tokens of the first sentence that have a row: words in order, then bigrams."""
@@ -38,7 +38,7 @@ class Explanation:
 
 
 def explain(model: ModelContents, first: str, second: str) -> Explanation:
-    """Returns what each pair of tokens adds to the cosine of two sentences.
+    """Computes the contribution of each pair of tokens to the cosine of two sentences.
 
     Raises:
         ModelError: the embeddings of the model are not sums of rows.
@@ -55,10 +55,10 @@ def explain(model: ModelContents, first: str, second: str) -> Explanation:
 def word_shares(
     model: ModelContents, query: str, texts: Sequence[str]
 ) -> list[tuple[float, list[tuple[int, int, float]]]]:
-    """Returns the cosine of a query with each text, and what each word of the text adds to it.
+    """Returns the cosine of a query with each text, and the contribution of each word of the text.
 
-    A word is its start and stop in the text. Half of what a bigram adds is each of its words'.
-    Words are left out whose place is unknown.
+    A word is given as its start and stop in the text. Each word of a bigram gets half of the
+    bigram's contribution. Words whose position is unknown are left out.
 
     Raises:
         ModelError: the embeddings of the model are not sums of rows.
@@ -120,7 +120,7 @@ def _tokens_and_rows(model: ModelContents, text: str) -> tuple[list[Token], NDAr
 def _whole_words(
     model: ModelContents, text: str, tokens: list[Token], rows: NDArray[np.float64]
 ) -> tuple[list[Token], NDArray[np.float64]]:
-    """Returns tokens and rows with the letters of each unknown word as that word."""
+    """Returns tokens and rows, with the letters of each unknown word joined to that word."""
     features = model.features
     if not tokens or not isinstance(features, WordFeatures) or not features.letter_buckets:
         return tokens, rows
