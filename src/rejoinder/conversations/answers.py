@@ -1,7 +1,7 @@
-"""What messages answer: as the export says, or else as is likely.
+"""Works out which message each message answers: as the export states it, or the likeliest one.
 
-In a thread or a ticket whose messages name none, the last one by another author is answered.
-Outside threads a `Linker` tells which one it is, and how sure that is.
+In a thread or ticket that states no answers, a message answers the last one by another author.
+Outside threads, a `Linker` chooses the answered message and its confidence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from rejoinder.links.linker import KEPT, SURE, Linker
 from rejoinder.measures import Indices
 
 _FEW = 0.25
-"""Share of messages that name what they answer, below which others answer one before, too: in
-trackers, comments name another one rarely, in forums two in five do."""
+"""Share of messages that name what they answer; below it, messages that name none get an answer,
+too: comments in trackers rarely name another, in forums two in five do."""
 
 
 def with_answers(collection: Collection, linker: Linker | None = None) -> Collection:
-    """Returns a collection in which messages answer others, if few say which they answer.
+    """Returns the collection, with likely answers added if few messages say what they answer.
 
-    What is likely has its `confidence`, from `SURE` on.
+    A likely answer has a `confidence` of at least `SURE`.
     """
     if any(collection.column("confidence")):
         return collection
@@ -40,13 +40,13 @@ def with_answers(collection: Collection, linker: Linker | None = None) -> Collec
 def linked(
     entries: Sequence[Entry], linker: Linker, *, same: Mapping[str | None, int] = {}
 ) -> list[Entry | None]:
-    """Returns the messages of an export; those outside threads say what they likely answer.
+    """Returns the messages of an export, with likely answers for those outside threads.
 
     Args:
-        entries: Messages, of which few outside threads say what they answer (`says_little`).
-        linker: What tells it.
-        same: How many first messages of each channel were linked before, with the same ones after
-            them (see `Linker.link`). None stands for those that need not be linked again.
+        entries: Messages; few of those outside threads say what they answer (`says_little`).
+        linker: Chooses the likely answers.
+        same: How many of the first messages of each channel were linked before and are unchanged
+            (see `Linker.link`). In the result, None stands for messages that need no new link.
     """
     found: list[Entry | None] = list(entries)
     times = [one.about.get("time") for one in entries]
@@ -75,7 +75,7 @@ def says_little(entries: Sequence[Entry]) -> bool:
 
 
 def untrusted(entries: Sequence[Entry]) -> list[Entry]:
-    """Returns messages of which those outside threads answer none, and those in threads another."""
+    """Returns messages with answers worked out in threads, and without stated ones outside them."""
     about = [dict(one.about) for one in entries]
     for one in about:
         if "thread" not in one:
@@ -89,7 +89,7 @@ def _are_few(named: NDArray[np.bool_]) -> bool:
 
 
 def _in_threads(about: list[dict[str, Any]], ids: Sequence[str], answered: Indices) -> None:
-    """Lets messages in threads answer the last one by another author, if few name another."""
+    """Links messages in threads to the last one by another author, if few name another."""
     seen, later, named = set[str](), 0, 0
     for row, one in enumerate(about):
         if (thread := one.get("thread")) is not None:
@@ -101,7 +101,7 @@ def _in_threads(about: list[dict[str, Any]], ids: Sequence[str], answered: Indic
 
 
 def _answer_in_threads(about: list[dict[str, Any]], ids: Sequence[str]) -> None:
-    """Lets messages in threads that answer none answer the last one by another author."""
+    """Links messages in threads that answer none to the last one by another author."""
     timed = [row for row, one in enumerate(about) if one.get("thread") and "time" in one]
     last: dict[tuple[str, str], int] = {}
     for row in sorted(timed, key=lambda row: (about[row]["time"], row)):

@@ -1,11 +1,11 @@
-"""Questions that were asked again and again, each with the replies that it got.
+"""Finds questions that were asked again and again, each with the replies that it got.
 
-What a message asks is its subject, or else the sentences in it that ask. It counts if it names
-something: "any ideas?" does not. Two ask the same if they mean and name the same: .7 of the cosine,
-and .3 of the weight of the words that both have. A word weighs as much as it is rare in the
-language and among these questions. Chosen on `benchmarks/asked.py`.
+A message asks by its subject, or else by its sentences that are questions. It counts if it names
+something: "any ideas?" does not. Two questions are the same by their meaning and shared words: .7
+of the cosine, plus .3 of the weight of the words in both. A word weighs more the rarer it is in the
+language and among these questions. Tuned with `benchmarks/asked.py`.
 
-Records of questions that were asked again and again.
+Also defines the records for repeated questions.
 """
 
 import math
@@ -36,7 +36,7 @@ class Reply:
     """Replies that say nearly the same."""
 
     id: str
-    """Of the first of them."""
+    """Text of the first of them."""
     text: str
     author: str | None
     time: float | None
@@ -50,34 +50,34 @@ class Asked:
     """Messages that ask the same."""
 
     id: str
-    """Of the message that stands for them."""
+    """Id of the message that stands for them."""
     text: str
-    """What it asks."""
+    """The question."""
     count: int
     authors: int
     """Number of different authors; 0 if none is known."""
     first: float | None
-    """Seconds since 1970 in UTC of the first and the last of them; None if they have no time."""
+    """Seconds since 1970 in UTC of the first and the last message; None if they have no time."""
     last: float | None
     ways: list[str]
-    """Other ways in which it was asked; the most frequent first."""
+    """Other wordings of the question; the most frequent first."""
     ids: list[str]
     """Ids of the messages, at most 50."""
     replies: list[Reply]
-    """What was replied, the most frequent first; at most 8."""
+    """The replies, the most frequent first; at most 8."""
     replied: int
     """Number of all replies."""
 
 
 MOST = 500
-"""Most questions that are returned."""
+"""Largest number of questions that are returned."""
 _MOST_WAYS, _MOST_REPLIES, _MOST_IDS = 6, 8, 50
 _COSINE, _SAME = 0.7, 0.7
-"""Share of the cosine in the score of two questions, and the least score of two that are one."""
+"""Weight of the cosine in the score of two questions, and the least score of equal questions."""
 _NAMED, _NAMED_BY_TITLE = 0.8, 0.5
-"""Least weight of the words of a question, and of the two words or more of a subject."""
+"""Least weight of the words of a question, and of a subject with at least two words."""
 _EMPTY = 0.5
-"""Cosine from which a question is one of `_FRAMES`."""
+"""Cosine from which a question counts as one of `_FRAMES`."""
 _FRAMES = (
     "how do I do this?", "how do I use it?", "where can I find it?", "what does it mean?",
     "why is it like that?", "what happened?", "what am I doing wrong?", "is anyone here?",
@@ -88,20 +88,20 @@ _FRAMES = (
 """Questions that name nothing."""
 _LEAST_WORDS, _MOST_WORDS = 3, 30
 _PASTED, _PASTED_UNMARKED = 10, 4
-"""Words from which a text that is there again was pasted, and is not asked again; and without a
-question mark."""
+"""Number of words from which a repeated text counts as pasted, not asked again: with a question
+mark, and without one."""
 _FEWEST = 1_000
-"""Questions; among fewer, it is chance that many have a word."""
+"""Number of questions; among fewer, sharing a word is chance."""
 _TELLING = 4
-"""Least words of what stands for others."""
+"""Least number of words in a question that stands for others."""
 _BEGINS = re.compile(
     r"\s*(?:anyone|anybody|are|can|could|did|do|does|has|have|how|is|should|was|were|what|"
     r"when|where|which|who|why|will|would)\b(?>.*?\s(?=\S))\S++.*?\s\S",
     re.IGNORECASE,
 )
-"""Matches an English text that begins as a question does, and has three words or more."""
+"""Matches an English text that begins like a question and has at least three words."""
 _OFTEN, _MOSTLY = 5, 0.8
-"""Questions that begin with a word, and the share of sentences with it, by which it asks."""
+"""How many questions must begin with a word, and in what share of sentences, for it to ask."""
 _SENTENCE = re.compile(r"[^.!?\n]++(?:[.!?]++(?=\S)[^.!?\n]*+)*+[.!?]*+")
 """Matches a sentence. Words such as `.py` do not end it."""
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
@@ -109,11 +109,11 @@ _ADDRESSED = re.compile(r"@?([^\s:,>]{1,40})[:,>]")
 
 
 def question_of(text: str, asking: Container[str] | None = None) -> str:
-    """Returns the sentences of a message that ask something, by their marks or their first words.
+    """Returns the sentences of a message that ask something, by question mark or first word.
 
     Args:
         text: What a message says.
-        asking: First words of questions, see `asking_words`; None: those of English.
+        asking: First words of questions, see `asking_words`; None: the English ones.
 
     >>> question_of("It broke. How do I open a.py? Thanks!"), question_of("Really? I know.")
     ('How do I open a.py?', '')
@@ -139,9 +139,9 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def asking_words(texts: Sequence[str]) -> frozenset[str] | None:
-    """Returns words with which texts begin to ask: most sentences with such a word have a mark.
+    """Returns first words of questions: most sentences that begin with them have a question mark.
 
-    None stands for those of English, which texts without frequent words of a language get, too.
+    None stands for the English ones, also used if the texts show no language.
     """
     if language_to_stem(texts) in {"english", ""}:
         return None
@@ -159,21 +159,21 @@ def asking_words(texts: Sequence[str]) -> frozenset[str] | None:
 @dataclass(frozen=True)
 class _Question:
     row: int
-    """Of its message."""
+    """Id of its message."""
     text: str
     near: float = 1
-    """How near it is to the first of those that ask the same, from 0 to 1."""
+    """Similarity to the first question of its group, from 0 to 1."""
 
 
 def asked_again(collection: Collection) -> list[Asked]:
-    """Returns questions that several people asked, first those that most asked in the same way.
+    """Returns questions that several people asked, the ones asked most alike and most often first.
 
-    Only messages that answer none ask here; those that begin a thread which got a reply need no
-    question mark. What one person repeats is not asked again, nor what is pasted. Replies of those
-    who asked are left out.
+    Only messages that answer none count as questions; the first of a thread with a reply needs no
+    question mark. Repeats by one person and pasted texts don't count, nor do replies by the people
+    who asked.
 
     Args:
-        collection: Messages, with what is known or likely that they answer (`with_answers`).
+        collection: Messages, with their stated or likely answers (`with_answers`).
     """
     given = list(_questions(collection))
     encoder = collection.encoder
@@ -202,7 +202,7 @@ def asked_again(collection: Collection) -> list[Asked]:
 
 
 def _questions(collection: Collection) -> Iterator[_Question]:
-    """Yields what messages ask; of a thread with a subject, its first message alone."""
+    """Yields the questions in messages; of a thread with a subject, only the first message."""
     authors = {str(name).lower() for name in collection.column("author") if name}
     subjects, ends, asking = set[str](), set[str](), asking_words(collection.gists)
     of_mails = any(collection.column("title"))
@@ -226,7 +226,7 @@ def _questions(collection: Collection) -> Iterator[_Question]:
 
 
 def _ends(title: str) -> list[str]:
-    """Returns the words of a subject, and where it is long, without the first or the last ones.
+    """Returns the words of a subject; if it is long, also without its first or last words.
 
     >>> _ends("TR: Nodes and cores"), _ends("Oracle")
     (['tr nodes and cores', 'tr nodes and', 'nodes and cores'], ['oracle'])
@@ -238,7 +238,7 @@ def _ends(title: str) -> list[str]:
 
 
 def _weighed(texts: Sequence[str], encoder: SentenceEncoder, stem: Stem) -> list[dict[str, float]]:
-    """Returns the stems of questions and what each weighs, from 0 to 1."""
+    """Returns the stems of each question with their weights, from 0 to 1."""
     features = encoder.features
     ranks: Ranks = features.vocabulary.index if isinstance(features, WordFeatures) else {}
     found = []
@@ -259,11 +259,11 @@ def _weighed(texts: Sequence[str], encoder: SentenceEncoder, stem: Stem) -> list
 def _groups(
     embeddings: Embeddings, weighed: Sequence[Mapping[str, float]]
 ) -> list[list[tuple[int, float]]]:
-    """Returns groups of questions that ask the same, and how near each is to the first, 0 to 1.
+    """Returns groups of equal questions, with each one's similarity to the first, 0 to 1.
 
     Args:
         embeddings: (Q, D) float32, unit rows.
-        weighed: The words of each and what they weigh.
+        weighed: The stems of each question with their weights.
     """
     least = (_SAME - (1 - _COSINE)) / _COSINE  # with the same words
     pairs = near_pairs(embeddings, least, default_workers())
@@ -288,9 +288,9 @@ def _groups(
 def _asked(
     collection: Collection, questions: Sequence[_Question]
 ) -> tuple[float, Asked, list[int]]:
-    """Returns how many people asked a question, each by how near to the first one; and their rows.
+    """Returns how many people asked a question, weighted by similarity to the first; and the rows.
 
-    The question lacks its replies.
+    The replies are added later.
     """
     said = dict[str, list[_Question]]()
     for question in sorted(questions, key=lambda one: one.row):
@@ -337,7 +337,7 @@ def _with_replies(collection: Collection, question: Asked, rows: Sequence[int]) 
 
 
 def _folded(collection: Collection, replies: Indices) -> list[Reply]:
-    """Returns the most frequent replies, of those that say nearly the same the first."""
+    """Returns the most frequent replies; of nearly equal ones, the first."""
     known = replies_of(collection, replies)
     found = list[tuple[int, int]]()
     left = np.ones(len(replies), np.bool_)

@@ -1,7 +1,7 @@
-"""Topics among rows: communities of the graph of nearest neighbours, joined to wider topics.
+"""Finds topics among rows, as communities in the graph of nearest neighbours, and wider topics.
 
-Leiden (Traag et al. 2019) finds the communities. They agree with labels more than the clusters of
-k-means, HDBSCAN and their like do, and change less with the rows
+Leiden (Traag et al. 2019) finds the communities. They agree with labels better than clusters of
+k-means, HDBSCAN and similar methods, and change less when rows are added
 (`notebook/decisions/libraries.md`).
 """
 
@@ -22,16 +22,16 @@ _NEIGHBOURS = 15
 _DIMENSIONS = 128
 """Principal components by which neighbours are searched: as good as all, and four times as fast."""
 _RESOLUTION = 4.0
-"""Best on intents of customers (CLINC150, Banking77); see `notebook/explore.md`."""
+"""Best on customer intents (CLINC150, Banking77); see `notebook/explore.md`."""
 _LEAST_JOINED = 8
-"""Topics from which on there are wider ones."""
+"""Number of topics from which wider ones are formed."""
 _TRIES = 10
-"""Resolutions that are tried for a number of topics."""
+"""Resolutions that are tried to reach a number of topics."""
 BLOCK = 8_192
 _TYPICAL, _ALIKE = 3, 0.9
-"""Typical rows of a topic, and the least cosine of rows of which one is enough."""
+"""Number of typical rows of a topic, and the cosine from which two rows are too alike."""
 _LENGTHS = 4, 40
-"""Words of a typical row, if there are such."""
+"""Number of words in a typical row, if such rows exist."""
 _QUANTILES = 21
 _QUARTERS = 5, 15
 """Places of the quartiles in these."""
@@ -48,16 +48,16 @@ class TopicCentres:
     mean: Embeddings
     """(D,) float32: the mean of all rows."""
     quantiles: Embeddings
-    """(T, 21) float32: of the cosines of a topic's rows with its centre, in steps of 5 %."""
+    """(T, 21) float32: quantiles of the cosines of a topic's rows with its centre, in 5 % steps."""
 
     def __len__(self) -> int:
         return len(self.centres)
 
     @property
     def borders(self) -> Embeddings:
-        """(T,) float32: least cosines of rows that are not outliers of a topic.
+        """(T,) float32: the least cosine at which a row is not an outlier of the topic.
 
-        That is Tukey's fence, or `_NEAR` where all rows of a topic are nearer than that.
+        It is Tukey's fence, or `_NEAR` where all rows of a topic are nearer than that.
         """
         low, high = (self.quantiles[:, place] for place in _QUARTERS)
         borders: Embeddings = np.minimum(low - 1.5 * (high - low), np.float32(_NEAR))
@@ -69,13 +69,13 @@ class TopicCentres:
         return cosines
 
     def only(self, kept: NDArray[np.bool_], labels: Indices) -> tuple["TopicCentres", Indices]:
-        """Returns the topics that are `kept`, (T,) bool, and (N,) labels with their new numbers."""
+        """Returns the topics that are `kept`, (T,) bool, and (N,) labels renumbered for them."""
         numbers = np.where(kept, np.cumsum(kept) - 1, -1)
         left = TopicCentres(self.centres[kept], self.mean, self.quantiles[kept])
         return left, np.append(numbers, -1)[labels]
 
     def nearest(self, rows: Embeddings) -> Indices:
-        """Returns (N,) int64: the nearest topic of each row; -1: the row would be an outlier there.
+        """Returns (N,) int64: the nearest topic of each row; -1 if the row is an outlier there.
 
         Args:
             rows: (N, D) float32, unit or zero rows. Zero rows have no topic.
@@ -101,17 +101,17 @@ def find_topics(
     workers: int = 1,
     progress: Progress = lambda _done, _all: None,
 ) -> tuple[TopicCentres, Indices]:
-    """Finds topics of rows that differ.
+    """Finds the topics of distinct rows.
 
     The same rows, numbers and seed give the same topics.
 
     Args:
         rows: (N, D) float32, unit rows.
         count: About how many topics to find. Default: as many as the data has at one resolution.
-        least: The least number of rows of a topic.
+        least: The least number of rows in a topic.
         seed: Seed of Leiden.
         workers: Number of CPU cores.
-        progress: Called with how far the search of neighbours is.
+        progress: Called with the progress of the neighbour search.
 
     Returns:
         The topics, and (N,) int64: the topic of each row, or -1.
@@ -132,10 +132,9 @@ def find_topics(
 
 
 def wider_topics(topics: TopicCentres) -> Indices:
-    """Returns (T,) int64: the wider topic of each topic, from 0 on; -1: it is alone there.
+    """Returns (T,) int64: the wider topic of each topic, from 0 on; -1 if it would be alone in it.
 
-    There are about as many as the square root of T. Ward's method joins topics whose centres are
-    near each other.
+    Their number is about the square root of T. Ward's method joins topics with nearby centres.
     """
     alone = np.full(len(topics), -1, np.int64)
     if len(topics) < _LEAST_JOINED:
@@ -183,7 +182,7 @@ def _graph(neighbours: Indices, cosines: Embeddings) -> Any:
     from scipy.sparse import csr_matrix
 
     number, count = neighbours.shape
-    known = neighbours.ravel() >= 0  # lists may hold fewer
+    known = neighbours.ravel() >= 0  # lists may be shorter
     rows = np.repeat(np.arange(number), count)[known]
     weights = np.maximum(cosines.ravel()[known].astype(np.float64), 0.01) ** 2
     one_way = csr_matrix((weights, (rows, neighbours.ravel()[known])), (number, number))
@@ -240,7 +239,7 @@ def _ordered(labels: Indices, least: int) -> Indices:
 
 
 def typical_rows(rows: Embeddings, centre: Embeddings, lengths: Indices) -> list[int]:
-    """Returns the rows nearest to a centre that are unlike each other, and neither short nor long.
+    """Returns the rows nearest to a centre that differ from each other, and are not short or long.
 
     Args:
         rows: (M, D) float32: the rows of a topic.

@@ -1,6 +1,6 @@
-"""`Collection`: the texts of a file, an export, pairs or an index, with embeddings and replies.
+"""`Collection`: the texts of a file, export, folder of pairs or index, with embeddings and replies.
 
-`dedupe`, `cluster` and `suggest` read what they work on here.
+`dedupe`, `cluster` and `suggest` work on collections.
 """
 
 import math
@@ -36,9 +36,9 @@ from rejoinder.protocols import Embeddings
 Given = str | Path | Iterable[GivenText | Entry]
 """A path; or strings, tuples of an id and a text, or entries."""
 Wanted = Callable[[str, About], bool]
-"""Tells by a text and what is known about it whether to read it."""
+"""Returns whether to read a text, given the text and what is known about it."""
 Model = SentenceEncoder | str | Path | None
-"""An encoder, its name or folder; None: that of the index, or else the one for the language."""
+"""An encoder, its name or folder; None: the one of the index, or the one for the language."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,20 @@ class Collection:
     name: str
     """The path; empty for texts that a program gave."""
     ids: Sequence[str]
-    """Those of the source; without any there, numbers from 1."""
+    """Ids from the source; if it has none, numbers from 1."""
     texts: Sequence[str]
     embeddings: Embeddings
-    """(N, D) float32, unit or zero rows; those of an index, or of texts without their greetings and
+    """(N, D) float32, unit or zero rows: from an index, or of texts without their greetings and
     signatures (`corpus.core_text`). Equal texts have equal rows."""
     about: Sequence[About]
     """What is known about each text, by `corpus.texts.KEYS`: `author`, `time`, `source` (the
     channel), `thread`, `answers` (the id of the message that it answers), `link`."""
     left_out: dict[str, int]
-    """Number of messages of an export that were left out, by the reason."""
+    """Number of messages of an export that were left out, by reason."""
     of_responses: bool
     """Whether the embeddings are those of `encode_response`, as in some indexes."""
     open_encoder: Callable[[], SentenceEncoder]
-    """Opens the model of the embeddings. An index that is only read needs none."""
+    """Opens the model of the embeddings. An index that is only read does not need it."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -77,33 +77,33 @@ class Collection:
         return self.open_encoder()
 
     def column(self, key: str) -> list[Any]:
-        """Returns one fact about each text, such as its `author`; None where it is not known."""
+        """Returns one fact about each text, such as its `author`; None where it is unknown."""
         return [about.get(key) for about in self.about]
 
     @cached_property
     def cores(self) -> list[str]:
-        """What the texts say, see `corpus.core_text.cores_of`."""
+        """The texts without greetings and signatures, see `corpus.core_text.cores_of`."""
         return cores_of(self.texts, self.column("author"))
 
     @cached_property
     def gists(self) -> Sequence[str]:
-        """The same without habits of other languages, see `corpus.core_text.without_habits`."""
+        """The same without habits in other languages, see `corpus.core_text.without_habits`."""
         return without_habits(self.cores)
 
     @cached_property
     def answered(self) -> Indices:
-        """(N,) int64: the index of the message that each one answers; -1 where it is not here."""
+        """(N,) int64: the index of the message that each one answers; -1 if it is not in here."""
         places = {name: row for row, name in enumerate(self.ids)}
         return np.array([places.get(name, -1) for name in self.column("answers")], np.int64)
 
     def rows(self, places: Indices) -> Embeddings:
-        """Returns the (K, D) float32 embeddings of the texts at (K,) places."""
+        """Returns the (K, D) float32 embeddings of the texts at (K,) positions."""
         return self.embeddings[places]
 
     def nearest(
         self, queries: Embeddings, most: int, wanted: NDArray[np.bool_]
     ) -> Iterator[tuple[Indices, Embeddings]]:
-        """Yields for each query the places of the `most` nearest `wanted` texts, and the cosines.
+        """Yields for each query the positions and cosines of the `most` nearest `wanted` texts.
 
         `queries` are (Q, D) float32, unit or zero rows; `wanted` are (N,) bool.
         """
@@ -138,15 +138,15 @@ def open_collection(
     """Reads texts and encodes them, or takes the embeddings of an index.
 
     Args:
-        source: An index; a folder of pairs, of which both sides are read, each message once; a file
-            of texts, or an export (`corpus.texts`); or texts. A collection is returned as it is.
-        encoder: The model. An index takes only the model that it was made with.
+        source: An index; a folder of pairs (both sides are read, each message once); a file of
+            texts, or an export (`corpus.texts`); or texts. A collection is returned unchanged.
+        encoder: The model. For an index, only the model it was made with is allowed.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Keep only messages that meet all conditions, see `Index.search`.
         questions: Keep only texts with a question mark.
-        min_words: Keep only texts of at least so many words, as spaces divide them.
+        min_words: Keep only texts of at least this many words, split at spaces.
         threads: Number of CPU cores; None means all that the process may use.
-        progress: Called with how far the work is.
+        progress: Called with the progress of the work.
 
     Raises:
         InputError: the source can't be read or has no texts, none meets `where`, or the index was
@@ -197,9 +197,9 @@ def loaded_encoder(
 
 
 def messages_of_pairs(folder: Path) -> Iterator[Entry]:
-    """Yields the messages of both sides of all splits, each once; replies say what they answer.
+    """Yields the messages on both sides of all splits, each once; replies name what they answer.
 
-    Those of which that was found say so from `SURE` on.
+    Likely answers are named from a confidence of `SURE` on.
 
     Raises:
         InputError: the folder holds no usable pairs.
@@ -218,7 +218,7 @@ def messages_of_pairs(folder: Path) -> Iterator[Entry]:
                 about = {"source": channel, "thread": thread}
                 about = {key: value for key, value in about.items() if value}
                 said.setdefault(asked, Entry(asked, message, about))
-                # may stand there as the message of another pair
+                # may be in there as the message of another pair
                 answers = {"answers": asked} if sure >= SURE else {}
                 likely = {"confidence": round(sure, 2)} if SURE <= sure < 1 else {}
                 said[name] = Entry(name, reply, {**about, **answers, **likely})
@@ -294,11 +294,11 @@ def _of_index(path: Path, encoder: Model, wanted: Wanted, threads: int | None) -
 
 
 def encoder_of(opened: TextIndex, encoder: Model, threads: int | None) -> SentenceEncoder:
-    """Returns the encoder of an index, which a given one must be.
+    """Returns the encoder of an index; a given encoder must be the same model.
 
     Raises:
-        InputError: the given one is another model, or the index does not say where its model is.
-        ModelError: it can't be loaded.
+        InputError: another model was given, or the index does not say where its model is.
+        ModelError: the model can't be loaded.
     """
     loaded = loaded_encoder(place_of_model(opened) if encoder is None else encoder, threads)
     refuse_other_model(opened, loaded.describe())
@@ -306,7 +306,7 @@ def encoder_of(opened: TextIndex, encoder: Model, threads: int | None) -> Senten
 
 
 def joined(parts: list[Embeddings], dim: int) -> Embeddings:
-    """Returns parts in one array, and empties the list, so that memory holds little twice."""
+    """Joins parts into one array and empties the list, so that little is in memory twice."""
     rows = np.empty((sum(map(len, parts)), dim), np.float32)
     end = len(rows)
     while parts:
@@ -317,17 +317,17 @@ def joined(parts: list[Embeddings], dim: int) -> Embeddings:
 
 
 _MANY = 0.1
-"""Share of wanted texts from which lists are used."""
+"""Share of wanted texts from which the segments' lists are used."""
 
 
 class WholeIndex:
-    """The N texts of an index in the order in which they were added, without the deleted ones.
+    """The N texts of an index in the order they were added, without deleted ones.
 
-    Only what is used is read. The model is opened when it is first used.
+    Reads only what is used. The model is opened on first use.
     """
 
     def __init__(self, index: TextIndex, encoder: Model = None, threads: int | None = None) -> None:
-        """Prepares to read the state of an index that was opened."""
+        """Prepares to read the state of an opened index."""
         self.name = str(index.folder)
         """The path."""
         self._opened, self._encoder, self._threads = index, encoder, threads
@@ -347,12 +347,12 @@ class WholeIndex:
 
         Raises:
             InputError: another model was given, or the index does not say where its model is.
-            ModelError: it can't be loaded.
+            ModelError: the model can't be loaded.
         """
         return encoder_of(self._opened, self._encoder, self._threads)
 
     def rows(self, places: Indices) -> Embeddings:
-        """Returns the (K, D) float32 embeddings of the texts at (K,) places."""
+        """Returns the (K, D) float32 embeddings of the texts at (K,) positions."""
         found = np.empty((len(places), self._dim), np.float32)
         numbers = np.searchsorted(self._begins, places, side="right") - 1
         for number in np.unique(numbers).tolist():
@@ -364,9 +364,9 @@ class WholeIndex:
     def nearest(
         self, queries: Embeddings, most: int, wanted: NDArray[np.bool_]
     ) -> Iterator[tuple[Indices, Embeddings]]:
-        """Yields for each query the places of the nearest `wanted` texts, and the cosines.
+        """Yields for each query the positions and cosines of the nearest `wanted` texts.
 
-        Where many texts are wanted, and segments have lists, a near one may be missed.
+        Where many texts are wanted and segments have lists, the search may miss a near one.
 
         Args:
             queries: (Q, D) float32, unit or zero rows.
@@ -396,7 +396,7 @@ class WholeIndex:
         yield from map(self._placed, found)
 
     def _placed(self, found: Found) -> tuple[Indices, Embeddings]:
-        """Returns the places of what was found, and the scores."""
+        """Returns the positions of the found texts, and the scores."""
         numbers, rows = segments_and_rows(found.places)
         places = np.empty(len(rows), np.int64)
         for number in np.unique(numbers).tolist():
@@ -420,7 +420,7 @@ class WholeIndex:
         return np.concatenate([np.empty(0, np.bool_), *found])
 
     def at(self, place: int) -> tuple[Segment, int]:
-        """Returns the segment of a text, and its row there."""
+        """Returns the segment of a text, and its row in it."""
         number = int(np.searchsorted(self._begins, place, side="right")) - 1
         return self._segments[number], int(self._rows[number][place - self._begins[number]])
 

@@ -1,8 +1,8 @@
 """`dedupe`: finds the texts of a collection that mean the same.
 
-What an embedding hardly tells apart: numbers, and words that the model does not know.
+Texts whose numbers or unknown words differ are kept apart: embeddings hardly show the difference.
 
-The second stage of `dedupe`: a scorer compares the words of texts whose embeddings are near.
+As a second stage, a scorer may compare the words of texts with similar embeddings.
 """
 
 import re
@@ -28,24 +28,24 @@ from rejoinder.protocols import Embeddings
 from rejoinder.scoring.scorer import HIGHEST, Scorer
 
 SecondStage = Callable[[NearPairs, list[str]], NDArray[np.bool_]]
-"""Tells which pairs of texts mean the same, of those whose cosine is high enough."""
+"""Returns which pairs mean the same, among those with a high enough cosine."""
 LEAST_SCORE = 4.0
-"""The default of `least_score`: on the scale of STS, from 4 on only details differ."""
+"""Default of `least_score`: from 4 on the STS scale, only details differ."""
 _SCORED = 8_192
-"""Pairs that are scored at a time."""
+"""Number of pairs that are scored at once."""
 FALSE_POSITIVES = 0.001
-"""Share of texts without a duplicate that may be dropped, unless the threshold is given."""
+"""Share of texts without a duplicate that may be dropped if no threshold is given."""
 Examples = str | Path | Iterable[tuple[str, str, bool]]
-"""A file (`datasets.groups.read_groups`); or two texts, and whether they mean the same."""
+"""A file (`datasets.groups.read_groups`); or pairs of texts, with whether they mean the same."""
 _BELOW = 0.1
 """How far below the threshold pairs are kept for `rethreshold`."""
 _MOST_PAIRS = 50_000_000
 _NEIGHBOURS = 20_000
-"""Messages that are compared with those before them."""
+"""Number of messages that are compared with the preceding ones."""
 _HASHED = 32
-"""Values of a row that make its hash. Rows that agree in them differ by rounding, if at all."""
+"""Number of values of a row that are hashed. Rows equal in these differ by rounding at most."""
 _LARGE, _SURVEYED = 500_000, 512
-"""Embeddings of which fewer are compared with all others, and how many."""
+"""Number of embeddings from which only a sample is compared with all others, and its size."""
 
 
 def dedupe(
@@ -67,38 +67,38 @@ def dedupe(
 ) -> duplicates.Duplicates:
     """Finds the texts that mean the same, and chooses one of each group to keep.
 
-    Groups do not chain: each text is similar to the kept one. Greetings and signatures do not
-    count. Short texts with different numbers, or with different words that the model does not know,
-    do not mean the same.
+    Groups do not chain: each text is similar to the kept one. Greetings and signatures are
+    ignored. Short texts that differ in numbers, or in words that the model does not know,
+    count as different.
 
     Args:
         source: A file of texts, an export, a folder of pairs, an index, texts, or a `Collection`.
-        encoder: The model, its name or folder. Default: that of an index, or by the language.
+        encoder: The model, its name or folder. Default: from the index, or by language.
         threshold: Cosine from which two texts mean the same, from 0 to 1.
-        examples: Labelled pairs. The threshold with the highest F1 on them is taken.
+        examples: Labelled pairs. The threshold with the highest F1 on them is used.
         false_positives: Share of texts without a duplicate that may be dropped, above 0 and below
-            1, by which a threshold from 0.85 to 0.97 is estimated
+            1; sets the threshold, estimated from 0.85 to 0.97
             (`conversations.duplicates`). Default: 0.001, with a threshold of at most 0.9.
-        floor: The least threshold that `rethreshold` of the result will take. Default: 0.1 below
+        floor: The least threshold that `rethreshold` of the result accepts. Default: 0.1 below
             the threshold, or higher where there are more than 50 million such pairs.
-        scorer: Scores the pairs from the floor on a second time, by their words one by one.
-        least_score: Score by the scorer, from 0 to 5, from which two texts mean the same; the
+        scorer: Scores pairs above the floor a second time, word by word.
+        least_score: The scorer's score, from 0 to 5, from which two texts mean the same; the
             cosine must reach the threshold, too. Default: 4.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Conditions on messages, see `Index.search`.
         questions: Compare only texts with a question mark.
-        min_words: Compare only texts of at least so many words, as spaces divide them.
+        min_words: Compare only texts of at least this many words, split at spaces.
         threads: Number of CPU cores; None means all that the process may use.
         progress: Called with the name of a stage (`encoding`, `comparing`), how much of it is done,
             and the total or None.
 
     Returns:
-        The kept and the dropped texts. Up to 20,000 different texts are all compared. Among more,
-        the nearest are: `search_recall` says which share of near pairs was found.
+        The kept and the dropped texts. Up to 20,000 different texts are all compared. For more,
+        only nearest ones are: `search_recall` is the share of near pairs that were found.
 
     Raises:
-        InputError: an argument is not valid, two say what the threshold is, the source can't be
-            read, or the examples lack pairs of one kind.
+        InputError: an argument is not valid, two arguments set the threshold, the source can't be
+            read, or the examples have pairs of one kind only.
         ModelError: the model can't be loaded.
         MissingExtraError: a package is missing that reads the source or the examples.
     """
@@ -160,7 +160,7 @@ def _check(
 
 
 def _different(source: Collection) -> tuple[Indices, Indices]:
-    """Returns the number of each text among different ones, and where each of these comes first.
+    """Returns the number of each text among different ones, and the first index of each of these.
 
     Texts with equal embeddings are the same unless their numbers or unknown words differ.
     """
@@ -184,7 +184,7 @@ def _different(source: Collection) -> tuple[Indices, Indices]:
 
 
 def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:
-    """Returns a hash of each row, by the bits of some of its values."""
+    """Returns a hash of each row, from the bits of some of its values."""
     columns = np.unique(np.linspace(0, embeddings.shape[1] - 1, _HASHED).astype(np.int64))
     factors = np.random.default_rng(0).integers(0, 2**64, len(columns), np.uint64) | np.uint64(1)
     keys: NDArray[np.uint64] = np.zeros(len(embeddings), np.uint64)
@@ -196,7 +196,7 @@ def _keys(embeddings: Embeddings) -> NDArray[np.uint64]:
 def _marks(texts: list[str], source: Collection) -> list[frozenset[str]]:
     try:
         encoder = source.encoder
-    except (InputError, ModelError):  # an index whose model is gone has its rows all the same
+    except (InputError, ModelError):  # an index has rows even when its model is gone
         return marks_of(texts)
     return marks_of(texts, encoder.unknown)
 
@@ -211,7 +211,7 @@ def _differ(pairs: NearPairs, texts: list[str], source: Collection) -> NDArray[n
 
 
 def _neighbours(source: Collection) -> Array:
-    """Returns the cosines of messages with those that they answer, or that are before them."""
+    """Returns the cosines of messages with the ones they answer, or with the preceding ones."""
     before = source.answered.copy()
     if not (before >= 0).any():
         last: dict[tuple[object, object], int] = {}
@@ -245,7 +245,7 @@ def _labelled(examples: Examples) -> tuple[list[str], list[str], NDArray[np.bool
     """Returns the texts of labelled pairs, and whether they mean the same.
 
     Raises:
-        InputError: there are no pairs of one kind.
+        InputError: the pairs are all of one kind.
     """
     if isinstance(examples, str | Path):
         from rejoinder.datasets.groups import read_groups  # needs Polars
@@ -265,7 +265,7 @@ def _labelled(examples: Examples) -> tuple[list[str], list[str], NDArray[np.bool
 
 
 def _floor(seen: Survey, threshold: float) -> float:
-    """Returns how far down pairs are kept: less far where there are too many."""
+    """Returns the cosine from which pairs are kept; higher where there are too many."""
     steps = np.arange(max(threshold - _BELOW, LEAST), threshold, 0.01).tolist()
     few = (floor for floor in steps if seen.count(floor) <= _MOST_PAIRS)
     return round(next(few, threshold), 4)
@@ -274,8 +274,8 @@ def _floor(seen: Survey, threshold: float) -> float:
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _DIGIT = re.compile(r"\d")
 _SHORT = 16
-"""Words of a short text. With longer ones, fewer duplicates were found among questions of 40 words
-(CQA 2016), and hardly fewer wrong ones among those of 12 (Quora)."""
+"""Number of words of a short text. With longer ones, fewer duplicates were found among 40-word
+questions (CQA 2016), and hardly fewer wrong ones among 12-word questions (Quora)."""
 
 
 def marks_of(
@@ -283,7 +283,7 @@ def marks_of(
 ) -> list[frozenset[str]]:
     """Returns the words of short texts that have a digit, or that are `unknown` to the model.
 
-    A text of more than 16 words has none: much else tells it apart.
+    A text of more than 16 words has none: it differs in much else.
 
     >>> [sorted(marks) for marks in marks_of(["Does v2 run on Windows 10?", "Yes"])]
     [['10', 'v2'], []]
@@ -299,9 +299,9 @@ def marks_of(
 
 
 def differing(pairs: NearPairs, marks: Sequence[frozenset[str]]) -> NDArray[np.bool_]:
-    """Returns (P,) bool: which pairs have rows each with a mark that the other lacks.
+    """Returns (P,) bool: which pairs have rows that each have a mark missing in the other.
 
-    `Error 404` and `Error 500` are two things. `Error 404` may be what somebody means by `Error`.
+    `Error 404` and `Error 500` differ. But `Error 404` may be what somebody means by `Error`.
     """
     has_some = np.array([bool(some) for some in marks], np.bool_)
     differ = has_some[pairs.first] & has_some[pairs.second]
@@ -314,7 +314,7 @@ def differing(pairs: NearPairs, marks: Sequence[frozenset[str]]) -> NDArray[np.b
 def second_stage(
     scorer: Scorer | None, least_score: float | None, progress: ExtractProgress
 ) -> SecondStage:
-    """Returns what tells which pairs of texts mean the same to a scorer; without one, all do.
+    """Returns a function that picks pairs with the same meaning by a scorer; without one, all.
 
     Raises:
         InputError: `least_score` is out of range, or there is no scorer.

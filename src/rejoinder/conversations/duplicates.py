@@ -1,11 +1,11 @@
-"""`Duplicates`: which texts of a collection to keep, and for which kept one each other is dropped.
+"""`Duplicates`: which texts of a collection to keep, and which kept text replaces each other one.
 
-It is saved as a folder: two files of texts, and a safetensors file with the arrays, the texts as
+It is saved as a folder of two text files, and a safetensors file with the arrays, the texts as
 JSON, and how the threshold was chosen.
 
-A group does not chain: each of its rows is near the kept one, not merely near another of the group.
+Groups do not chain: each row is near its kept row, not merely near another row of the group.
 
-The cosine from which two texts mean the same is estimated from labelled pairs, or from a rate of
+The cosine threshold is given, or estimated from labelled pairs or from an allowed rate of
 errors.
 """
 
@@ -39,42 +39,42 @@ if TYPE_CHECKING:
 
 FORMAT: Literal[2] = 2
 FILE = "duplicates.safetensors"
-"""What `load` reads, in the folder that `save` writes."""
+"""Name of the file that `load` reads, in the folder that `save` writes."""
 _FACTS = "duplicates"
 Basis = Literal["given", "examples", "false positives", "default"]
 LEAST_THRESHOLD, MOST_THRESHOLD, DEFAULT_THRESHOLD = 0.85, 0.97, 0.9
-"""Least and largest threshold that a rate gives, and the one where none can be estimated.
+"""Least and largest threshold from a rate, and the threshold where none can be estimated.
 
 Of pairs from .85 on, 74 % of Quora's mean the same, 94 % of Twitter's and of medical questions,
-96 % of PARADE's; below, texts have a topic in common."""
+96 % of PARADE's; below, texts only share a topic."""
 _QUANTILES = (0.1, 0.4)
-"""Quantiles of the nearest cosines by which those of texts without a duplicate are fitted: at most
+"""Quantiles of the nearest cosines that are fitted for texts without a duplicate: at most
 60 % of the texts may have one."""
 _CROWDED, _NEAR = 0.01, 0.95
-"""Where so many texts without a duplicate would have one as near as this, the fit is one of texts
-with duplicates."""
+"""If this share of texts without a duplicate would have one this near, the fit describes texts
+with duplicates instead."""
 _FEWEST_TEXTS = 100
 _FEWEST = 1_000
-"""Neighbouring pairs that are needed to say how near they are."""
+"""Number of neighbouring pairs that are needed to estimate how near they are."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A threshold, and what may be expected of it."""
+    """A threshold, and what to expect of it."""
 
     threshold: float
     """Cosine from which texts mean the same."""
     basis: Basis
-    """Where it comes from: `given`, `examples`, `false positives`, or `default`: there are few
-    texts, or most have a near one, so that chance can't be told apart."""
+    """How it was chosen: `given`, `examples`, `false positives`, or `default`: there are few
+    texts, or most have a near one, so that chance can't be estimated."""
     by_chance: float | None = None
     """Estimated share of texts without a duplicate that have one by chance at the threshold."""
     neighbours: float | None = None
-    """Share of messages that are as near to the message before them in the conversation."""
+    """Share of messages that are at least this near to the preceding message."""
     precision: float | None = None
-    """Share of the examples from the threshold on that mean the same."""
+    """Share of the example pairs above the threshold that mean the same (precision)."""
     recall: float | None = None
-    """Share of the examples that mean the same which are from the threshold on."""
+    """Share of the example pairs with the same meaning that are above the threshold (recall)."""
     f1: float | None = None
 
 
@@ -87,7 +87,7 @@ def threshold_of_examples(scores: Floats, alike: NDArray[np.bool_], least: float
 
     Args:
         scores: (P,) cosines.
-        alike: (P,) bool: whether the texts of a pair mean the same; some do.
+        alike: (P,) bool: whether the texts of a pair mean the same; at least one pair does.
         least: The least threshold.
     """
     order = np.argsort(-scores, kind="stable")
@@ -107,17 +107,17 @@ def threshold_of_examples(scores: Floats, alike: NDArray[np.bool_], least: float
 def threshold_of_rate(
     nearest: Array, neighbours: Array, rate: float, most: float = MOST_THRESHOLD
 ) -> Estimate:
-    """Returns the least threshold at which a share of at most `rate` is taken for the same.
+    """Returns the least threshold at which at most a share `rate` is wrongly taken as duplicates.
 
-    Both of texts without a duplicate, by chance, and of messages and those before them.
+    It holds for texts without a duplicate, by chance, and for messages and the preceding ones.
 
     The cosine of a text without a duplicate with its nearest other text is taken to be normal. Its
-    mean and deviation follow from the lower part of the nearest cosines (an empirical null, Efron
-    2004), because the upper part are texts with a duplicate.
+    mean and deviation come from the lower part of the nearest cosines (an empirical null, Efron
+    2004), because the upper part belongs to texts with a duplicate.
 
     Args:
         nearest: (S,) cosines of sampled texts with their nearest others.
-        neighbours: (M,) cosines of messages with those before them; few do not count.
+        neighbours: (M,) cosines of messages with the preceding ones; too few are ignored.
         rate: Above 0, below 1.
         most: The largest threshold.
     """
@@ -134,7 +134,7 @@ def threshold_of_rate(
 
 
 def expected_at(threshold: float, basis: Basis, nearest: Array, neighbours: Array) -> Estimate:
-    """Returns what may be expected of a threshold; see `threshold_of_rate`."""
+    """Returns a threshold with what to expect of it; see `threshold_of_rate`."""
     chance = None if is_crowded(nearest) else round(1 - _null(nearest).cdf(threshold), 6)
     known = len(neighbours) >= _FEWEST
     near = round(float((neighbours >= threshold).mean()), 6) if known else None
@@ -142,7 +142,7 @@ def expected_at(threshold: float, basis: Basis, nearest: Array, neighbours: Arra
 
 
 def is_crowded(nearest: Array) -> bool:
-    """Returns whether texts without a duplicate can't be told apart: they are few."""
+    """Returns whether there are too few texts without a duplicate to estimate chance."""
     return len(nearest) < _FEWEST_TEXTS or _null(nearest).inv_cdf(1 - _CROWDED) > _NEAR
 
 
@@ -157,17 +157,17 @@ def _null(nearest: Array) -> "NormalDist":
 
 @dataclass(frozen=True)
 class Kept:
-    """What becomes of N rows."""
+    """Which of N rows are kept, and which row replaces each of the others."""
 
     heads: Indices
-    """(N,) int64: the row that is kept for each; its own index for a kept one."""
+    """(N,) int64: the row kept in its stead; its own index if it is kept."""
     scores: Array
-    """(N,) float32: the cosine with it; 1 for a kept one."""
+    """(N,) float32: the cosine with that row; 1 for a kept row."""
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """A text for which another is kept."""
+    """A text that is dropped because another is kept."""
 
     index: int
     """Its position among all texts, from 0."""
@@ -176,14 +176,14 @@ class Dropped:
     kept_index: int
     kept_id: str
     kept: str
-    """The text that is kept for it."""
+    """The text that is kept instead."""
     score: float
-    """Their cosine: 1 for the same text, but for greetings, case and punctuation."""
+    """Their cosine: 1 if they differ only in greetings, case and punctuation."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """A kept text, and those that are dropped for it."""
+    """A kept text with the texts dropped because of it."""
 
     index: int
     id: str
@@ -193,7 +193,7 @@ class Group:
 
     @property
     def size(self) -> int:
-        """Number of texts, with the kept one."""
+        """Number of texts, including the kept one."""
         return 1 + len(self.dropped)
 
     @property
@@ -205,28 +205,28 @@ class Group:
 
 @dataclass(frozen=True, repr=False)
 class Duplicates(Shown):
-    """What `dedupe` returns: the texts to keep, and the others."""
+    """The result of `dedupe`: the texts to keep, and the others."""
 
     ids: Sequence[str]
     texts: Sequence[str]
     about: Sequence[Mapping[str, Any]]
     """What is known about each text, by `corpus.texts.KEYS`."""
     rows: Indices = field(repr=False)
-    """(N,) int64: for each text the number of its embedding; texts that say the same share one."""
+    """(N,) int64: number of each text's embedding; texts that say the same share an embedding."""
     pairs: NearPairs = field(repr=False)
-    """Pairs of embeddings with a cosine from `floor` on."""
+    """Pairs of embeddings with a cosine of at least `floor`."""
     floor: float
-    """The least threshold that `rethreshold` takes."""
+    """The least threshold that `rethreshold` accepts."""
     estimate: Estimate
-    """The threshold, where it comes from, and what may be expected of it."""
+    """The threshold, how it was chosen, and what to expect of it."""
     sample: Found = field(repr=False)
-    """Pairs of sampled texts from the floor on, and whether they were found."""
+    """Pairs of sampled texts with a cosine from the floor on, and whether the search found them."""
     nearest: Array = field(repr=False)
-    """(S,) float32: cosines of sampled texts with their nearest others."""
+    """(S,) float32: cosines of sampled texts with their nearest other text."""
     neighbours: Array = field(repr=False)
-    """(M,) float32: cosines of messages with those before them."""
+    """(M,) float32: cosines of messages with the preceding ones."""
     least_score: float | None = None
-    """What the pairs score at least by a scorer, from 0 to 5, if one was given."""
+    """Least score that a scorer gave the pairs, from 0 to 5; None without a scorer."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -251,7 +251,7 @@ class Duplicates(Shown):
 
     @property
     def search_recall(self) -> float:
-        """Share of the pairs from the threshold on that were found, by a sample; 1 if all were."""
+        """Share of the pairs above the threshold that were found, from a sample; 1 if all were."""
         return round(self.sample.recall(self.threshold), 4)
 
     @cached_property
@@ -261,7 +261,7 @@ class Duplicates(Shown):
 
     @cached_property
     def kept_for(self) -> Indices:
-        """(N,) int64: the text that is kept for each; its own index for a kept one."""
+        """(N,) int64: the text that is kept instead; its own index for a kept text."""
         first = np.zeros(self.pairs.rows, np.int64)
         first[self.rows[::-1]] = np.arange(len(self.rows))[::-1]
         found: Indices = first[self._kept.heads[self.rows]]
@@ -269,7 +269,7 @@ class Duplicates(Shown):
 
     @cached_property
     def scores(self) -> Array:
-        """(N,) float32: the cosine of each text with the one that is kept for it."""
+        """(N,) float32: the cosine of each text with the text that is kept instead."""
         return self._kept.scores[self.rows]
 
     @cached_property
@@ -279,12 +279,12 @@ class Duplicates(Shown):
 
     @property
     def selected(self) -> list[str]:
-        """The texts that are kept, in their order."""
+        """The texts that are kept, in order."""
         return [self.texts[row] for row in np.flatnonzero(self.is_kept).tolist()]
 
     @cached_property
     def filtered(self) -> list[Dropped]:
-        """The texts that are dropped, in their order, each with the one that is kept for it."""
+        """The texts that are dropped, in order, each with the text that is kept instead."""
         return [self._dropped(row) for row in np.flatnonzero(~self.is_kept).tolist()]
 
     def _dropped(self, row: int) -> Dropped:
@@ -301,12 +301,12 @@ class Duplicates(Shown):
 
     @property
     def exact_duplicate_ratio(self) -> float:
-        """Share of the texts that repeat an earlier one, but for greetings, case and marks."""
+        """Share of the texts that repeat an earlier one but for greetings, case and punctuation."""
         return 1 - self.pairs.rows / len(self) if len(self) else 0.0
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The kept texts for which others are dropped: the largest groups first."""
+        """The kept texts because of which others are dropped: the largest groups first."""
         members: dict[int, list[Dropped]] = {}
         for one in self.filtered:
             members.setdefault(one.kept_index, []).append(one)
@@ -317,7 +317,7 @@ class Duplicates(Shown):
         return sorted(groups, key=lambda group: (-group.size, group.index))
 
     def rethreshold(self, threshold: float) -> "Duplicates":
-        """Returns the result for another threshold, from the pairs that were found already.
+        """Returns the result for another threshold, from the pairs already found.
 
         Raises:
             InputError: it is below `floor`, or above 1.
@@ -331,9 +331,9 @@ class Duplicates(Shown):
         return replace(self, estimate=expected)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Returns a row for each text, which pandas and Polars take.
+        """Returns a row for each text, ready for pandas or Polars.
 
-        A row has `id`, `text`, `kept_id` (its own if it is kept), `kept`, `score`, `size` of its
+        A row has `id`, `text`, `kept_id` (its own id if kept), `kept`, `score`, `size` of its
         group, and what is known about a message.
         """
         sizes = np.bincount(self.kept_for, minlength=len(self))
@@ -349,7 +349,7 @@ class Duplicates(Shown):
         ]  # fmt: skip
 
     def summary(self) -> dict[str, Any]:
-        """Returns JSON values: the numbers of texts, ratios, and what the threshold is."""
+        """Returns JSON values: the numbers of texts, ratios, and the threshold."""
         dropped = int((~self.is_kept).sum())
         return {
             "texts": len(self), "kept": len(self) - dropped, "dropped": dropped,
@@ -365,12 +365,12 @@ class Duplicates(Shown):
         """Writes a folder: `kept.jsonl`, `dropped.jsonl`, and the file that `load` reads.
 
         A row of `kept.jsonl` has `id`, `text`, what is known about a message, and `size`, the
-        number of texts that it stands for; one of `dropped.jsonl` has `kept_id`, `kept` and `score`
-        instead. Both are files of texts to every command.
+        number of texts it stands for. A row of `dropped.jsonl` has `kept_id`, `kept` and `score`
+        instead. Every command reads both as files of texts.
 
         Raises:
             InputError: the folder is occupied, and `overwrite` is False; or it holds one of
-                `inputs`, which must not be lost.
+                `inputs`, which must be kept.
             StorageError: it can't be written.
         """
         encode = msgspec.json.Encoder().encode
@@ -433,7 +433,7 @@ class Duplicates(Shown):
 class _Facts(Record, frozen=True):
     format_version: Literal[2]
     sha256: Digest
-    """Of the tensors."""
+    """Hash of the tensors."""
     rows: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     floor: Annotated[float, Meta(ge=0, le=1)]
     estimate: Estimate
@@ -441,18 +441,18 @@ class _Facts(Record, frozen=True):
 
 
 _OWN = 5
-"""How often a row counts in its own sum. With 1, `Yes yes yes.` was kept for 2,000 times `Yes.`"""
+"""How often a row counts in its own sum. With 1, `Yes yes yes.` replaced 2,000 times `Yes.`"""
 
 
 def group_pairs(
     pairs: NearPairs, threshold: float, weights: NDArray[np.integer] | None = None
 ) -> Kept:
-    """Chooses the rows to keep, and for each other row the kept one that it is nearest to.
+    """Chooses the rows to keep, and for each other row the nearest kept one.
 
-    The row with the most near ones is kept first: each counts by how far its cosine is above the
-    threshold, and the row itself as five, so that what is repeated is kept rather than what
-    resembles much. A row is dropped if its cosine with a kept one is at least `threshold`, so no
-    two kept rows are that near. `weights` (N,) counts a row as several equal ones.
+    Rows with the most near ones are kept first. Each near row counts by how far its cosine is above
+    the threshold, and the row itself as five, so that a text that is often repeated is preferred to
+    one that resembles many. A row is dropped if its cosine with a kept one is at least `threshold`,
+    so no two kept rows are that near. `weights` (N,) counts a row as several equal ones.
     """
     near = pairs.where(pairs.scores >= np.float32(threshold))
     rows = np.concatenate([near.first, near.second])
@@ -464,7 +464,7 @@ def group_pairs(
     by_row = np.argsort(rows, kind="stable")
     begins = np.searchsorted(rows[by_row], np.arange(pairs.rows + 1)).tolist()
     is_head = _heads(np.unique(rows), others[by_row], begins, sums)
-    # of the heads that a row is near, the nearest, of several the one with the largest sum
+    # each row goes to its nearest head; of several, to the one with the largest sum
     wanted = np.flatnonzero(is_head[others] & ~is_head[rows])
     wanted = wanted[
         np.lexsort((others[wanted], -sums[others[wanted]], -scores[wanted], rows[wanted]))
@@ -479,7 +479,7 @@ def group_pairs(
 def _heads(
     rows: NDArray[np.integer], others: NDArray[np.integer], begins: list[int], sums: Floats
 ) -> NDArray[np.bool_]:
-    """Returns which rows are kept; those without a near one are."""
+    """Returns which rows are kept; rows without a near one are."""
     covered = np.zeros(len(sums), np.bool_)
     for row in rows[np.lexsort((rows, -sums[rows]))].tolist():
         if not covered[row]:

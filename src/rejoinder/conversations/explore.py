@@ -1,7 +1,7 @@
-"""Prepares conversations for the page that explores them, in a folder that stays.
+"""Prepares conversations for the page that explores them, in a folder that is kept.
 
-The folder has the index, with its model if that was fine-tuned, what was found in it, and
-`explore.json`, which says what it was made from. Nothing is done again as long as that is the same.
+The folder has the index, its model if it was fine-tuned, the results, and `explore.json`, which
+records what it was made from. As long as that is unchanged, nothing is computed again.
 """
 
 import dataclasses
@@ -47,12 +47,12 @@ TOPICS, POINTS, FACTS = "topics.json", "points.bin", "facts.json"
 KEPT = "topics"
 """Folder of the topics, to which messages are added."""
 SUFFIX = ".explore"
-"""What the folder is called, after the name of what it was made from."""
+"""Ending of the folder's name, after the name of the source."""
 MADE_UP = Path(str(resources.files("rejoinder").joinpath("data", "made-up-slack-export.zip")))
-"""An export to look around in, which `examples/slack_export.py` wrote."""
+"""A sample export to try things on, written by `examples/slack_export.py`."""
 _FORMAT_VERSION = 9
 _GROWN = 1.2
-"""Growth of the messages after which topics are found again, and suggestions tried again."""
+"""Growth of the messages from which topics are found again and suggestions are tested again."""
 _BLOCK = 1 << 20
 _REMEDY = "Remove the folder."
 
@@ -63,15 +63,15 @@ class _Made(hashed.Record, frozen=True):
     stamp: str
     """SHA-256 of the names, sizes and times of the files that were read."""
     content: str
-    """That of their content."""
+    """SHA-256 of the files' content."""
     model: str
-    """That of the model's weights."""
+    """SHA-256 of the model's weights."""
     named: bool
-    """Whether the model was named, not chosen by the language."""
+    """Whether the model was named, rather than chosen by language."""
     columns: str | None
     finetuned: bool
     links: str = ""
-    """That of the linker's file; empty for that of the package."""
+    """SHA-256 of the linker's file; empty for the linker of the package."""
 
 
 class Facts(hashed.Record, frozen=True):
@@ -79,11 +79,11 @@ class Facts(hashed.Record, frozen=True):
 
     ids: list[str]
     suggests: bool
-    """Whether some answer others, whose replies can be suggested."""
+    """Whether some messages answer others, so that their replies can be suggested."""
     read: str = ""
-    """What was read, in words; empty unless it was an export."""
+    """Description of what was read; empty unless it was an export."""
     found_in: int = 0
-    """Number of messages when topics were found, and when suggestions were tried."""
+    """Number of messages when topics were found and suggestions were tested."""
 
 
 @dataclass(frozen=True)
@@ -91,21 +91,21 @@ class Prepared:
     """Conversations that are ready to explore."""
 
     folder: Path
-    """What was found in them, and the index unless that was there before."""
+    """Folder of the results, and of the index unless that existed before."""
     index: Path
     fresh: bool
-    """Whether they were prepared just now."""
+    """Whether they have just been prepared."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Messages that were just left out, by the reason (`Index.left_out`)."""
+    """Number of messages just left out, by reason (`Index.left_out`)."""
     better: bool = True
-    """Whether fine-tuning, if it was asked for, made the model better. If not, it was not used."""
+    """Whether fine-tuning, if requested, made the model better. If not, it was not used."""
     changes: reading.Changes | None = None
-    """What is different since they were prepared before; None: all was prepared just now."""
+    """What changed since they were last prepared; None: all was prepared now."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What is called as the work goes on."""
+    """Functions that are called as the work progresses."""
 
     stage: ExtractProgress = lambda _stage, _done, _all: None
     """Called with a stage, how much of it is done, and the total or None if it is unknown."""
@@ -114,7 +114,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class _Work:
-    """What is explored, and how."""
+    """What to explore, and how."""
 
     sources: tuple[Path, ...]
     model: str | Path | None
@@ -158,26 +158,26 @@ def explore(
     links: Path | None = None,
     watch: Watch = Watch(),
 ) -> Prepared:
-    """Prepares conversations to be explored, unless that was done before.
+    """Prepares conversations to be explored, unless that has been done.
 
-    If others are in the folder, or some of them have changed, only what is new or changed is linked
+    If the folder has other messages, or some have changed, only the new or changed ones are linked
     and encoded; topics keep their names, and are found again once a fifth of the messages is new.
 
     Args:
         source: An export, a file of texts, a folder of pairs or an index.
-        more: More exports, if that is one; each message is taken once (`reading.once`).
-        out: Folder of the prepared conversations. Default: next to the first source, by its name.
-        model: Model that encodes; default: that for the language, as in `Index.create`. An index
-            has one.
+        more: More exports, if the source is an export; each message is read once (`reading.once`).
+        out: Folder of the results. Default: next to the first source, named after it.
+        model: Model that encodes; default: by language, as in `Index.create`. An index
+            has its own.
         columns: Of a table, as `Index.create` takes them.
-        finetune: Go on training the model on the pairs of the conversations first.
-        minutes: About how long to do so.
-        threads: CPU threads of it; by default all.
-        forget_gone: Leave out messages in the folder that the sources lack, such as those of
+        finetune: Fine-tune the model on the pairs of the conversations first.
+        minutes: About how long to fine-tune.
+        threads: Number of CPU threads; by default all.
+        forget_gone: Remove messages that are in the folder but not in the sources, such as those of
             an older export. By default they stay.
-        links: File of `own_links.fit_links`, which tells what messages likely answer; by default
-            that of the package.
-        watch: Told about the work.
+        links: File of `own_links.fit_links`, which chooses likely answers; by default the linker
+            of the package.
+        watch: Called with the progress.
 
     Raises:
         RejoinderError: a source can't be read, or `out` can't be written.
@@ -188,7 +188,7 @@ def explore(
         if not is_there(path):
             raise InputError(f"{path} does not exist; name an export, a file, pairs or an index.")
     near = work.source
-    if is_database(near):  # a folder here, of the name of the database
+    if is_database(near):  # a folder here, named like the database
         near = Path(Path(str(near).partition("?")[0]).name)
     folder = near.with_name(near.name + SUFFIX) if out is None else Path(out)
     index = work.source if work.is_index else folder / INDEX
@@ -207,7 +207,7 @@ def explore(
     with new_folder(folder, overwrite=True, inputs=inputs) as new:
         if not work.is_index:
             before = None
-            if known is not None and known.columns == columns:  # else ids may be others
+            if known is not None and known.columns == columns:  # else ids may differ
                 before = reading.Before.read(folder, folder / INDEX)
             fits = known is not None and _fits(known, wanted)
             better, changes = _index(work, new, read, before, as_before=fits)
@@ -221,7 +221,7 @@ def explore(
 
 
 def prepared_in(folder: Path) -> Prepared | None:
-    """Returns what was prepared in a folder, or of the index in it; None if nothing was."""
+    """Returns what was prepared in a folder, or from the index in it; None if nothing was."""
     inside = [folder.parent] if folder.name == INDEX else []
     for made in (folder, *inside, folder.with_name(folder.name + SUFFIX)):
         if (known := _read(made)) is None:
@@ -237,7 +237,7 @@ def prepared_in(folder: Path) -> Prepared | None:
 def change_prepared(
     folder: Path, change: Callable[[TextIndex], None], threads: int | None, watch: Watch
 ) -> None:
-    """Changes the index of prepared conversations, and finds again what is found in it.
+    """Changes the index of prepared conversations, and computes the results again.
 
     Raises:
         InputError: the folder is of another version.
@@ -260,9 +260,9 @@ def change_prepared(
 
 
 def _wanted(work: _Work) -> _Made:
-    """Returns what a folder must have been made from, without the hash of the content.
+    """Returns what a folder must have been made from, except the hash of the content.
 
-    Where no model is named, there is none.
+    If no model is named, its hash is missing, too.
 
     Raises:
         InputError: an option does not fit an index.
@@ -294,10 +294,10 @@ def _sha256_of(model: str | Path) -> str:
 def _index(
     work: _Work, new: Path, read: reading.Reading, before: reading.Before | None, *, as_before: bool
 ) -> tuple[bool, reading.Changes | None]:
-    """Writes the index and what is remembered of the messages to a new folder.
+    """Writes the index and what to remember of the messages to a new folder.
 
-    With `as_before`, that begins as a copy of the older index. Returns whether training helped,
-    True without training, and what is different from the older index, None if it was not used.
+    With `as_before`, it begins as a copy of the older index. Returns whether training helped
+    (True without training), and the changes since the older index, None if it was not used.
     """
     parts = read.parts()
     rows = all_rows = reading.rows_of(parts)
@@ -317,7 +317,7 @@ def _index(
 
 
 def _linked_or_copied(source: str, target: str) -> None:
-    """Makes another name of a file, none of which an index ever changes, or a copy."""
+    """Hard-links a file, as an index never changes its files, or copies it."""
     try:
         Path(target).hardlink_to(source)
     except OSError:  # a file system without links
@@ -336,9 +336,9 @@ def _index_all(work: _Work, out: Path, entries: Iterator[Entry]) -> bool:
 def _find(
     index: Path, out: Path, work: _Work, older: Path | None, in_words: Callable[[int], str]
 ) -> None:
-    """Writes what is found in the messages of an index, and `in_words` of their number.
+    """Writes the results for the messages of an index, and `in_words` of their number.
 
-    Topics and how suggestions did are those of an older folder, unless much is new.
+    Topics and test results of suggestions come from an older folder, unless much is new.
     """
     collection = with_answers(open_collection(index, threads=work.threads), work.linker)
     asked = asked_again(collection)
@@ -363,7 +363,7 @@ def _find(
 def _keeps_replies(
     index: Path, collection: Collection, stage: ExtractProgress, older: Path | None
 ) -> bool:
-    """Keeps what suggestions need of an index, and returns whether there is anything to suggest."""
+    """Stores what suggestions need of an index; returns whether there is anything to suggest."""
     if collection.of_responses:
         return False
     past = past_replies(collection)
@@ -381,7 +381,7 @@ def read_facts(folder: Path) -> Facts:
 def _points(topics: Topics) -> bytes:
     """Returns where the N messages are on the map: N x, N y, N topics and N months, 4 bytes each.
 
-    Topics, -1 for none, and months since 1970, -1 for an unknown one, are whole numbers.
+    Topics (-1: none) and months since 1970 (-1: unknown) are integers.
     """
     months = np.full(len(topics.ids), -1, "<i4")
     known = np.isfinite(topics.times)
@@ -393,7 +393,7 @@ def _points(topics: Topics) -> bytes:
 
 
 def _finetune(work: _Work, scratch: Path) -> bool:
-    """Writes a model to `scratch`, and returns whether it got better."""
+    """Writes a model to `scratch`, and returns whether it improved."""
     from rejoinder.api.finetuning import finetune  # needs torch
     from rejoinder.corpus.extract import extract
 
@@ -412,7 +412,7 @@ def _finetune(work: _Work, scratch: Path) -> bool:
 
 
 def _read(folder: Path) -> _Made | None:
-    """Returns what a folder was made from; None if it is not one of ours, or of another version."""
+    """Returns what a folder was made from; None if it is not ours, or from another version."""
     try:
         return hashed.read_sealed(folder / FILE, _Made, _FORMAT_VERSION, InputError, _REMEDY)
     except RejoinderError:
@@ -420,7 +420,7 @@ def _read(folder: Path) -> _Made | None:
 
 
 def _fits(known: _Made, wanted: _Made) -> bool:
-    """Returns whether a folder was made as is wanted, perhaps of other messages."""
+    """Returns whether a folder was made with the same settings, perhaps from other messages."""
     same = (known.named, known.columns, known.finetuned, known.links)
     if same != (wanted.named, wanted.columns, wanted.finetuned, wanted.links):
         return False
@@ -429,7 +429,7 @@ def _fits(known: _Made, wanted: _Made) -> bool:
 
 
 def _is_made(folder: Path, known: _Made, wanted: _Made, sources: Sequence[Path]) -> bool:
-    """Returns whether a folder was made from what is wanted. Files may be newer, but the same."""
+    """Returns whether a folder was made from these sources. Files may be newer, if unchanged."""
     if not _fits(known, wanted):
         return False
     if known.stamp == wanted.stamp:
@@ -443,7 +443,7 @@ def _is_made(folder: Path, known: _Made, wanted: _Made, sources: Sequence[Path])
 
 
 def _of_all(hash_of: Callable[[Path], str], sources: Sequence[Path]) -> str:
-    """Returns a hash of several sources, or that of the only one."""
+    """Returns a hash of several sources, or the hash of the only one."""
     found = list(map(hash_of, sources))
     return hashed.sha256_of(*map(str.encode, found)) if found[1:] else found[0]
 
@@ -451,7 +451,7 @@ def _of_all(hash_of: Callable[[Path], str], sources: Sequence[Path]) -> str:
 def _stamp_of(source: Path) -> str:
     """Returns a hash of the names, sizes and times of a file, or of the files of a folder.
 
-    Of a database it is always another one: only its content tells whether it is the same.
+    For a database it always differs: only the content shows whether it changed.
     """
     if is_database(source):
         return uuid.uuid4().hex
@@ -476,6 +476,6 @@ def _content_of(source: Path) -> str:
 
 
 def _logged(file: Path) -> list[Path]:
-    """Returns a file and, of SQLite, its log: newer rows are there until they are moved."""
+    """Returns a file, and for SQLite also its log, where newer rows are until they are moved."""
     log = file.with_name(f"{file.name}-wal")
     return [file, log] if log.is_file() and log.stat().st_size else [file]

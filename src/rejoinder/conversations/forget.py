@@ -1,6 +1,6 @@
-"""Removes messages from indexes, explored folders and pairs: those of a person, or of a pattern.
+"""Removes messages from indexes, explored folders and pairs, by author or by pattern.
 
-Lists addresses, numbers and keys in messages, by the patterns that mask them.
+Also finds addresses, numbers and keys in messages, with the patterns that mask them.
 """
 
 from collections import Counter
@@ -43,24 +43,24 @@ KINDS = {
     "pairs": "pairs",
     "turns": "turns before messages of other pairs",
 }
-"""What is removed, and how it is called."""
+"""Kinds of removed things, with their names in messages."""
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was removed, and what stays."""
+    """What was removed, and what is left."""
 
     removed: Mapping[str, int]
-    """Numbers by `KINDS`."""
+    """Numbers of removed things by `KINDS`."""
     mentions: int
-    """Messages that stay, in which the author is named."""
+    """Number of remaining messages that name the author."""
     trained: tuple[Path, ...] = ()
-    """Models in the folders, which may know words of what was removed."""
+    """Models in the folders, which may know words of removed messages."""
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Which messages go."""
+    """Which messages to remove."""
 
     author: str | None
     match: str | None
@@ -69,7 +69,7 @@ class _Wanted:
         """Checks the pattern.
 
         Raises:
-            InputError: it is not valid, or matches every text.
+            InputError: the pattern is not valid, or matches every text.
         """
         if self.match is None:
             return
@@ -84,17 +84,17 @@ class _Wanted:
             raise InputError(f"`match` {self.match!r} matches every text; remove the folder.")
 
     def among(self, part: EncodedTexts) -> NDArray[np.bool_]:
-        """Returns (N,) bool: which texts go."""
+        """Returns (N,) bool: which texts to remove."""
         if self.author is not None:
             return np.array([_author(about) == self.author for about in part.known], np.bool_)
         return self.matching(_strings(part))
 
     def matching(self, rows: Iterable[Sequence[str]]) -> NDArray[np.bool_]:
-        """Returns (N,) bool: in which rows the pattern matches a string, in linear time."""
+        """Returns (N,) bool: rows with a string that the pattern matches, in linear time."""
         return _with(rows, lambda strings: strings.str.contains(self.match or ""))
 
     def mentioned(self, part: EncodedTexts) -> int:
-        """Returns the number of texts in which the author is named."""
+        """Returns the number of texts that name the author."""
         if self.author is None:
             return 0
         lowered = ([text.casefold() for text in row] for row in _strings(part))
@@ -116,20 +116,20 @@ def _author(about: Mapping[str, Any]) -> str:
 
 
 def _strings(part: EncodedTexts) -> Iterator[list[str]]:
-    """Yields the id of each text, it, and the strings that are known about it."""
+    """Yields for each text its id, the text, and the known strings about it."""
     for name, text, about in zip(part.ids, part.texts, part.known, strict=True):
         known = (one for key, one in about.items() if key != "answers" and isinstance(one, str))
         yield [name or "", text, *known]
 
 
 class _Removal:
-    """Leaves messages out of an index, with what others have of them."""
+    """Removes messages from an index, and what other messages contain of them."""
 
     def __init__(self, wanted: _Wanted) -> None:
         self._wanted = wanted
         self.ids: set[str] = set()
         self._unlinked: set[str] = set()
-        """Ids that match, of messages that others answer and the index may lack."""
+        """Matching ids, of messages that others answer and that the index may not have."""
         self.texts: set[str] = set()
         self.counts: Counter[str] = Counter()
         self.mentions = 0
@@ -137,7 +137,7 @@ class _Removal:
         self.left = 0
 
     def __call__(self, segments: Sequence[Segment]) -> Iterator[EncodedTexts]:
-        """Yields what stays."""
+        """Yields the remaining texts."""
         began = dict[tuple[Any, Any], bool]()
         for part in encoded_texts(segments):
             gone = self._wanted.among(part)
@@ -171,16 +171,16 @@ class _Removal:
             yield left
 
     def _without(self, about: dict[str, Any], lost: set[tuple[Any, Any]]) -> dict[str, Any]:
-        """Returns what is known about a message that stays."""
+        """Returns what is known about a remaining message."""
         thread, title = about.get("thread"), about.get("title")
         if about.get("answers") in self._unlinked:
             self.counts["links"] += 1
             del about["answers"]
             about.pop("confidence", None)
-        if (thread, title) in lost:  # whoever begins a thread gives it its subject
+        if (thread, title) in lost:  # the first message of a thread sets its subject
             self.counts["titles"] += 1
             del about["title"]
-        if thread in self.ids:  # an id of a mail may have the name of its author
+        if thread in self.ids:  # a mail's id may contain its author's name
             about["thread"] = _unnamed(thread)
         return about
 
@@ -198,24 +198,24 @@ def forget(
     threads: int | None = None,
     watch: Watch | None = None,
 ) -> Forgotten:
-    """Removes messages from folders, and all that was made from them.
+    """Removes messages from folders, and everything made from them.
 
-    Nothing of the messages stays in a file: indexes are written again without them, and what was
-    found in them (repeated questions, topics, the map, replies to suggest) is found again.
+    No file keeps anything of the messages: indexes are written again without them, and the results
+    (repeated questions, topics, the map, replies to suggest) are computed again.
 
     Args:
-        folders: Indexes, folders of `explore`, folders of pairs. Pairs do not say who wrote them:
-            name an index of the same messages, too, to remove those of an author.
-        author: Remove what this author wrote, whatever the case of the name.
-        match: Remove messages of which the text, id, author, channel or subject has a match of this
-            regular expression. It is matched in linear time, by Rust's crate regex.
+        folders: Indexes, folders of `explore`, folders of pairs. Pairs do not record authors: to
+            remove an author from pairs, also name an index of the same messages.
+        author: Remove this author's messages; case is ignored.
+        match: Remove messages whose text, id, author, channel or subject matches this
+            regular expression, in linear time, by Rust's crate regex.
         dry_run: Only count.
         threads: CPU threads; by default all.
-        watch: Told about the work.
+        watch: Called with the progress.
 
     Raises:
-        InputError: not one of `author` and `match` is given, a folder is of another kind, no
-            message is by the author, or none would be left.
+        InputError: `author` and `match` are both given or both missing, a folder is not of a known
+            kind, no message is by the author, or no message would be left.
         BusyError: another command is writing a folder.
     """
     if (author is None) == (match is None):
@@ -247,10 +247,10 @@ def forget(
 
 
 def _sorted(folders: Sequence[Path]) -> tuple[list[tuple[Path, Prepared | None]], list[Pairs]]:
-    """Returns the indexes, each with what was found in it, and the pairs.
+    """Returns the indexes, each with its explored results, and the pairs.
 
     Raises:
-        InputError: a folder is neither.
+        InputError: a folder is neither an index nor pairs.
     """
     indexes, pairs = list[tuple[Path, Prepared | None]](), list[Pairs]()
     for folder in folders:
@@ -269,10 +269,10 @@ def _sorted(folders: Sequence[Path]) -> tuple[list[tuple[Path, Prepared | None]]
 
 
 def _looked(wanted: _Wanted, index: Path, made: Prepared | None) -> _Removal:
-    """Counts what goes.
+    """Counts what to remove.
 
     Raises:
-        InputError: none would be left.
+        InputError: no message would be left.
     """
     removal = _Removal(wanted)
     for _ in removal(TextIndex(index).segments):
@@ -297,7 +297,7 @@ def _looked(wanted: _Wanted, index: Path, made: Prepared | None) -> _Removal:
 
 
 def _names(tree: Any, ids: set[str]) -> bool:
-    """Returns whether a string of a tree of JSON is one of the ids."""
+    """Returns whether a string in a JSON tree is one of the ids."""
     if isinstance(tree, dict | list):
         return any(_names(one, ids) for one in (tree.values() if isinstance(tree, dict) else tree))
     return tree in ids
@@ -314,7 +314,7 @@ def _remove(
         explore.change_prepared(made.folder, change, threads, watch)
         return
     change(TextIndex(index))
-    if made is not None:  # its stamp says that the index has changed
+    if made is not None:  # its stamp records that the index has changed
         explore.explore(index, out=made.folder, threads=threads, watch=watch)
 
 
@@ -331,10 +331,10 @@ def _forget_pairs(pairs: Pairs, removal: "_PairRemoval", *, dry_run: bool) -> Co
 
 
 class _PairRemoval:
-    """Leaves pairs out, and turns before others."""
+    """Removes pairs, and turns before other pairs."""
 
     def __init__(self, pairs: Pairs, wanted: _Wanted, ids: set[str], said: Iterable[str]) -> None:
-        """Prepares for messages with these ids, which said this."""
+        """Prepares to remove messages with these ids and these texts."""
         self._wanted, self._ids, self._said = wanted, ids, {*_clean(said)}
         self.counts: Counter[str] = Counter()
         for split in SPLITS:
@@ -344,7 +344,7 @@ class _PairRemoval:
                     self._said.update(rows[side])
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Returns the pairs that stay."""
+        """Returns the remaining pairs."""
         ids, columns = list(self._ids), ("input_id", "response_id")
         gone = frame.select(pl.any_horizontal(pl.col(columns).is_in(ids))).to_series().to_numpy()
         if self._wanted.match is not None:
@@ -358,7 +358,7 @@ class _PairRemoval:
         return left.with_columns(pl.Series("thread_id", threads, pl.String))
 
     def _turns(self, turns: Iterable[str]) -> list[str]:
-        """Returns the turns that stay."""
+        """Returns the remaining turns."""
         before = list(turns)
         kept = [turn for turn in before if turn not in self._said]
         if self._wanted.match is not None and kept:
@@ -369,7 +369,7 @@ class _PairRemoval:
 
 
 def _clean(texts: Iterable[str]) -> Iterator[str]:
-    """Yields texts as pairs have them."""
+    """Yields texts in the form that pairs have."""
     clean, _ = clean_and_letters(as_arrow(as_series(list(texts))))
     return (text for text in pl.Series(clean) if text is not None)
 
@@ -380,16 +380,16 @@ class Personal(NamedTuple):
     kind: str
     """`email`, `phone`, `key`, `login`, `card`, `iban` or `ip`."""
     id: str | None
-    """Of the message."""
+    """Id of the message."""
     found: str
 
 
 def find_personal(path: Path, columns: str | None = None) -> Iterator[Personal]:
-    """Yields mail addresses, phone numbers, keys and the like in texts, titles and authors.
+    """Yields mail addresses, phone numbers, keys and similar in texts, titles and authors.
 
     Args:
         path: An index, a folder of `explore`, pairs, an export or a file of texts.
-        columns: Of a table, as `Index.create` takes them.
+        columns: Columns of a table, as `Index.create` takes them.
 
     Raises:
         InputError: the path can't be read.

@@ -1,8 +1,8 @@
-"""Writes conversations that were explored as one HTML file, which searches them without a server.
+"""Writes explored conversations as one HTML file that can be searched without a server.
 
-The file is the page of the server, whose calls `offline.js` answers from columns: base64 of gzip,
-one `<script>` each that is not run. Messages have no vectors there: theirs are sums of rows of the
-model, so that the numbers of the rows take a fiftieth of the room, and give the same cosines.
+The file is the page of the server. `offline.js` answers its requests from columns: base64 of gzip,
+each in a `<script>` that is not run. Message vectors are not stored: they are sums of rows of the
+model, so storing the row numbers takes a fiftieth of the space, and gives the same cosines.
 """
 
 import re
@@ -50,27 +50,27 @@ from rejoinder.text.readings import read_lists
 from rejoinder.text.vocabulary import with_letters
 
 _FREQUENT = 15_000
-"""Words of the model that have rows though no message has them: a query may."""
+"""Number of the model's words whose rows are included even if no message uses them: a query may."""
 _COMMON = 300
-"""Words of the model, the most frequent, that are hardly a name where they stand in a text."""
+"""Number of the model's most frequent words, which are rarely meant as a name in a text."""
 _TABLE = "encoder.table.weight"
 _NAMED = ("author", "source", "thread", "title")
 
 Column = tuple[str, bytes]
-"""How `offline.js` reads a column, and its bytes."""
+"""The kind by which `offline.js` reads a column, and its bytes."""
 Numbers = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which messages are written, and how."""
+    """Which messages to write, and how."""
 
     only: Sequence[str] = ()
-    """Channels; empty: all."""
+    """Channels to write; empty: all."""
     without_private: bool = False
-    """Whether to leave out channels of at most two authors, as direct messages are."""
+    """Whether to leave out channels of at most two authors, such as direct messages."""
     pseudonyms: bool | None = None
-    """Whether people have pseudonyms. None: if there are messages of such channels."""
+    """Whether to replace names by pseudonyms. None: if there are messages of such channels."""
 
 
 @dataclass(frozen=True)
@@ -79,25 +79,25 @@ class Written:
 
     messages: int
     private: int
-    """Messages of channels of at most two authors."""
+    """Number of messages in channels of at most two authors."""
     pseudonyms: bool
 
 
 def write_one_file(
     prepared: Prepared, out: Path, name: str, choice: Choice, watch: Watch
 ) -> Written:
-    """Writes what was explored as one HTML file.
+    """Writes explored conversations as one HTML file.
 
     Args:
-        prepared: What `explore` returned.
-        out: The file, which is replaced if it is there.
-        name: What the page calls the conversations.
-        choice: Which messages, and how. Other messages than those of `prepared` are explored again.
-        watch: Told about that.
+        prepared: Result of `explore`.
+        out: The file to write; an existing one is replaced.
+        name: Title of the conversations on the page.
+        choice: Which messages, and how. If it changes the messages, they are explored again.
+        watch: Called with the progress of that.
 
     Raises:
-        InputError: the model is not a sum of rows of words, the index is damaged, or it has no
-            messages of a channel.
+        InputError: the model is not a sum of word rows, the index is damaged, or it has no
+            messages in a channel.
         StorageError: the file can't be written.
     """
     refuse_inputs(out, [prepared.index, prepared.folder])
@@ -132,7 +132,7 @@ def write_one_file(
 
 
 def _page(prepared: Prepared, name: str) -> str:
-    """Returns the page with what was explored."""
+    """Returns the page with the explored conversations."""
     index = TextIndex(prepared.index)
     model = read_model(place_of_model(index))
     features = _features(model, index)
@@ -164,7 +164,7 @@ def _features(model: ModelContents, index: TextIndex) -> WordFeatures:
     """Returns the features of a model that the page can compute.
 
     Raises:
-        InputError: it can't.
+        InputError: the page can't compute it.
     """
     features = model.features
     if (
@@ -183,7 +183,7 @@ def _features(model: ModelContents, index: TextIndex) -> WordFeatures:
 
 
 def _messages(parts: Sequence[EncodedTexts]) -> dict[str, Column]:
-    """Returns what the messages say, and what is known of them."""
+    """Returns the texts of the messages and what is known about them."""
     ids = [str(name) for part in parts for name in part.ids]
     about = [one for part in parts for one in part.known]
     rows = {name: row for row, name in enumerate(ids, 1)}
@@ -205,7 +205,7 @@ def _messages(parts: Sequence[EncodedTexts]) -> dict[str, Column]:
 def _words(
     parts: Sequence[EncodedTexts], features: WordFeatures, language: str
 ) -> dict[str, Column]:
-    """Returns the stems of words, and which messages have each how often, as in `index.words`."""
+    """Returns the stems of words, with the messages and counts of each, as in `index.words`."""
     texts = [with_digits_in_words(text) for part in parts for text in part.searched]
     numbered = NumberedWords()
     found = numbered(texts)
@@ -242,10 +242,10 @@ def _words(
 def _rows(
     parts: Sequence[EncodedTexts], model: ModelContents, features: WordFeatures
 ) -> tuple[dict[str, Column], int]:
-    """Returns the rows of the model that are needed, and those of each message.
+    """Returns the rows of the model that are needed, and the rows of each message.
 
-    Those of messages come first; their number is returned, too. A message is a list of terms, and a
-    term the row of a known word, or the rows of the letters of another.
+    Rows used by messages come first; their number is also returned. A message is a list of terms; a
+    term is the row of a known word, or the rows of the letters of an unknown one.
     """
     texts = features.texts(_encoded(parts, SentenceEncoder(model)))
     batch, unknown, _ = features.word_ids.read(texts)
@@ -284,10 +284,10 @@ def _rows(
 
 
 def _encoded(parts: Sequence[EncodedTexts], encoder: SentenceEncoder) -> list[str]:
-    """Returns what was encoded of each message.
+    """Returns the text that was encoded for each message.
 
-    The index keeps the whole texts alone. What was left out of them (`corpus.core_text`) depends on
-    others, so that of what may have been encoded the nearest is taken.
+    The index keeps only complete texts. What was cut from them (`corpus.core_text`) depends on
+    other texts, so this takes the candidate whose embedding is nearest.
     """
     repeated, taken = Repeated(), list[str]()
     for part in parts:
@@ -313,7 +313,7 @@ def _explored(folder: Path) -> dict[str, Column]:
 
 
 def _facts(prepared: Prepared, index: TextIndex, model: ModelContents, name: str) -> dict[str, Any]:
-    """Returns the answers of `/info` and `/corpus`, as far as the page reads them."""
+    """Returns the fields of `/info` and `/corpus` that the page reads."""
     read = explore.read_facts(prepared.folder).read
     corpus = {**vars(index.summary()), "name": name, "read": read, "found": ["asked", "topics"]}
     about = {"corpus": True, "dim": model.dim, "explains": True, "ranks": False, "offline": True}
@@ -329,7 +329,7 @@ def _floats(values: Sequence[float] | NDArray[Any], dtype: str) -> Column:
 
 
 def _varint(values: Sequence[int] | Numbers) -> Column:
-    """Returns whole numbers from 0 on, seven bits a byte, the lowest first (LEB128)."""
+    """Returns non-negative integers, seven bits per byte, lowest first (LEB128)."""
     left = np.asarray(values, np.int64)
     bytes_, kept = np.zeros((len(left), 5), np.uint8), np.zeros((len(left), 5), np.bool_)
     for at in range(5):
@@ -381,7 +381,7 @@ def _with_columns(name: str, columns: dict[str, Column]) -> str:
     page = _SERVED.sub("", read("index.html")).replace("page/icon.svg", icon)
     page = page.replace("<title>rejoinder</title>\n", f"<title>{escape(name)}</title>\n{head}")
     *libraries, own = scripts
-    # only the map runs them: they need WebGL, and begin to draw
+    # only the map runs them, as they need WebGL and start drawing
     kept = [f'<script type="text/plain" data-library>{one}</script>\n' for one in libraries]
     return page.replace("</body>", f"{''.join(kept)}{data}<script>{own}</script>\n</body>")
 
@@ -391,7 +391,7 @@ def _hash_of(content: str) -> str:
 
 
 def _bundled(read: Callable[[str], str]) -> str:
-    """Returns the modules of the page as one script, each after those that it imports."""
+    """Returns the page's modules as one script, each after the modules that it imports."""
     modules: dict[str, str] = {}
 
     def add(name: str) -> None:

@@ -1,4 +1,4 @@
-"""A linker of a user's own: it learns from links that exports state, which are hidden from it."""
+"""Trains a linker on a user's exports: it learns from stated links, which are hidden from it."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -18,22 +18,22 @@ from rejoinder.links.fitting import Recipe, fit
 from rejoinder.links.linker import Linker, shipped_links
 
 LEAST, MOST = 200, 60_000
-"""Messages with a known answer that are needed, and of which the latest are taken: 1 GB."""
+"""Least number of messages with a known answer, and the most (the latest) that are used: 1 GB."""
 _PIECE = 1_000
 _ENOUGH, _EPOCHS = 20_000, 8
-"""Messages that are learned from as often as by default; fewer more often, up to so many times."""
+"""Number of messages for the default number of passes; fewer get more, up to this factor."""
 
 
 @dataclass(frozen=True)
 class OwnLinks:
-    """How well links of held-out messages were found again."""
+    """How many links of held-out messages were found."""
 
     messages: int
-    """Messages that the linker learned from."""
+    """Number of messages that the linker learned from."""
     found: dict[str, threads.FoundAgain]
-    """By the message before, by the linker of the package, and by the new one."""
+    """Accuracy of choosing the preceding message, of the default linker, and of the new linker."""
     is_better: bool
-    """Whether the new one was right more often than that of the package, and was written."""
+    """Whether the new linker was right more often than the package's, and was written."""
 
 
 def fit_links(
@@ -46,16 +46,16 @@ def fit_links(
 ) -> OwnLinks:
     """Fits a linker on threads and replies of exports, and writes it if it finds links better.
 
-    It goes on from the linker of the package. Of five stretches of messages it learns from three,
-    as they are and thinned out to quiet chats; on one its confidence is calibrated, on one it is
-    tried.
+    Training starts from the package's linker. Three of five stretches of messages are for training,
+    as they are and thinned out to quiet chats; one calibrates the confidence, and one tests the
+    result.
 
     Args:
         sources: Exports, or tables with the columns id, time, and answers or thread.
-        out: File of the linker.
-        columns: Of tables, see `read_texts`.
-        seed: Of all random draws.
-        stage: Called with what is done next.
+        out: File of the linker to write.
+        columns: Columns of tables, see `read_texts`.
+        seed: Seed of all random draws.
+        stage: Called with the name of the next step.
 
     Raises:
         InputError: a source can't be read, or would be replaced, or too few messages say what they
@@ -110,10 +110,10 @@ def fit_links(
 
 
 def known_links(entries: Sequence[Entry]) -> Iterator[threads.Channel]:
-    """Yields the channels of messages in the order of time, with what those answer that say it.
+    """Yields the channels of messages in time order, with the stated answers.
 
-    The first message of a thread begins a conversation. In threads whose messages answer none, or
-    all the first one, the last message and the last one by another author are right as well.
+    The first message of a thread starts a conversation. In threads whose messages state no answers,
+    or all name the first message, the last message and the last by another author are right, too.
     Messages without a time are left out.
     """
     channels: dict[str, list[Entry]] = {}

@@ -1,8 +1,8 @@
-"""Messages without the names of people: one person, one pseudonym, also where texts name them.
+"""Replaces the names of people in messages: one person, one pseudonym, also inside texts.
 
-Mail addresses, phone numbers and keys are masked, ids are numbers, and links are left out. Who
-knows the people may still tell who wrote what: names that no author has stay, and so does what they
-say.
+Mail addresses, phone numbers and keys are masked, ids become numbers, links are left out. People
+who know the authors may still recognise them: names that are not an author's stay, and so does
+what the messages say.
 """
 
 import re
@@ -15,7 +15,7 @@ from rejoinder.corpus.texts import Entry
 SOMEBODY = "Somebody"
 """Stands for a first name that several people have."""
 _LEAST = 3
-"""Letters, at least, of a part that stands for the name, and of a name unlike common words."""
+"""Least letters of a part that stands for the name, and of a name unlike common words."""
 
 
 class Pseudonyms:
@@ -29,8 +29,8 @@ class Pseudonyms:
     def __init__(self, names: Iterable[str], *, common: Collection[str] = ()) -> None:
         """Gives each name a number.
 
-        `common` words stay in texts, though they are names, unless they address somebody: after @,
-        or first in a line before a colon or comma; or they have the capital of the name.
+        `common` words stay in texts even if they are names, unless they address somebody: after @,
+        or first in a line before a colon or comma; or have the name's capital letter.
         """
         self.of = {name: f"Person {number}" for number, name in enumerate(dict.fromkeys(names), 1)}
         self._common = common
@@ -39,7 +39,7 @@ class Pseudonyms:
         for name, pseudonym in self.of.items():
             digits = "".join(filter(str.isdigit, name))
             parts = [part for part in name.split() if len(part) >= _LEAST]
-            # who has a number as a name is mentioned by its digits
+            # a name that is a number is mentioned by its digits
             for part in {name, *([digits] if name.upper() == name.lower() and digits else parts)}:
                 people[part.casefold()].add(pseudonym)
                 written[part.casefold()] = part
@@ -71,7 +71,7 @@ class Pseudonyms:
         return self._people.get(folded, SOMEBODY)
 
     def entries(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Returns messages without what tells who wrote them."""
+        """Returns messages without anything that identifies their authors."""
         ids = {one.id: str(number) for number, one in enumerate(entries, 1)}
         threads: dict[str, str] = {}
         hidden = []

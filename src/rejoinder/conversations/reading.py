@@ -1,4 +1,4 @@
-"""What `explore` reads of conversations, and what is new: that alone is linked and encoded."""
+"""Reads conversations for `explore`, and finds what is new: only that is linked and encoded."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,16 +28,16 @@ from rejoinder.links.linker import Linker
 
 FILE = "read.bin"
 _ROW = np.dtype([("id", "<u8"), ("said", "<u8"), ("channel", "<u8"), ("time", "<f8")])
-"""Of a message: hashes of its id, of all that was read of it, and of its channel and whether it was
+"""For a message: hashes of its id, of all that was read of it, of its channel and whether it was
 linked (0 in a thread); seconds since 1970, infinite if unknown."""
 
 Rows = NDArray[Any]
-"""(N,) records of `_ROW`, in the order in which messages were read."""
+"""(N,) records of `_ROW`, in reading order."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What is different since the last reading, in numbers of messages."""
+    """Changes since the last reading, in numbers of messages."""
 
     new: int
     changed: int
@@ -50,20 +50,20 @@ class Part:
     """Messages that are linked together: those of one export, or all texts of another source."""
 
     program: str
-    """Empty for texts that are not of an export."""
+    """Name of the program; empty for texts that are not from an export."""
     entries: list[Entry]
     linked: bool
-    """Whether they are told what they likely answer."""
+    """Whether likely answers are worked out for them."""
 
 
 def all_linked(parts: Sequence[Part], linker: Linker) -> Iterator[Entry]:
-    """Yields the messages of parts, with what they likely answer where they are to be told."""
+    """Yields the messages of parts, with likely answers where these are wanted."""
     for part in parts:
         yield from filter(None, linked(part.entries, linker)) if part.linked else part.entries
 
 
 def rows_of(parts: Sequence[Part]) -> Rows:
-    """Returns what is remembered of messages; nothing of texts without ids."""
+    """Returns the records of messages to remember; none for texts without ids."""
     found = []
     for part in parts:
         for entry in part.entries:
@@ -84,14 +84,14 @@ def _hash(text: str) -> int:
 
 @dataclass(frozen=True)
 class Before:
-    """What was read before, and the index of it."""
+    """The messages of the last reading, and their index."""
 
     rows: Rows
     index: Path
 
     @classmethod
     def read(cls, folder: Path, index: Path) -> "Before | None":
-        """Reads what is kept in a folder; None if nothing can be compared with it."""
+        """Reads the records in a folder; None if nothing can be compared with them."""
         try:
             rows = np.frombuffer((folder / FILE).read_bytes(), _ROW)
         except (OSError, ValueError):
@@ -100,7 +100,7 @@ class Before:
 
     @cached_property
     def said(self) -> dict[int, int]:
-        """What was read of each message, by its id, both as hashes."""
+        """What was read of each message, by id; both are hashes."""
         return dict(zip(self.rows["id"].tolist(), self.rows["said"].tolist(), strict=True))
 
     def differ(self, rows: Rows) -> list[bool]:
@@ -109,13 +109,13 @@ class Before:
         return [self.said.get(name) != said for name, said in both]
 
     def changes(self, rows: Rows) -> Changes:
-        """Returns how messages differ from those of before."""
+        """Returns how many messages are new, changed or gone."""
         new = int((~np.isin(rows["id"], self.rows["id"])).sum())
         gone = np.setdiff1d(self.rows["id"], rows["id"])
         return Changes(new, sum(self.differ(rows)) - new, len(gone))
 
     def gone(self, rows: Rows) -> tuple[list[Entry], Rows]:
-        """Returns the messages that were not read again, as far as the index has them."""
+        """Returns the messages that were not read again, if the index has them."""
         lost = {*np.setdiff1d(self.rows["id"], rows["id"]).tolist()}
         if not lost:
             return [], rows[:0]
@@ -126,14 +126,14 @@ class Before:
         return entries, self.rows[[places[_hash(one.id or "")] for one in entries]]
 
     def rows_in(self, index: TextIndex) -> Rows:
-        """Returns what is remembered of the messages of an index."""
+        """Returns the records of the messages of an index."""
         names = [_hash(name) for part in index.segments for name in part.ids]
         return self.rows[np.isin(self.rows["id"], np.array(names, np.uint64))]
 
     def same(self, rows: Rows) -> dict[int, int]:
-        """Returns how many first messages of each channel are the same as before.
+        """Returns how many of the first messages of each channel are unchanged.
 
-        If all of them are, that is one more than there are.
+        If all are unchanged, the number is one more than there are messages.
         """
         old, found = _by_channel(self.rows), dict[int, int]()
         for channel, said in _by_channel(rows).items():
@@ -146,13 +146,13 @@ class Before:
 
 
 def _given(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what an export says about a message, without what it likely answers."""
+    """Returns what an export says about a message, without the likely answer."""
     likely = ("answers", "confidence") if "confidence" in about else ()
     return {key: value for key, value in about.items() if key not in likely}
 
 
 def _by_channel(rows: Rows) -> dict[int, NDArray[np.uint64]]:
-    """Returns what the messages of each channel say, by time."""
+    """Returns the text hashes of the messages of each channel, in time order."""
     order = np.lexsort((np.arange(len(rows)), rows["time"], rows["channel"]))
     order = order[rows["channel"][order] > 0]
     channels, firsts = np.unique(rows["channel"][order], return_index=True)
@@ -164,7 +164,7 @@ def _by_channel(rows: Rows) -> dict[int, NDArray[np.uint64]]:
 
 
 def with_gone(parts: Sequence[Part], gone: Sequence[Entry]) -> list[Part]:
-    """Returns parts, the last of which has messages that are gone, too."""
+    """Returns parts, with the gone messages added to the last one."""
     *others, last = parts
     return [*others, replace(last, entries=[*last.entries, *gone])]
 
@@ -173,9 +173,9 @@ def update(
     index: Index, parts: Sequence[Part], rows: Rows, before: Before, linker: Linker,
     progress: EncodingProgress,
 ) -> None:  # fmt: skip
-    """Adds to an index what is new or changed.
+    """Adds new and changed messages to an index.
 
-    What a message likely answers depends on those around it, so that some of the same are linked
+    The likely answer of a message depends on its neighbours, so some unchanged messages are linked
     again.
     """
     same, written, at = before.same(rows), list[Entry](), 0
@@ -198,9 +198,9 @@ def update(
 def _differing(
     index: Index, entries: Sequence[Entry], found: Sequence[Entry | None], new: Sequence[bool]
 ) -> Iterator[Entry]:
-    """Yields the messages to write, of those `found`, where None stands for one that is the same.
+    """Yields the messages to write, from those `found`, where None stands for an unchanged one.
 
-    Those of the same channel and time after one that differs come as well, to keep their order.
+    Messages of the same channel and time after a changed one are also written, to keep their order.
     """
     there = [one.id or "" for one, is_new in zip(found, new, strict=True) if one and not is_new]
     known = {one.id: one.about for one in index.known(there)}
@@ -221,11 +221,11 @@ def _differing(
 
 
 def once(exports: Sequence[Sequence[Part]]) -> list[Part]:
-    """Returns the messages of several exports, each once; those of a program are one part.
+    """Returns the messages of several exports, each once; messages of one program form one part.
 
-    Numbers of messages differ where only a part of a chat was exported: what says the same is the
-    same message, and another message with an id that is taken gets another id. An edited message
-    stays as the last export has it.
+    Message numbers differ where only part of a chat was exported. Messages that say the same are
+    the same, and a different message whose id is taken gets another id. An edited message
+    is kept as in the last export.
     """
     found, ids = dict[str, list[Entry]](), dict[str | None, tuple[Any, ...]]()
     said = defaultdict[tuple[Any, ...], list[str | None]](list)
@@ -238,7 +238,7 @@ def once(exports: Sequence[Sequence[Part]]) -> list[Part]:
             used[*key, one.text] += 1
             if nth < len(same):
                 names[one.id] = same[nth]
-            elif ids.get(one.id) != key or time % 60 == 0:  # else edited: its second is the same
+            elif ids.get(one.id) != key or time % 60 == 0:  # else edited: its second is unchanged
                 names[one.id] = name = f"{at}:{one.id}" if one.id in ids else one.id
                 ids[name] = key
                 same.append(name)
@@ -251,22 +251,22 @@ def once(exports: Sequence[Sequence[Part]]) -> list[Part]:
 
 
 class Reading:
-    """What is found while exports, a file of texts or a folder of pairs are read."""
+    """Reads exports, a file of texts or a folder of pairs, and notes what was read."""
 
     def __init__(self, sources: Sequence[Path], columns: str | None) -> None:
         self.left_out: Counter[str] = Counter()
-        """Messages of exports that were left out, by the reason."""
+        """Number of messages of exports that were left out, by reason."""
         self._sources, self._columns = sources, columns
         self._authors = set[str]()
         self._programs: dict[str, None] = {}
         self._was_read = defaultdict[tuple[Path, str], bool](bool)
 
     def parts(self) -> list[Part]:
-        """Reads all.
+        """Reads all sources.
 
         Raises:
             InputError: there is nothing to read, or it can't be read.
-            MissingExtraError: a package is missing that reads it.
+            MissingExtraError: a package to read a source is missing.
         """
         found = list(map(self._read, self._sources))
         if len(found) == 1:
@@ -305,7 +305,7 @@ class Reading:
         self._programs[title.partition(" (")[0]] = None
 
     def in_words(self, messages: int) -> str:
-        """Returns what was read as one line, empty if it was not an export."""
+        """Returns a one-line summary of what was read, empty if it was not an export."""
         if not self._programs:
             return ""
         people = f" of {counted(len(self._authors), 'person')}" if self._authors else ""

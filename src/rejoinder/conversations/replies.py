@@ -1,8 +1,8 @@
-"""`PastReplies`: the messages of a collection whose replies are known, and which are held out.
+"""`PastReplies`: the messages of a collection with known replies, and which pairs are held out.
 
-Those of an index are kept in a file in its folder: which message each reply answers, and how
-suggestions did on held-out threads. The file is used as long as `index.json`, which has the hashes
-of all texts and of the model, is the same.
+For an index, a file in its folder keeps which message each reply answers, and how suggestions did
+on held-out threads. The file is used as long as `index.json`, which has the hashes of all texts
+and of the model, is unchanged.
 """
 
 import json
@@ -35,16 +35,16 @@ from rejoinder.text.languages import FOUND, language_to_stem, languages_in
 from rejoinder.text.normalize import words_of
 
 HISTORY, FIT, CHECK = range(3)
-"""Parts of the past: what is always known; held out to fit confidences; to tell what they do."""
+"""Parts of the past: always known; held out to fit confidences; held out to test them."""
 _TOLD_BY = 2_000
-"""Replies that tell the languages."""
+"""Number of replies from which the languages are detected."""
 _LEAST_THREADS = 50
 _LEAST_PAIRS = 50
-"""Held-out pairs of each split of a folder of pairs; with fewer, threads are drawn anew."""
+"""Least held-out pairs in each split of a folder of pairs; with fewer, threads are drawn again."""
 
 
 Messages = Collection | WholeIndex
-"""Messages whose replies are suggested."""
+"""Messages to suggest replies of."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,18 @@ class PastReplies:
     asked: Indices
     """(P,) int64: the message of each pair, as its index in the collection."""
     replied: Indices
-    """(P,) int64: its reply."""
+    """(P,) int64: its reply, also as an index in the collection."""
     parts: NDArray[np.int8]
-    """(P,) int8: HISTORY, FIT or CHECK. A thread is in one part."""
+    """(P,) int8: HISTORY, FIT or CHECK. All pairs of a thread are in one part."""
 
     @cached_property
     def replies(self) -> "KnownReplies":
-        """What is compared of the replies."""
+        """The replies in the form in which they are compared."""
         return KnownReplies(self.collection, self.replied)
 
     @cached_property
     def _by_message(self) -> tuple[Indices, Indices]:
-        """The pairs in the order of their messages, and where those of each message begin."""
+        """The pairs in the order of their messages, and where the pairs of each message begin."""
         counts = np.bincount(self.asked, minlength=len(self.collection))
         return np.argsort(self.asked, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
 
@@ -81,7 +81,7 @@ class PastReplies:
         return found
 
     def of(self, messages: Indices) -> Indices:
-        """Returns the pairs of some messages, message by message."""
+        """Returns the pairs of messages, message by message."""
         order, begins = self._by_message
         spans = [range(begins[row], begins[row + 1]) for row in messages.tolist()]
         return order[np.fromiter(chain.from_iterable(spans), np.int64)]
@@ -94,7 +94,7 @@ class PastReplies:
         Args:
             queries: (Q, D) float32, unit or zero rows.
             most: Number of pairs.
-            known: (P,) bool, pairs to find; None means all.
+            known: (P,) bool, pairs to search; None means all.
         """
         wanted = self._answered if known is None else self._messages_of(self.asked[known])
         _, begins = self._by_message
@@ -112,7 +112,7 @@ class PastReplies:
         return sum(share >= FOUND for share in shares.values()) > 1
 
     def foreign(self, message: str, pairs: Indices) -> NDArray[np.bool_]:
-        """Returns (K,) bool: which replies are surely in another language than a message."""
+        """Returns (K,) bool: replies that are surely in another language than a message."""
         if not (own := language_to_stem([message])) or not self._has_languages:
             return np.zeros(len(pairs), np.bool_)
         found = (_language_of(text) not in {own, ""} for text in self.texts(pairs))
@@ -131,17 +131,17 @@ class PastReplies:
         return [self.collection.texts[row] for row in self.replied[pairs].tolist()]
 
     def held_out(self, part: int, most: int) -> Indices:
-        """Returns at most `most` of the messages of a part, from all over it."""
+        """Returns at most `most` messages of a part, spread evenly over it."""
         messages = np.unique(self.asked[self.parts == part])
         return messages[:: -(-len(messages) // most) or 1]
 
     def judged(
         self, messages: Indices, given: Replies, texts: list[str]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Compares M replies with the true ones to M messages, of which there may be several.
+        """Compares M replies with the true replies to M messages, of which there may be several.
 
         Returns:
-            (M,) bool whether a reply says nearly the same as a true one, and (M,) bool whether it
+            (M,) bool: whether a reply says nearly the same as a true one, and (M,) bool: whether it
             also does so in the same words.
         """
         self.replies.prepare(self.of(messages))
@@ -158,18 +158,18 @@ _language_of = lru_cache(1 << 16)(lambda text: language_to_stem([text]))
 
 
 class KnownReplies:
-    """What is compared of the replies of P pairs; made of a reply when it is first asked for."""
+    """Replies of P pairs in the form in which they are compared; computed on first use."""
 
     def __init__(self, made: Messages, rows: Indices) -> None:
         """Prepares for the texts of a collection at (P,) `rows`."""
         self._made, self._rows = made, rows
         self._slots = np.full(len(rows), -1, np.int64)
-        """Where what is known of each pair is; -1: nowhere yet."""
+        """Position of each pair in the computed replies; -1: not computed yet."""
         self._count = 0
         self._known = Replies(np.empty((0, made.encoder.dim), np.float32), np.empty(0, np.bool_))
 
     def prepare(self, pairs: Indices) -> None:
-        """Makes what is compared of some pairs at once, which is faster than one by one."""
+        """Computes some pairs at once, which is faster than one by one."""
         new = np.unique(pairs[self._slots[pairs] < 0])
         if not len(new):
             return
@@ -181,20 +181,20 @@ class KnownReplies:
         self._slots[new], self._count = np.arange(begin, end), end
 
     def at(self, pairs: Indices) -> Replies:
-        """Returns what is compared of the replies of some pairs."""
+        """Returns the comparable form of the replies of some pairs."""
         self.prepare(pairs)
         return self._known.at(self._slots[pairs])
 
 
 def _with_room(known: Replies, room: int) -> Replies:
-    """Returns replies with room for more, which grows with what is asked for, not with the past."""
+    """Returns replies with room for more, which grows with the requests, not with the past."""
     rows = np.empty((room, known.rows.shape[1]), np.float32)
     rows[: len(known.rows)] = known.rows
     return Replies(rows, np.append(known.denies, np.zeros(room - len(known.rows), np.bool_)))
 
 
 def replies_of(made: Messages, rows: Indices) -> Replies:
-    """Returns what is compared of texts of a collection.
+    """Returns texts of a collection in the form in which replies are compared.
 
     Texts without names and numbers are not encoded again.
     """
@@ -210,8 +210,8 @@ def replies_of(made: Messages, rows: Indices) -> Replies:
 def past_replies(made: Collection) -> PastReplies:
     """Returns the replies of a collection with the messages they answer, if any do.
 
-    Replies by the author of the message are left out, and those in a thread by whoever began it:
-    customers thank, or tell what an agent asks for.
+    Replies by the author of the message are left out, and in a thread, replies by its starter:
+    customers say thanks, or answer an agent's question.
 
     Raises:
         InputError: the collection is an index of responses.
@@ -231,7 +231,7 @@ def past_replies(made: Collection) -> PastReplies:
 
 
 def by_others(made: Collection, rows: Indices, those: Indices) -> NDArray[np.bool_]:
-    """Returns (K,) bool: which of K messages are by others than K other messages are."""
+    """Returns (K,) bool: which of K messages have another author than K other messages."""
     authors = (
         (made.about[one].get("author"), made.about[other].get("author"))
         for one, other in zip(rows.tolist(), those.tolist(), strict=True)
@@ -242,9 +242,9 @@ def by_others(made: Collection, rows: Indices, those: Indices) -> NDArray[np.boo
 def _parts(made: Collection, threads: list[str]) -> NDArray[np.int8]:
     """Returns the part of each pair, by the thread of the first message that led to it.
 
-    Those of a folder of pairs are its splits, as a model may have been fine-tuned on the others.
-    Elsewhere a tenth of the threads is FIT and a tenth CHECK. Few threads are too long to be held
-    out as a whole, so the last tenths of the pairs are.
+    A folder of pairs keeps its splits, as a model may have been fine-tuned on the train split.
+    Otherwise a tenth of the threads is FIT and a tenth CHECK. Few threads are too long to hold out
+    completely, so the last tenths of the pairs are used.
     """
     if (Path(made.name or ".") / PAIRS).is_file() and made.name:
         known = _splits(Path(made.name))
@@ -260,15 +260,15 @@ def _parts(made: Collection, threads: list[str]) -> NDArray[np.int8]:
 
 
 def _first_of(made: Collection) -> Indices:
-    """Returns the first message of what each one answers, directly or not; or itself."""
+    """Returns the first message of each one's chain of answers; or the message itself."""
     first = np.where(made.answered >= 0, made.answered, np.arange(len(made)))
-    for _ in range(len(made).bit_length()):  # each step goes twice as far
+    for _ in range(len(made).bit_length()):  # each step doubles the distance
         first = first[first]
     return first
 
 
 def _splits(folder: Path) -> dict[str, int]:
-    """Returns the parts of the threads of a folder of pairs that are held out."""
+    """Returns the parts of the held-out threads of a folder of pairs."""
     from rejoinder.corpus.writer import open_pairs  # needs Polars
 
     pairs = open_pairs(folder)
@@ -282,7 +282,7 @@ def _splits(folder: Path) -> dict[str, int]:
 FILE = "suggest.safetensors"
 _TRIED = ("chances", "right", "same_words")
 _FORMAT_VERSION = 2
-"""Also counts changes of what suggestions are tried by."""
+"""Also raised when the test of suggestions changes."""
 
 
 def keep(index: Path, past: PastReplies, tried: Tried | None) -> None:
@@ -300,7 +300,7 @@ def keep(index: Path, past: PastReplies, tried: Tried | None) -> None:
         tensors |= {name: getattr(tried, name) for name in _TRIED}
         facts = {"confidence": asdict(tried.confidence), "fitted_on": tried.fitted_on}
     facts |= _stamp(index, tensors)
-    with suppress(RejoinderError):  # otherwise it is found again the next time
+    with suppress(RejoinderError):  # if it fails, it is computed again the next time
         write_bytes(index / FILE, save(tensors, {"facts": json.dumps(facts)}))
 
 
@@ -329,7 +329,7 @@ def read_kept(
 
 
 def _stamp(index: Path, tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Returns what must be the same for the file to be used."""
+    """Returns what must be unchanged for the file to be used."""
     return {
         "format_version": _FORMAT_VERSION,
         "index": sha256_of_file(index / INDEX),

@@ -1,6 +1,6 @@
-"""`Suggestions`: replies to a message, from past messages whose replies are known.
+"""`Suggestions`: suggests replies to a message, from past messages with known replies.
 
-`Suggester`: suggests replies from the past of an index that was prepared to be explored.
+`Suggester`: suggests replies from the past of an index prepared by `explore`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,14 +32,14 @@ from rejoinder.text.normalize import as_strings
 
 _MOST_HELD_OUT = 1_000
 _FOREIGN = 0.01
-"""What the weight of a reply in another language than the message is multiplied by: a model of
-several languages finds the right answer in the wrong one (notebook/finetuning.md)."""
+"""Factor for the weight of a reply in another language than the message: a multilingual
+model finds the right answer in the wrong language (notebook/finetuning.md)."""
 _LONG, _STEP = 20_000, 50
-"""Replies from which a past takes a while; messages after which progress is shown."""
+"""Number of replies from which fitting takes a while; number of messages per progress report."""
 _LEAST_HELD_OUT = 40
-"""Held-out messages without which nothing is fitted."""
+"""Least held-out messages to fit on."""
 LEAST = 0.3
-"""Confidence of a good answer. A true reply is one of several good ones, so that more are usable
+"""Confidence of a good answer. The true reply is one of several good ones, so more are usable
 (notebook/explore.md)."""
 
 
@@ -55,9 +55,9 @@ class Suggestions:
         *,
         stage: ExtractProgress = lambda _stage, _done, _all: None,
     ) -> None:
-        """Prepares suggestions, and fits confidences on threads that are held out unless `tried`.
+        """Prepares suggestions, and fits confidences on held-out threads unless `tried` is given.
 
-        `open` reads what this takes.
+        `open` reads these arguments from a source.
         """
         self._past, self._answers, self._stage = past, answers, stage
         made = answers if past is None else past.collection
@@ -66,7 +66,7 @@ class Suggestions:
         self.encoder = made.encoder
         """The model of the embeddings."""
         self.left_out = made.left_out if isinstance(made, Collection) else {}
-        """Number of messages of an export that were left out, by the reason."""
+        """Number of messages of an export that were left out, by reason."""
         if answers is not None:
             self._canned = known_replies.replies_of(answers, np.arange(len(answers)))
             self._responses = self.encoder.encode_response(answers.texts)
@@ -75,7 +75,7 @@ class Suggestions:
         self.tried = tried
         """How suggestions did on held-out threads; None: too few past messages to hold any out."""
         self.fitted = None if tried is None else tried.fitted(confidence)
-        """What they are worth from the asked confidence on."""
+        """How good suggestions are from the requested confidence on."""
 
     @classmethod
     def open(
@@ -97,25 +97,25 @@ class Suggestions:
         Args:
             source: A folder of pairs, an export, or an index of one; or a file of answers, one per
                 line, or a list of them (`open_collection`).
-            encoder: The model, or its name or folder. Default: that of the index, or else by the
-                language, as in `Index.create`.
-            answers: Suggest only these, by what was answered in the past of `source`.
+            encoder: The model, or its name or folder. Default: from the index, or by language,
+                as in `Index.create`.
+            answers: Suggest only these, by the answers in the past of `source`.
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
             where: Suggest only replies that meet these conditions, such as `{"author": "anna"}`;
                 see `Index.search`.
             confidence: The least confidence of a good answer, from 0 to 1.
-            links: File of `own_links.fit_links`, which tells what messages likely answer; by
-                default that of the package.
+            links: File of `own_links.fit_links`, which chooses likely answers; by
+                default the linker of the package.
             threads: Number of CPU cores; None means all that the process may use.
-            progress: Called with how far encoding is.
-            stage: Called as confidences are fitted on a long past: with the name of what is done,
-                the messages done and all.
+            progress: Called with the progress of encoding.
+            stage: Called while confidences are fitted on a long past: with the name of the step,
+                the messages done, and the total.
 
         Raises:
             InputError: an argument is not valid, the source can't be read, or none of its messages
                 answers another.
             ModelError: the model can't be loaded, or has no response side.
-            MissingExtraError: a package is missing that reads the source.
+            MissingExtraError: a package to read the source is missing.
         """
         check_share("confidence", confidence)
         conditions = fields_of(where)
@@ -152,11 +152,11 @@ class Suggestions:
 
     @property
     def has_past(self) -> bool:
-        """Whether there are past messages with replies, and not answers alone."""
+        """Whether there are past messages with replies, not only answers."""
         return self._past is not None
 
     def suggest(self, message: str, top_k: int = 3) -> Suggested:
-        """Returns the `top_k` best replies to a message, of those that say different things.
+        """Returns the `top_k` best replies to a message that say different things.
 
         >>> past = Suggestions.open(["We open at nine.", "Parcels take three days."])
         >>> past.suggest("When does the shop open?").suggestions[0].reply
@@ -203,7 +203,7 @@ class Suggestions:
     ) -> Iterator[tuple[Indices, Embeddings, Voted]]:
         """Yields for each message the nearest pairs, their similarities, and scored candidates.
 
-        Candidates are the replies of these pairs, or the canned answers. Only pairs that are
+        Candidates are the replies of these pairs, or the canned answers. Only the pairs in
         `known`, (P,) bool, count; None means all.
         """
         none, zero = np.empty(0, np.int64), np.empty(0, np.float32)
@@ -232,9 +232,9 @@ class Suggestions:
         return np.asarray(self._responses @ query, np.float64)
 
     def _fit(self, past: PastReplies) -> Tried | None:
-        """Fits confidences on one part of the past, and tries them on another.
+        """Fits confidences on one part of the past, and tests them on another.
 
-        Both are answered from the rest. Returns None if there is too little of it.
+        Both are answered from the rest. Returns None if the rest is too small.
         """
         scores, right, _ = self._tried(past, known_replies.FIT)
         history = int((past.parts == known_replies.HISTORY).sum())
@@ -250,8 +250,8 @@ class Suggestions:
         """Suggests replies to held-out messages, from the pairs that are not held out.
 
         Returns:
-            (N,) float64 scores of the best suggestions, (N,) bool whether it says nearly the same
-            as one of the true replies, and (N,) bool whether in the same words.
+            (N,) float64 scores of the best suggestions, (N,) bool: whether it says nearly the same
+            as a true reply, and (N,) bool: whether it does so in the same words.
         """
         messages = past.held_out(part, _MOST_HELD_OUT)
         doing = "fitting" if part == known_replies.FIT else "trying"
@@ -275,7 +275,7 @@ class Suggestions:
 
 
 def _no_replies(name: str, where: Where | None) -> InputError:
-    """Returns the error of a past without replies, or without one that meets conditions."""
+    """Returns the error for a past without replies, or without replies that meet conditions."""
     if not where:
         return InputError(
             f"{name or 'what was given'}: no message answers another; extract pairs first "
@@ -286,14 +286,14 @@ def _no_replies(name: str, where: Where | None) -> InputError:
 
 
 _MOST = 4
-"""Authors whose replies are ready at a time."""
+"""Number of authors whose replies are kept ready."""
 
 
 class Suggester:
-    """Suggests the replies of all authors, or of one, of the latest state. Threads take turns."""
+    """Suggests replies by all authors or by one, from the latest state. Threads take turns."""
 
     def __init__(self, index: Path, threads: int | None = None) -> None:
-        """Prepares for the messages of an index, which are opened when they are first used.
+        """Prepares for the messages of an index, which are opened on first use.
 
         Args:
             index: Folder of the index.

@@ -1,18 +1,18 @@
-"""Ranks the replies to similar past messages, by how many of them say the same.
+"""Ranks the replies to similar past messages by how many of them say the same.
 
-The reply to the nearest past message is often one of many that were given to such messages. So the
-replies to the `NEIGHBOURS` nearest messages vote. Each has a weight, exp(SIMILARITY * nearness):
-the mean of the cosine of its message, and that of the middle of all messages with nearly the same
-reply. A reply's share is the weight of all replies that say nearly the same, itself included,
-divided by the weight of all and of as many with a nearness of `FLOOR`, so that unfamiliar messages
-have low shares. Its score is share * sqrt(number of those). Replies that say nearly the same are
-one suggestion; as templates may be nearly the same, it shows the reply with the greatest product of
-its score and the weight of its equals.
+The reply to the nearest past message is often one of many given to such messages. So the replies
+to the `NEIGHBOURS` nearest messages vote. Each has a weight, exp(SIMILARITY * nearness), where
+nearness is the mean of two cosines: with its message, and with the centre of all messages that got
+nearly the same reply. A reply's share is the weight of all replies that say nearly the same, itself
+included, divided by the weight of all and of as many with a nearness of `FLOOR`, so that unfamiliar
+messages get low shares. Its score is share * sqrt(number of equal replies). Replies that say nearly
+the same are one suggestion. As templates may be nearly the same, it shows the reply with the
+greatest product of its score and the weight of its equals.
 
-Constants were chosen on dev threads of four corpora and on templates of help desks, where adding
-BM25 of the messages, or the response score of the reply, found no more (notebook/explore.md).
+Constants were chosen on dev threads of four corpora and on help-desk templates. Adding BM25 of the
+messages, or the response score of the reply, did not improve results (notebook/explore.md).
 
-Records of suggested replies, and of how far they can be trusted.
+Also defines the records of suggested replies and of their measured reliability.
 """
 
 import re
@@ -29,13 +29,13 @@ from rejoinder.protocols import Embeddings
 NEIGHBOURS = 200
 SIMILARITY, FLOOR = 20.0, 0.5
 SAME = 0.8
-"""Least cosine of two replies without names and numbers that say nearly the same."""
+"""Least cosine of two replies, without names and numbers, that say nearly the same."""
 EQUAL = 0.9
-"""The same of two that were made of one template."""
+"""The same for two replies made from one template."""
 _NAME = re.compile(
     r"(?<=[\w,;:] )(?!I\b)[A-ZÀ-ÖØ-ÞΆ-ΫЀ-Я][\w'’.-]*+(?:\S*?\d\S*)?|(?<!\S)\S*?\d\S*"
 )
-"""Matches words with a capital within a sentence, which are names in most languages but German; and
+"""Matches capitalised words within a sentence, which are names in most languages but German; and
 numbers."""
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"\w+")
@@ -73,7 +73,7 @@ def denies(texts: Sequence[str]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Replies:
-    """What is compared of N replies."""
+    """N replies in the form in which they are compared."""
 
     rows: Embeddings
     """(N, D) float32, unit rows of the replies without names and numbers."""
@@ -81,13 +81,13 @@ class Replies:
     """(N,) bool, see `denies`."""
 
     def at(self, places: Indices) -> "Replies":
-        """Returns the replies at some places."""
+        """Returns the replies at some positions."""
         return Replies(self.rows[places], self.denies[places])
 
     def alike(self, others: "Replies") -> Embeddings:
         """Returns (N, M) float32: cosines with `others`; -1 where only one of the two denies.
 
-        A reply is like itself, also where it has no known word.
+        A reply is like itself, even if it has no known word.
         """
         cosines = np.where(self.denies[:, None] == others.denies, self.rows @ others.rows.T, -1)
         if others is self:
@@ -106,18 +106,18 @@ class Voted:
     scores: Floats
     """(C,) float64, 0 and more."""
     ties: Floats
-    """(C,) float64: of equal scores, the one with the higher number here comes first."""
+    """(C,) float64: of equal scores, the candidate with the higher number here comes first."""
     alike: Indices
     """(C,) int64: how many replies to similar messages say nearly the same."""
     same: NDArray[np.bool_]
     """(C, C) bool: which candidates say nearly the same."""
     equals: Floats
-    """(C,) float64: the weight of the replies that are equal to each candidate."""
+    """(C,) float64: the weight of the replies that say the same as each candidate."""
 
     def folded(self, top_k: int) -> list[Indices]:
-        """Returns the `top_k` best suggestions: places of candidates that say the same, best first.
+        """Returns the `top_k` best suggestions: candidates that say the same, by index, best first.
 
-        Each begins with the candidate of the highest score that no suggestion before it has.
+        Each begins with the highest-scoring candidate that is not in an earlier suggestion.
         """
         order = np.lexsort((-self.ties, -self.scores))
         left = np.ones(len(order), np.bool_)
@@ -138,7 +138,7 @@ class Voted:
 
 
 def nearness(query: Embeddings, asked: Embeddings, same: NDArray[np.bool_]) -> Floats:
-    """Returns how near a message is to those with K replies, and to others with such replies.
+    """Returns how near a message is to K past ones, and to others with the same replies.
 
     Args:
         query: (D,) float32, the message.
@@ -175,7 +175,7 @@ def vote(alike: Embeddings, weights: Floats, ties: Floats, same: NDArray[np.bool
 
 
 def by_response(answers: Replies, fits: Floats) -> Voted:
-    """Returns the scores of answers where no past reply is known: their (C,) response scores."""
+    """Returns scores of answers if no past reply is known: their (C,) response scores."""
     none = np.zeros(len(fits), np.int64)
     return Voted(np.maximum(fits, 0.0), fits, none, answers.same(answers), fits)
 
@@ -215,28 +215,28 @@ def fit_confidence(scores: Floats, right: NDArray[np.bool_]) -> Confidence:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What suggestions of at least some confidence were worth, for held-out messages."""
+    """Results of suggestions from some confidence on, for held-out messages."""
 
     messages: int
     """Number of messages."""
     answered: int
-    """Number of messages that got a suggestion."""
+    """Number of messages with a suggestion."""
     right: int
-    """Number of those whose first suggestion says nearly the same as the true reply."""
+    """Number of these whose first suggestion says nearly the same as the true reply."""
 
     @property
     def coverage(self) -> float:
-        """The share of messages that got a suggestion."""
+        """The share of messages with a suggestion."""
         return self.answered / self.messages if self.messages else 0.0
 
     @property
     def precision(self) -> float | None:
-        """The share of right suggestions; None if there is no suggestion."""
+        """The share of suggestions that are right; None if there are none."""
         return self.right / self.answered if self.answered else None
 
 
 def outcome(confidences: Floats, right: NDArray[np.bool_], least: float) -> Outcome:
-    """Returns what suggestions of at least some confidence are worth.
+    """Returns the results of suggestions with at least some confidence.
 
     >>> outcome(np.array([.9, .5, .2]), np.array([True, False, False]), .5)
     Outcome(messages=3, answered=2, right=1)
@@ -254,30 +254,30 @@ class Suggestion:
 
     reply: str
     confidence: float | None
-    """The chance, from 0 to 1, that it says nearly the same as the true reply would; None if no
-    past replies were there to fit it on."""
+    """The chance, from 0 to 1, that it says nearly the same as the true reply would; None if
+    there were no past replies to fit it on."""
     score: float
-    """What suggestions are ordered by (above)."""
+    """The score by which suggestions are ordered (see above)."""
     alike: int
     """How many replies to similar messages say nearly the same, this one included."""
     answered: str | None
-    """The past message that it answered; None for an answer of a file."""
+    """The past message that it answered; None for an answer from a file."""
     similarity: float | None
     """Cosine of the message and that past message."""
     id: str
-    """That of the reply."""
+    """Id of the reply."""
     about: Mapping[str, Any]
     """What is known about the reply, such as its `author`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns a row of plain values; what is known about the reply has its own columns."""
+        """Returns a row of plain values; each known fact about the reply has its own column."""
         own = {name: value for name, value in vars(self).items() if name != "about"}
         return {**own, **self.about}
 
 
 @dataclass(frozen=True)
 class Suggested:
-    """The replies that are suggested to a message."""
+    """The suggested replies to a message."""
 
     message: str
     suggestions: list[Suggestion]
@@ -285,10 +285,10 @@ class Suggested:
     threshold: float | None
     """The least confidence of a good answer; None if confidences could not be fitted."""
     is_good: bool | None
-    """Whether the best suggestion has that confidence; None if there are no confidences."""
+    """Whether the best suggestion reaches that confidence; None if there are no confidences."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Returns a row for each suggestion, such as pandas and Polars take."""
+        """Returns a row for each suggestion, ready for pandas or Polars."""
         return [
             {"message": self.message, "rank": rank, "is_good": self.is_good, **one.to_dict()}
             for rank, one in enumerate(self.suggestions, 1)
@@ -297,20 +297,20 @@ class Suggested:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What confidences are worth: they were fitted on held-out threads, and tried on others."""
+    """How reliable confidences are: fitted on held-out threads, and tested on others."""
 
     confidence: Confidence
-    """Tells them by scores."""
+    """Computes confidences from scores."""
     fitted_on: int
-    """Number of messages that they were fitted on."""
+    """Number of messages they were fitted on."""
     threshold: float
     """The least confidence of a good answer."""
     outcome: Outcome
-    """What good answers were worth on the other threads."""
+    """Results of good answers on the other threads."""
     same_words: int
-    """Of the `outcome.right`, those that say it in the same words."""
+    """Number of `outcome.right` that use the same words."""
     at: Mapping[float, Outcome]
-    """What suggestions of at least other confidences were worth on them."""
+    """Results of suggestions on them from other confidences on."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain values."""
@@ -331,20 +331,20 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Tried:
-    """Confidences that were fitted on held-out threads, and how they did on N other messages."""
+    """Confidences fitted on held-out threads, and their results on N other messages."""
 
     confidence: Confidence
     fitted_on: int
-    """Number of messages that they were fitted on."""
+    """Number of messages they were fitted on."""
     chances: Floats
     """(N,) float64, the confidences of the best suggestions to the other messages."""
     right: NDArray[np.bool_]
-    """(N,) bool: whether those say nearly the same as a true reply."""
+    """(N,) bool: whether the suggestions say nearly the same as a true reply."""
     same_words: NDArray[np.bool_]
     """(N,) bool: whether they also say it in the same words."""
 
     def fitted(self, threshold: float) -> Fitted:
-        """Returns what suggestions of at least a confidence are worth."""
+        """Returns the results of suggestions of at least a confidence."""
         return Fitted(
             self.confidence, self.fitted_on, threshold,
             outcome(self.chances, self.right, threshold),

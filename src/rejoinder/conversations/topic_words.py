@@ -1,13 +1,13 @@
-"""Words of texts: which texts say the same or next to nothing, and what is distinctive of topics.
+"""Finds which texts say the same or next to nothing, and the distinctive words of topics.
 
-The everyday words are English. Those of other languages are told by a model that knows both: its
-row of "immer" is near that of "always".
+The list of everyday words is English. For other languages, a model that knows both compares words:
+its row of "immer" is near that of "always".
 
-A map of topics: discs in the plane, near those of similar topics, with a place for each row.
+Also draws a map of topics: discs in the plane, near discs of similar topics, with a place per row.
 
-t-SNE (van der Maaten & Hinton 2008) places the centres of topics, of which there are few. Rows are
-placed in the disc of their topic: typical ones in the middle, others on the side of the topics that
-they resemble, too. That takes a second for 100,000 rows; t-SNE or UMAP of rows takes minutes.
+t-SNE (van der Maaten & Hinton 2008) places the few centres of topics. Rows are placed in the disc
+of their topic: typical ones in the middle, others towards the topics that they resemble, too. This
+takes a second for 100,000 rows, where t-SNE or UMAP of rows takes minutes.
 """
 
 from collections import Counter
@@ -82,15 +82,15 @@ _EVERYDAY = _set_of(
     "whats theres heres yall"
 )
 _MEANS, _FALL, _LEAST = 0.55, 0.15, 0.3
-"""Cosine from which a word of another language means an everyday one, if a text in a thousand has
-it; how much it falls where ten times as many do, and the least."""
+"""Cosine from which a foreign word counts as an everyday one, if a text in a thousand has it;
+how much it falls where ten times as many do, and the least."""
 _AT_ONCE = 8_192
 _DISTINCT = 8
-"""Distinctive words of a topic."""
+"""Number of distinctive words per topic."""
 _NAMED = 5
-"""Occurrences of a name for each text of authors with that name, from which it is a word."""
+"""A name counts as a word from this many occurrences per text by authors of that name."""
 _RARE = 3
-"""Texts of a topic that a distinctive word must be in."""
+"""Least number of a topic's texts with a distinctive word."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,13 @@ class TextWords:
 
     words: list[str]
     numbers: Ragged
-    """The numbers of each text's words in `words`, in order."""
+    """For each text, its words in order, as indices into `words`."""
     firsts: Indices
     """(N,) int64: the first text with the same words in the same order."""
     telling: NDArray[np.bool_]
-    """(words,) bool: which words have letters, and are neither everyday ones nor names."""
+    """(words,) bool: words that have letters, and are neither everyday words nor names."""
     says: NDArray[np.bool_]
-    """(N,) bool: whether the text has a telling word."""
+    """(N,) bool: whether the text has any such word."""
 
     @cached_property
     def table(self) -> Any:
@@ -125,10 +125,10 @@ class TextWords:
 def words_of(
     texts: Sequence[str], authors: Sequence[str] = (), encode: Encode | None = None
 ) -> TextWords:
-    """Returns the words of texts, and which are telling.
+    """Returns the words of texts, and which of them are telling.
 
-    A word of an author's name is not, unless many more texts have it than authors with that name
-    wrote: such a name is a word, too.
+    Words of an author's name are not, unless many more texts have them than authors of that name
+    wrote: such a name is an ordinary word, too.
 
     >>> found = words_of(["Thanks!", "It crashes.", "thanks", "it crashes"])
     >>> found.firsts.tolist(), found.says.tolist()
@@ -136,9 +136,9 @@ def words_of(
 
     Args:
         texts: N texts.
-        authors: The names of their authors, "" where one is not known; or none.
-        encode: Returns unit or zero rows of words. Where texts are of another language than
-            English, words near an everyday one of English are everyday ones, too.
+        authors: The names of their authors, "" if unknown; or none.
+        encode: Returns unit or zero rows of words. In texts of other languages than English, words
+            near an everyday English word count as everyday words, too.
     """
     table = NumberedWords()
     numbers = table(texts)
@@ -173,7 +173,7 @@ def words_of(
 
 
 def _nearness(words: list[str], encode: Encode) -> Embeddings:
-    """Returns (N,) float32: the cosine of each word with the everyday one that is nearest to it."""
+    """Returns (N,) float32: the cosine of each word with the nearest everyday word."""
     everyday = encode(sorted(_EVERYDAY)).T
     starts = range(0, len(words), _AT_ONCE)
     near = [(encode(words[start : start + _AT_ONCE]) @ everyday).max(axis=1) for start in starts]
@@ -181,7 +181,7 @@ def _nearness(words: list[str], encode: Encode) -> Embeddings:
 
 
 def _written_by(authors: Sequence[str]) -> dict[str, int]:
-    """Returns how many texts authors wrote whose names have a word, by that word.
+    """Returns for each word of authors' names how many texts those authors wrote.
 
     >>> sorted(_written_by(["Ann Lee", "ann_9", "Ann Lee", ""]).items())
     [('ann', 3), ('lee', 2)]
@@ -195,11 +195,11 @@ def _written_by(authors: Sequence[str]) -> dict[str, int]:
 
 
 def distinctive_words(found: TextWords, labels: Indices, count: int) -> list[dict[str, float]]:
-    """Returns the words of each topic that its texts have and others lack, with scores, falling.
+    """Returns the words that set each topic apart from other texts, with falling scores.
 
     The score of a word is p ln(p / q): class-based tf-idf (Grootendorst 2022) of the share p of the
     topic's texts and the share q of all texts that have the word. Texts with the same words count
-    once. Everyday words and further forms of a word are left out.
+    once. Everyday words and other forms of a word are left out.
 
     Args:
         found: The words of N texts.
@@ -229,7 +229,7 @@ def distinctive_words(found: TextWords, labels: Indices, count: int) -> list[dic
 
 
 def _other_words(words: Sequence[str]) -> list[str]:
-    """Returns the first words that are not forms of one before.
+    """Returns the words that are not forms of an earlier one.
 
     >>> _other_words(["vote", "votes", "close", "voting", "queue"])
     ['vote', 'close', 'queue']
@@ -250,7 +250,7 @@ def _is_form(word: str, other: str) -> bool:
 
 
 def _is_telling(token: str) -> bool:
-    """Returns whether a token is a word with a letter, longer than one, and not everyday."""
+    """Returns whether a token has a letter, is longer than one, and is not an everyday word."""
     return (
         len(token) > 1
         and any(map(str.isalpha, token))
@@ -265,14 +265,14 @@ _COVERED = 0.35
 _GAP = 1.06
 """Least distance of the centres of two discs, as a multiple of the sum of their radii."""
 _ROUNDS = 500
-"""Rounds in which discs that overlap move apart."""
+"""Number of rounds in which overlapping discs move apart."""
 _PERPLEXITY = 12
 _SHARP = 8.0
 """Steepness of the weights of other topics by cosine."""
 _LEANING = 0.4
-"""Weight of the direction towards similar topics, next to that of a row itself."""
+"""Weight of the direction towards similar topics, relative to that of the row."""
 _NEAREST = 3
-"""Topics between which a row without a topic is placed."""
+"""Number of nearest topics between which a row without a topic is placed."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ class TopicMap:
     radii: Embeddings
     """(T,) float32."""
     axes: Embeddings
-    """(2, D) float32: directions by which rows of one topic are spread."""
+    """(2, D) float32: directions along which rows of a topic are spread."""
 
     def place(self, rows: Embeddings, labels: Indices, centres: TopicCentres) -> Embeddings:
         """Returns (N, 2) float32: the places of rows.
@@ -323,7 +323,7 @@ class TopicMap:
 
 
 def map_of(centres: TopicCentres, sizes: Indices, seed: int = 0) -> TopicMap:
-    """Returns a map of topics; the areas of discs are as the topics' `sizes`, (T,) int64.
+    """Returns a map of topics; disc areas are proportional to the `sizes`, (T,) int64.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
@@ -360,7 +360,7 @@ def _laid_out(centres: Embeddings, seed: int) -> Floats:
 
 
 def _apart(positions: Floats, radii: Floats) -> Floats:
-    """Returns positions of discs that do not overlap, as near as may be to the given ones."""
+    """Returns positions of discs that do not overlap, as near as possible to the given ones."""
     least = _GAP * (radii[:, None] + radii)
     for _ in range(_ROUNDS):
         steps = positions[:, None] - positions

@@ -1,8 +1,8 @@
-"""`Topics`: what texts are about, with the topic of each; saved and loaded.
+"""`Topics`: the topics of texts, with the topic of each text; saved and loaded.
 
-Records of topics.
+Also defines the records of topics.
 
-`cluster`: what texts are about. Topics are found, or kept for texts that are added.
+`cluster` finds topics, or keeps known ones for texts that are added.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,20 +48,20 @@ class Topic:
     size: hashed.Count
     """Number of messages."""
     parent: hashed.Count | None
-    """The id of its wider topic, if others are in that, too."""
+    """The id of its wider topic, if that contains other topics, too."""
     months: dict[str, hashed.Count]
-    """Messages a month, such as `2024-01`, in UTC; of those whose time is known."""
+    """Messages per month, such as `2024-01`, in UTC, where the time is known."""
 
 
 @dataclass(frozen=True)
 class FoundTopics:
-    """What messages are about."""
+    """Topics found in messages."""
 
     topics: tuple[Topic, ...]
     wider: tuple[Topic, ...]
-    """Topics that hold several topics."""
+    """Wider topics, each of several topics."""
     months: dict[str, hashed.Count]
-    """All messages a month."""
+    """All messages per month."""
 
 
 FILE, _MESSAGES, _CENTRES = "topics.json", "messages.jsonl", "centres.safetensors"
@@ -102,11 +102,11 @@ class Topics(Shown):
     topics: tuple[Topic, ...]
     """The topics by falling size; an id is an index."""
     wider: tuple[Topic, ...]
-    """Topics that hold several topics."""
+    """Wider topics, each of several topics."""
     labels: Indices
-    """(N,) int64: the topic of each message; -1: none."""
+    """(N,) int64: the topic of each message; -1 for none."""
     coordinates: Embeddings
-    """(N, 2) float32: a place on a map for each message, from -1 to 1. Topics are discs there."""
+    """(N, 2) float32: the place of each message on a map, from -1 to 1. Topics are discs there."""
     ids: list[str]
     texts: list[str]
     times: NDArray[np.float64]
@@ -130,11 +130,11 @@ class Topics(Shown):
 
     @property
     def months(self) -> dict[str, int]:
-        """All messages a month."""
+        """All messages per month."""
         return months_of(self.times)
 
     def shares(self, topic: Topic) -> dict[str, float]:
-        """Returns the share of a topic in the messages of each month, from 0 to 1."""
+        """Returns a topic's share of the messages of each month, from 0 to 1."""
         return {month: topic.months.get(month, 0) / count for month, count in self.months.items()}
 
     def members(self, topic: Topic) -> Indices:
@@ -143,12 +143,12 @@ class Topics(Shown):
         return np.flatnonzero(np.isin(self.labels, inside))
 
     def only(self, texts: Mapping[str, str]) -> "Topics":
-        """Returns the topics with those of their messages that are among texts by their ids."""
+        """Returns the topics, keeping only messages with these ids and texts."""
         known = zip(self.ids, self.texts, strict=True)
         return self.at(np.flatnonzero([texts.get(name) == text for name, text in known]))
 
     def at(self, rows: Indices) -> "Topics":
-        """Returns the topics with some of the messages."""
+        """Returns the topics, keeping only some of the messages."""
         return replace(
             self,
             labels=self.labels[rows],
@@ -177,15 +177,15 @@ class Topics(Shown):
     ) -> None:
         """Writes a folder: `topics.json`, `messages.jsonl` and `centres.safetensors`.
 
-        The same topics give the same bytes.
+        Equal topics give equal bytes.
 
         Args:
             folder: Where to write it.
             overwrite: Replace what `folder` holds.
-            inputs: Where the texts come from; `folder` must not contain them.
+            inputs: Sources of the texts; `folder` must not contain them.
 
         Raises:
-            InputError: the folder is occupied, and `overwrite` is False, or an input is in it.
+            InputError: the folder is occupied and `overwrite` is False, or an input is in it.
             BusyError: another command is writing it.
             StorageError: it can't be written.
         """
@@ -252,7 +252,7 @@ class Topics(Shown):
 
 
 def months_of(times: NDArray[np.float64]) -> dict[str, int]:
-    """Returns how many of (N,) times, seconds since 1970 in UTC or NaN, are in each month.
+    """Returns for each month how many of (N,) times, seconds since 1970 in UTC or NaN, are in it.
 
     >>> months_of(np.array([0.0, np.nan, 86_400 * 31.0, 5.5]))
     {'1970-01': 2, '1970-02': 1}
@@ -263,12 +263,12 @@ def months_of(times: NDArray[np.float64]) -> dict[str, int]:
 
 
 _NAME = 3
-"""Words of a name."""
+"""Number of words in a name."""
 _NAMED = 0.5
-"""Least sum of the scores of these words: what they do not tell from other texts is not a topic."""
+"""Least sum of the scores of these words; a group that they hardly set apart is not a topic."""
 _TYPICAL = 3
 _MOST_LEAST = 10
-"""Least messages of a topic among 500 and more; a fiftieth of fewer."""
+"""Least messages of a topic if there are 500 or more; a fiftieth of fewer."""
 
 
 def cluster(
@@ -284,20 +284,20 @@ def cluster(
     threads: int | None = None,
     progress: ExtractProgress = lambda _stage, _done, _all: None,
 ) -> Topics:
-    """Finds the topics of texts, and wider topics that hold several.
+    """Finds the topics of texts, and wider topics of several each.
 
-    Messages of everyday words alone, such as "Thanks!", have no topic. Texts with the same words
-    count once where topics are found. The same texts, settings and seed give the same topics.
+    Messages with only everyday words, such as "Thanks!", have no topic. Texts with the same words
+    count once when topics are found. The same texts, settings and seed give the same topics.
 
     Args:
         source: A file of texts, an export, a folder of pairs, an index, texts, or a `Collection`.
-        encoder: The model, its name or folder. Default: that of an index, or by the language.
+        encoder: The model, its name or folder. Default: from an index, or by language.
         topics: About how many topics to find. Default: as many as the texts have at one resolution.
         least: The least number of different texts of a topic. Default: 10, or a fiftieth of fewer
             than 500, but at least 3.
         seed: Seed of all random draws. Default: 0.
-        keep: Topics that were found before. They stay, with their messages, and each text that is
-            not there goes to the nearest topic, or to none. Of messages with the same id, the new
+        keep: Topics that were found before. They stay, with their messages, and each new text
+            goes to the nearest topic, or to none. For messages with the same id, the new
             text counts; texts without ids replace nothing. Sizes and months change.
         columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
         where: Keep only messages that meet all conditions, see `Index.search`.
@@ -306,10 +306,9 @@ def cluster(
 
     Raises:
         InputError: the source can't be read or has no texts, an argument is not valid or has no
-            effect, or the topics to keep were found with another model.
+            effect, or the topics in `keep` were found with another model.
         ModelError: the model can't be loaded.
-        MissingExtraError: a package of the extra `explore`, or one that reads the source, is
-            missing.
+        MissingExtraError: the extra `explore` or a package to read the source is not installed.
     """
     collection = open_collection(
         source,
@@ -356,7 +355,7 @@ def cluster(
 
 
 def _added(topics: Topics, collection: Collection) -> Topics:
-    """Returns topics with more messages, each of which goes to the nearest topic, or to none."""
+    """Returns topics with more messages, each in the nearest topic, or in none."""
     if (given := _facts(collection)) != topics.model:
         raise InputError(
             f"the topics were found with {_named(topics.model)}, not with {_named(given)}."
@@ -389,7 +388,7 @@ def _added(topics: Topics, collection: Collection) -> Topics:
 
 
 def _names(collection: Collection, fresh: list[int], known: Mapping[str, str]) -> list[str]:
-    """Returns the ids of rows. Taken ones that are only numbers of lines become free numbers."""
+    """Returns the ids of rows. Taken ids that are only line numbers become free numbers."""
     names = [collection.ids[row] for row in fresh]
     if collection.ids != [str(number) for number in range(1, len(collection) + 1)]:
         return names
@@ -439,7 +438,7 @@ def _topic(
 def _counted(
     topics: Iterable[Topic], leaves: Sequence[Topic], labels: Indices, times: Floats
 ) -> Iterator[Topic]:
-    """Yields topics with the number of their messages, among them those of the leaves in them."""
+    """Yields topics with their number of messages, including messages of the leaves below them."""
     for topic in topics:
         inside = [one.id for one in leaves if topic.id in (one.id, one.parent)]
         members = np.isin(labels, inside)

@@ -1,1 +1,1 @@
-"""The judge: tasks, metrics, intervals, for anything that encodes."""
+"""Evaluation of any encoder: tasks, metrics, intervals."""

@@ -1,7 +1,7 @@
 """Encoders made from functions, sentence-transformers models, files of vectors, and servers.
 
-Servers have OpenAI's interface or that of text-embeddings-inference. JSON is sent to them, again
-where that may succeed later, and messages say what went wrong.
+Servers have OpenAI's interface or the one of text-embeddings-inference. Requests are JSON, and are
+repeated if they may succeed later. Errors explain what went wrong.
 """
 
 import importlib
@@ -48,7 +48,7 @@ class Called:
         return {"name": self._name}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """Returns what the function returns, as an array if possible. The caller checks it."""
+        """Returns the function's result, as an array if possible. The caller checks it."""
         returned: Embeddings = self._encode(list(sentences))
         try:
             return np.asarray(returned)
@@ -57,9 +57,9 @@ class Called:
 
 
 def open_function(reference: str) -> Encodes:
-    """Returns the encoder that `MODULE:NAME` refers to: a function, or an object with `encode`.
+    """Returns the encoder at `MODULE:NAME`: a function, or an object with `encode`.
 
-    Modules of the working folder can be imported too. A class is called without arguments.
+    Modules in the working folder can be imported, too. A class is called without arguments.
 
     Raises:
         InputError: the module or the name does not exist, or it is not an encoder.
@@ -107,7 +107,7 @@ class SentenceTransformers:
         self._name = name
 
     def describe(self) -> dict[str, object]:
-        """Returns the name, the number of tokens read of a text, and a folder's SHA-256."""
+        """Returns the name, the number of tokens read per text, and a folder's SHA-256."""
         most = self._model.max_seq_length  # infinite for StaticEmbedding
         most = None if most == math.inf else most
         about = {"name": f"st:{self._name}", "max_tokens": most}
@@ -120,7 +120,7 @@ class SentenceTransformers:
 
 
 class StoredVectors:
-    """An encoder that looks texts up in a file with the columns `text` and `embedding`."""
+    """An encoder that looks up texts in a file with the columns `text` and `embedding`."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
@@ -166,25 +166,25 @@ _TIMEOUT = 60.0
 """Seconds without a byte."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TOO_MUCH = (400, 413, 422)
-"""Statuses that a request of too many texts may be answered with; half of them are sent then."""
+"""Statuses that may mean too many texts in a request; it is then sent in halves."""
 
 
 @dataclass(frozen=True)
 class Wire:
-    """How a kind of server is asked for embeddings."""
+    """How to request embeddings from a kind of server."""
 
     prefix: str
     """Prefix of the encoder's name."""
     texts: int
-    """Number of texts in a request, at most."""
+    """Largest number of texts in a request."""
     keys: tuple[str, ...]
-    """Environment variables of the key; the first one that is set counts."""
+    """Environment variables for the key; the first that is set is used."""
     route: Callable[[str], str]
-    """Returns the address that is asked, from that in the name, without a slash at its end."""
+    """Returns the address to request, from the address in the name, without a slash at its end."""
     body: Callable[[str, Sequence[str]], Mapping[str, Any]]
-    """Returns the request, of a model and texts."""
+    """Returns the request for a model and texts."""
     rows: Callable[[Any, int], Any]
-    """Returns the embeddings in an answer, given the number of texts, in their order. Raises
+    """Returns the embeddings in an answer, in the order of the given number of texts. Raises
     InputError, or KeyError or TypeError if the answer has another form."""
 
 
@@ -208,7 +208,7 @@ OPENAI = Wire(
 )
 TEI = Wire(
     prefix="tei",
-    texts=32,  # what the server allows unless it is told otherwise
+    texts=32,  # what the server allows by default
     keys=("REJOINDER_API_KEY",),
     route=lambda address: f"{address}/embed",
     body=lambda _model, texts: {"inputs": list(texts), "normalize": True, "truncate": True},
@@ -217,18 +217,18 @@ TEI = Wire(
 
 
 class RemoteEncoder:
-    """An encoder that asks a server for the embeddings of texts, a batch at a time.
+    """An encoder that requests embeddings from a server, a batch at a time.
 
-    Connections that break, and answers 408, 429 and 5xx, are tried again after a while. The key, if
-    the server wants one, is in the environment. It is sent over https, and to this machine.
+    Broken connections and the answers 408, 429 and 5xx are retried later. If the server needs
+    a key, it is read from the environment. It is sent over https, or to this machine.
     """
 
     def __init__(self, wire: Wire, model: str, address: str) -> None:
-        """Creates the encoder without asking anything.
+        """Creates the encoder without a request.
 
         Raises:
             InputError: the address is not valid.
-            MissingExtraError: a package that asks is not installed.
+            MissingExtraError: a package for requests is not installed.
         """
         require("data", "httpx", "tenacity")
         name = f"{wire.prefix}:{model}@{address}" if model else f"{wire.prefix}:{address}"
@@ -243,12 +243,12 @@ class RemoteEncoder:
         self._key = key if safe else None
 
     def describe(self) -> dict[str, object]:
-        """Returns the name, all that is known of the server's model."""
+        """Returns the name, which is all that is known about the server's model."""
         return {"name": self._name}
 
     def cache_in(self, folder: Path) -> None:
-        """Keeps embeddings in a folder as soon as they arrive, and reads them from there."""
-        # what the server computes with may have changed under its name
+        """Stores embeddings in a folder as soon as they arrive, and reads them from there."""
+        # the model on the server may have changed under the same name
         name = json.dumps(encoding.identity(self), sort_keys=True)
         self._cache = VectorCache(folder / "remote.sqlite", name)
 
@@ -256,8 +256,8 @@ class RemoteEncoder:
         """Returns (N, D) float32 embeddings.
 
         Raises:
-            InputError: the server can't be reached, answers with an error, or sends anything but a
-                finite vector for each text, all of one dimension.
+            InputError: the server can't be reached, answers with an error, or does not send
+                finite vectors of one dimension, one for each text.
         """
         texts = [replace_surrogates(text) for text in sentences]
         row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
@@ -320,13 +320,13 @@ class RemoteEncoder:
 
 
 def open_openai(name: str) -> RemoteEncoder:
-    """Returns the encoder that `MODEL@URL` names, a model of a server with OpenAI's interface.
+    """Returns the encoder at `MODEL@URL`, a model of a server with OpenAI's interface.
 
-    A URL without a path means its `/v1`.
+    A URL without a path means `/v1` there.
 
     Raises:
         InputError: the name has another form, or the address is not valid.
-        MissingExtraError: a package that asks is not installed.
+        MissingExtraError: a package for requests is not installed.
     """
     match = re.fullmatch(r"(?>(.+?)@(?=https?://))(.+)", name)
     if match is None:
@@ -336,20 +336,20 @@ def open_openai(name: str) -> RemoteEncoder:
 
 
 def open_tei(address: str) -> RemoteEncoder:
-    """Returns the encoder at an address of text-embeddings-inference, or of a server like it.
+    """Returns the encoder at the address of a text-embeddings-inference server, or a similar one.
 
     Raises:
         InputError: the address is not valid.
-        MissingExtraError: a package that asks is not installed.
+        MissingExtraError: a package for requests is not installed.
     """
     return RemoteEncoder(TEI, "", address)
 
 
 def _checked_address(address: str) -> SplitResult:
-    """Returns the parts of an address, which must be http or https and hold no password."""
+    """Returns the parts of an address, which must be http or https and contain no password."""
     try:
         parts = urlsplit(address)
-        _ = parts.port  # may be no number
+        _ = parts.port  # may not be a number
     except ValueError as error:
         raise InputError(f"the address of the server is not valid: {error}.") from None
     if parts.username is not None or parts.password is not None:  # not repeated in the message
@@ -368,17 +368,17 @@ _ATTEMPTS = 6
 _PAUSE = 1.0
 """Seconds before the second attempt. The pause doubles with each attempt."""
 _LONGEST_PAUSE = 120.0
-"""Seconds that a server may ask for before the next attempt (`Retry-After`)."""
+"""Longest time in seconds that a server may ask to wait before the next attempt (`Retry-After`)."""
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses after which another attempt may succeed."""
 MOST_BYTES = 1 << 28
-"""Bytes of an answer, some hundred times those of a batch of embeddings."""
+"""Largest size of an answer in bytes, some hundred times that of a batch of embeddings."""
 _LONGEST = 200
-"""Number of characters of a server's message that are quoted."""
+"""Number of quoted characters of a server's message."""
 
 
 class RefusedError(Exception):
-    """A server's answer with another status than 200."""
+    """A server answered with another status than 200."""
 
     def __init__(self, status: int, content: bytes, retry_after: str) -> None:
         super().__init__(status)
@@ -386,11 +386,11 @@ class RefusedError(Exception):
         self.said = _message(content)
         """The server's own message, shortened; may be empty."""
         self.pause = float(retry_after) if retry_after.strip().isdecimal() else None
-        """Seconds that the server asks to wait for, if it says so."""
+        """Seconds that the server asks to wait, if it does."""
 
 
 def post(client: "httpx.Client", address: str, body: bytes) -> Any:
-    """Returns the JSON that a server answers with, after several attempts if need be.
+    """Returns a server's JSON answer, after several attempts if needed.
 
     Raises:
         RefusedError: the server answers with another status than 200.
@@ -399,7 +399,7 @@ def post(client: "httpx.Client", address: str, body: bytes) -> Any:
     import httpx
     from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-    # a host that can't be reached at all is more likely misspelt than absent for a while
+    # a host that can't be reached at all is more likely misspelt than temporarily down
     broken = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError, httpx.ReadTimeout)
 
     def passes(error: BaseException) -> bool:
@@ -434,14 +434,14 @@ def _attempt(client: "httpx.Client", address: str, body: bytes) -> bytes:
 
 
 def _pause(state: "RetryCallState") -> float:
-    """Returns the seconds before the next attempt: what the server asks for, or a doubling time."""
+    """Returns the seconds before the next attempt: as the server asks, or a doubling time."""
     error = None if state.outcome is None else state.outcome.exception()
     asked = error.pause if isinstance(error, RefusedError) else None
     return _PAUSE * 2 ** (state.attempt_number - 1) if asked is None else asked
 
 
 def _message(content: bytes) -> str:
-    """Returns the message in the answer of a server: that of its JSON, or its first words."""
+    """Returns the message in a server's answer: from its JSON, or its first words."""
     try:
         tree: Any = json.loads(content)
     except (ValueError, RecursionError):

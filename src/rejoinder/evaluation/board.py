@@ -1,6 +1,6 @@
-"""The board: a page of encoders by quality and cost, which says whose scores are tied.
+"""The board: a page of encoders by quality and cost, which shows whose scores are tied.
 
-Every two encoders are compared on each column that both have, on the same items and by the test of
+Every two encoders are compared on each column that both have, on the same items, with the test of
 its metric. The page chooses columns, corrects for all pairs (Holm), and ranks by intervals.
 """
 
@@ -29,20 +29,20 @@ _STANDARD_ERRORS = 2 * 1.959964
 Columns = Mapping[Key, int]
 """The index of each column."""
 Progress = Callable[[int, int], None]
-"""Called with the number of comparisons that are done, and of all."""
+"""Called with the number of finished comparisons, and of all."""
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a results file does not say of its encoder."""
+    """Facts about an encoder that its results file does not have."""
 
     title: str = ""
-    """The name that the board shows."""
+    """The name shown on the board."""
     licence: str = ""
-    """Of the model."""
+    """Licence of the model."""
     data: str = ""
-    """What it was trained on, and the licences of that."""
+    """Its training data, with licences."""
     supervised: tuple[str, ...] = ()
-    """Beginnings of the ids of tasks whose training split it was trained on, such as `stsb/`."""
+    """Prefixes of the ids of tasks whose training split it was trained on, such as `stsb/`."""
 
 
 def write_board(
@@ -54,25 +54,25 @@ def write_board(
     seed: int = 0,
     progress: Progress = lambda _done, _all: None,
 ) -> Path:
-    """Writes `index.html`, which needs no server and no other file, to the folder `out`.
+    """Writes `index.html`, a self-contained page that needs no server, to the folder `out`.
 
-    Metrics of which less is better are left out.
+    Metrics where less is better are left out.
 
     Args:
-        paths: results files, one per encoder. Their hashes are checked, and their scores are
-            computed again from the predictions.
+        paths: results files, one per encoder. Their hashes are checked, and their scores
+            are recomputed from the predictions.
         out: the folder.
         about: a TOML file with a table for each encoder, by its name in its results: `title`,
             `licence`, `data`, `supervised`.
         overwrite: replace a folder that is not empty.
         seed: seeds the bootstrap.
-        progress: is told how far it is.
+        progress: called with the progress.
 
     Returns:
         The path of the page.
 
     Raises:
-        InputError: a file is not as it was written, fewer than two encoders have results, or `out`
+        InputError: a file was changed, fewer than two encoders have results, or `out`
             is occupied.
         MissingExtraError: Jinja2 is not installed.
         BusyError: another command is writing `out`.
@@ -98,10 +98,10 @@ def board(
     seed: int = 0,
     progress: Progress = lambda _done, _all: None,
 ) -> dict[str, Any]:
-    """Returns all that the page shows, as plain JSON.
+    """Returns the contents of the page as plain JSON.
 
-    A pair holds the indices of a column and of two encoders, the difference in points of 100, its
-    standard error and p before correction.
+    A pair contains the indices of a column and of two encoders, the difference in points of 100,
+    its standard error, and p before correction.
 
     Raises:
         InputError: fewer than two encoders have results, or results can't be compared.
@@ -144,7 +144,7 @@ def board(
 
 
 def _column(result: Result, label: str) -> dict[str, Any]:
-    """Returns what is said of a column; columns of the same items have the same `data`."""
+    """Returns the description of a column; columns of the same items have the same `data`."""
     first = "" if result.items is None else result.items.ids[0]
     return {
         "task": result.task,
@@ -157,7 +157,7 @@ def _column(result: Result, label: str) -> dict[str, Any]:
 
 
 def _encoder(name: str, run: Sequence[Result], columns: Columns, about: About) -> dict[str, Any]:
-    """Returns the row of an encoder. Its scores are by index of the column."""
+    """Returns the row of an encoder, with scores by column index."""
     costs = [result.cost for result in run]
     whole = {key: value for cost in costs for key, value in cost.items()}
     sentences = sum(cost.get("sentences", 0) for cost in costs)
@@ -200,7 +200,7 @@ def _score(result: Result, about: About) -> dict[str, Any]:
 
 
 def _command(result: Result) -> str:
-    """Returns the command that makes a result again."""
+    """Returns the command that reproduces a result."""
     run = dict(result.run)
     if not run:
         return ""
@@ -217,7 +217,7 @@ def _command(result: Result) -> str:
 
 
 def _published(first: Mapping[Key, Result], columns: Columns) -> list[dict[str, Any]]:
-    """Returns a row for each published one that has a column's score; nothing is tested on it."""
+    """Returns a row for each published encoder with a column's score; it is not tested."""
     rows: dict[str, dict[str, Any]] = {}
     for table in published_tables():
         for name, values in table["rows"].items():

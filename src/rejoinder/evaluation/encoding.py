@@ -1,7 +1,7 @@
-"""Calls any encoder: knows it by its identity, encodes each text once, checks what comes back.
+"""Calls any encoder: identifies it, encodes each text once, checks the returned values.
 
-What foreign code raises or returns wrongly is reported in one sentence. A `Meter` adds up what the
-calls cost: time, processor time, memory and energy.
+Errors and wrong results of foreign code are reported in one sentence. A `Meter` adds up the cost
+of the calls: time, processor time, memory and energy.
 """
 
 import json
@@ -34,13 +34,13 @@ from rejoinder.protocols import (
 
 _CALLERS = (Path(__file__), Path(__file__).with_name("adapters.py"))
 TRACEBACK = "REJOINDER_TRACEBACK"
-"""Environment variable: if it is set, exceptions of encoders are not turned into messages."""
+"""Environment variable that keeps exceptions of encoders from being turned into messages."""
 LARGEST_NUMBER = 1e15
 """Largest entry of an embedding: products of larger ones overflow float32 in classifiers."""
 _BLOCK = 4_096
-"""Number of rows that are checked at once."""
+"""Number of rows checked at once."""
 _LONGEST = 300
-"""Number of characters of an exception's message that are quoted."""
+"""Number of quoted characters of an exception's message."""
 
 
 def call(method: Callable[..., Any], *arguments: Any, who: str) -> Any:
@@ -79,7 +79,7 @@ def raised(error: Exception) -> str:
 
 
 def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
-    """Returns what an encoder returned for `count` texts as a (count, D) array, D > 0.
+    """Returns an encoder's result for `count` texts as a (count, D) array, D > 0.
 
     Raises:
         InputError: it has another shape, or is not an array of numbers: see `numbers_of`.
@@ -91,7 +91,7 @@ def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
 
 
 def embeddings_of(value: Any, texts: Sequence[str], who: str) -> tuple[Embeddings, str]:
-    """Returns what an encoder returned for N texts as (N, D) float32, and the dtype that it had.
+    """Returns an encoder's result for N texts as (N, D) float32, and its original dtype.
 
     Error messages begin with `who`.
 
@@ -113,7 +113,7 @@ def embeddings_of(value: Any, texts: Sequence[str], who: str) -> tuple[Embedding
 
 
 def similarities_of(value: Any, count: int, who: str) -> Floats:
-    """Returns what a function returned for `count` pairs of texts as (count,) float64.
+    """Returns a function's result for `count` pairs of texts as (count,) float64.
 
     Raises:
         InputError: it has another shape, or a value is not a finite number.
@@ -127,10 +127,10 @@ def similarities_of(value: Any, count: int, who: str) -> Floats:
 
 
 def numbers_of(value: Any, shape: tuple[int | None, ...], who: str, needed: str) -> NDArray[Any]:
-    """Returns what a function returned as an array of real numbers.
+    """Returns a function's result as an array of real numbers.
 
-    None in the `shape` allows any size. The message begins with `who`, and names what is `needed`,
-    with its verb.
+    None in the `shape` allows any size. The message begins with `who` and says what is `needed`,
+    including the verb.
 
     Raises:
         InputError: it has another shape, or is not an array of real numbers: ragged rows, strings,
@@ -151,7 +151,7 @@ def numbers_of(value: Any, shape: tuple[int | None, ...], who: str, needed: str)
 
 
 def _ragged_rows(value: Any) -> str:
-    """Returns how long the rows of a value are if their lengths differ, else an empty string."""
+    """Returns the row lengths of a value if they differ, otherwise an empty string."""
     try:
         lengths = {len(row) for row in value}
     except TypeError:
@@ -170,13 +170,13 @@ def _type_text(array: NDArray[Any]) -> str:
 
 
 _CACHED_VALUES = 250_000_000
-"""Numbers that are kept for later tasks: 1 GB of float32. Texts beyond it are encoded again."""
+"""Number of values kept for later tasks: 1 GB of float32. Further texts are encoded again."""
 
 
 def encode_checked(
     encode: Callable[[Sequence[str]], Embeddings], sentences: Sequence[str], who: str
 ) -> tuple[Embeddings, str]:
-    """Returns (N, D) float32 embeddings of `sentences`, and the dtype that the encoder returned.
+    """Returns (N, D) float32 embeddings of `sentences`, and the encoder's original dtype.
 
     `encode` is a method of an encoder. Error messages begin with `who`.
 
@@ -189,30 +189,30 @@ def encode_checked(
 
 @dataclass
 class Meter:
-    """Adds up what calls of an encoder cost."""
+    """Adds up the cost of calls of an encoder."""
 
     sentences: int = 0
     seconds: float = 0.0
     processor_seconds: float = 0.0
-    """Of all threads of this process."""
+    """Processor time of all threads of this process."""
     joules: float = 0.0
-    """Of the whole machine; 0 where the system does not let it be read."""
+    """Energy of the whole machine; 0 if the system does not allow reading it."""
     dimensions: int = 0
 
     @contextmanager
     def running(self, sentences: int) -> Iterator[None]:
-        """Counts what the block costs, which encodes that many `sentences`."""
+        """Measures the cost of the block, which encodes `sentences` sentences."""
         wall, processor, energy = time.perf_counter(), time.process_time(), joules()
         yield
-        self.joules += max(joules() - energy, 0.0)  # the counter begins anew from time to time
+        self.joules += max(joules() - energy, 0.0)  # the counter restarts from time to time
         self.processor_seconds += time.process_time() - processor
         self.seconds += time.perf_counter() - wall
         self.sentences += sentences
 
     def cost(self) -> dict[str, float]:
-        """Returns what was counted, in seconds, joules and bytes, empty without a sentence.
+        """Returns the measured cost in seconds, joules and bytes; empty if nothing was encoded.
 
-        `peak_bytes` is the most memory that this process had until now.
+        `peak_bytes` is the peak memory of this process so far.
         """
         if not self.sentences:
             return {}
@@ -221,17 +221,17 @@ class Meter:
 
 
 def speed(costs: Iterable[Mapping[str, float]]) -> float | None:
-    """Returns sentences a second over all of the `costs`, None if none was encoded."""
+    """Returns sentences per second over all `costs`, None if nothing was encoded."""
     known = [cost for cost in costs if cost.get("seconds")]
     seconds = sum(cost["seconds"] for cost in known)
     return sum(cost["sentences"] for cost in known) / seconds if seconds else None
 
 
 class Embedder:
-    """The encoder that tasks see. It keeps embeddings, so that each text is encoded once.
+    """The encoder as tasks see it. It keeps embeddings, so that each text is encoded once.
 
-    An encoder that prepares itself for a task gives other vectors for each task. Its embeddings are
-    kept within a task only.
+    An encoder that prepares for a task may give other vectors for each task, so its embeddings are
+    kept only within a task.
     """
 
     def __init__(
@@ -245,14 +245,14 @@ class Embedder:
         self._kept: list[Embeddings] = []
         self._prepared: tuple[str, Sequence[str]] = "", ()
         self.meter = Meter()
-        """Adds up what the calls of the encoder cost."""
+        """Adds up the cost of the encoder's calls."""
         self.dtype: str | None = None
-        """dtype that the encoder returned; tasks compute on float32. None before the first call."""
+        """dtype that the encoder returned; tasks compute in float32. None before the first call."""
 
     def prepare(self, task: str, sentences: Sequence[str]) -> None:
         """Shows the encoder all sentences of a task. A task calls this before it embeds any.
 
-        A call like the one before it does nothing: several tasks may share their sentences.
+        Repeating the last call does nothing, as several tasks may share their sentences.
         """
         if isinstance(self.encoder, Prepares) and (task, sentences) != self._prepared:
             self._prepared = task, sentences
@@ -260,26 +260,26 @@ class Embedder:
             self._index, self._kept = {}, []
 
     def who(self, task: str, method: str) -> str:
-        """Returns how messages begin that are about a method of the encoder in a task."""
+        """Returns the beginning of messages about a method of the encoder in a task."""
         return f"{task}: {method} of the encoder {self.name}"
 
     def embed(self, sentences: Sequence[str], task: str) -> Embeddings:
         """Returns (N, D) float32 embeddings of `sentences`.
 
         Raises:
-            InputError: see `encode_checked`; or D differs from that of earlier sentences.
+            InputError: see `encode_checked`; or D differs from earlier sentences.
         """
         return _gathered(*self._arrays(sentences, task, keep=True))
 
     def embed_distinct(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Indices]:
         """Returns embeddings of distinct texts, and (N,) the row of each of the `sentences`.
 
-        Every vector is held once, where `embed` has a copy for each sentence.
+        Every vector is stored once, where `embed` has a copy for each sentence.
 
         Raises:
             InputError: see `embed`.
         """
-        # before the next task the encoder is prepared again: nothing is worth keeping
+        # the encoder is prepared again before the next task, so nothing is kept
         arrays, rows = self._arrays(sentences, task, keep=not isinstance(self.encoder, Prepares))
         if len(arrays) == 1:
             return arrays[0], rows
@@ -287,7 +287,7 @@ class Embedder:
         return _gathered(arrays, distinct), rows
 
     def embed_responses(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Indices]:
-        """Returns and raises the same as `embed_distinct`, by `encode_response` if there is one."""
+        """Like `embed_distinct`, with `encode_response` if the encoder has it."""
         encoder = self.encoder
         if not isinstance(encoder, EncodesResponses):
             return self.embed_distinct(sentences, task)
@@ -300,7 +300,7 @@ class Embedder:
     def _arrays(
         self, sentences: Sequence[str], task: str, *, keep: bool
     ) -> tuple[list[Embeddings], Indices]:
-        """Returns arrays of embeddings, and (N,) rows counted through them, one per sentence."""
+        """Returns arrays of embeddings, and (N,) rows numbered through them, one per sentence."""
         if not sentences:
             raise InputError("nothing to encode: the task has no sentences.")
         arrays, index = self._kept, self._index
@@ -308,7 +308,7 @@ class Embedder:
             embeddings = self._encode(new, task)
             rows = dict(zip(new, range(len(index), len(index) + len(new)), strict=True))
             if keep and (len(index) + len(new)) * embeddings.shape[1] <= _CACHED_VALUES:
-                arrays.append(embeddings.copy())  # an encoder may use its memory again
+                arrays.append(embeddings.copy())  # an encoder may reuse its memory
                 index.update(rows)
             else:
                 arrays, index = [*arrays, embeddings], index | rows
@@ -356,7 +356,7 @@ class Embedder:
 
 
 def _gathered(arrays: Sequence[Embeddings], rows: Indices) -> Embeddings:
-    """Returns (N, D) chosen rows, counted through the arrays."""
+    """Returns (N, D) chosen rows, numbered through the arrays."""
     found = np.empty((len(rows), arrays[0].shape[1]), np.float32)
     start = 0
     for array in arrays:
@@ -384,13 +384,13 @@ _PROBE = (
     "A woman is slicing an onion in the kitchen.",
     "Why does bread go stale faster in the refrigerator?",
 )
-"""Sentences whose vectors identify an encoder. Another probe makes all results those of others."""
+"""Sentences whose vectors identify an encoder. Changing them invalidates all stored results."""
 
 
 def identity(encoder: Encodes) -> dict[str, Any]:
-    """Returns what an encoder is known by, as plain JSON: what it says of itself, and its content.
+    """Returns an encoder's identity as plain JSON: its description of itself, and its content.
 
-    The content is `sha256`, if the encoder describes one, otherwise `probe_sha256`, the hash of its
+    The content is `sha256` if the encoder describes it, otherwise `probe_sha256`, the hash of its
     vectors of a few fixed sentences. An encoder whose vectors change from run to run, such as some
     on a GPU, counts as a new encoder each time, unless it describes a `sha256`.
 
@@ -421,7 +421,7 @@ def identity(encoder: Encodes) -> dict[str, Any]:
 
 
 def _probe(encoder: Encodes, name: str) -> str:
-    """Returns the SHA-256 of what the encoder makes of the probe."""
+    """Returns the SHA-256 of the encoder's vectors of the probe sentences."""
     embedder, probe = Embedder(encoder, name), list(_PROBE)
     embedder.prepare("probe", probe)
     found: list[NDArray[Any]] = [embedder.embed(probe, "probe")]

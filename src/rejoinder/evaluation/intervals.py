@@ -1,6 +1,6 @@
 """95 % percentile bootstrap intervals (Efron and Tibshirani 1993, §13.3), seeded and vectorised.
 
-Tests whether two scores on the same items differ by more than chance.
+Also tests whether two scores on the same items differ by more than chance.
 """
 
 import math
@@ -89,8 +89,8 @@ def correlation_interval(
 def _ranks_of_draws(places: Indices) -> Floats:
     """Returns (B, N) ranks within each of B draws, from 1; ties get their mean rank.
 
-    `places` are (B, N) dense ranks of what was drawn, among all values and from 0: to count them
-    takes a sixth of the time that sorting each draw takes.
+    `places` are (B, N) dense ranks, from 0, of the drawn values among all values: counting them
+    takes a sixth of the time of sorting each draw.
 
     >>> _ranks_of_draws(np.array([[0, 2, 0]])).tolist()
     [[1.5, 3.0, 1.5]]
@@ -114,24 +114,24 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Test:
-    """The outcome of a two-sided test."""
+    """The result of a two-sided test."""
 
     statistic: float
     p: float
     name: str
     n: int
-    """Number of items that were tested."""
+    """Number of tested items."""
 
 
 Tested = tuple[Test, Interval]
-"""The outcome of a test, and the interval of the difference."""
+"""The result of a test, and the interval of the difference."""
 
 
 def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
-    """Tests two correlations with the same gold x, of a and of b, that depend on each other.
+    """Tests two dependent correlations with the same gold x, of a and of b.
 
     This is Williams' test (1959) as in Steiger 1980, eq. (7): t with n - 3 degrees of freedom. Cer
-    et al. 2017 use it. `n` is the number of items.
+    et al. 2017 use it, too. `n` is the number of items.
 
     Raises:
         InputError: there are fewer than four items, or a value is not within [-1, 1].
@@ -153,7 +153,7 @@ def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Test:
-    """Tests two classifiers on the same items, given (N,) whether each was right.
+    """Tests two classifiers on the same items, given (N,) bool whether each was right.
 
     This is the exact test on the items in which they differ, as mid-p (Fagerland et al. 2013),
     since the plain exact test is too conservative. The statistic is the number of items that only
@@ -184,9 +184,9 @@ def paired_bootstrap(
     Returns the test, whose statistic is the difference, and the 95 % interval of the difference.
     Its p is at least 1 / (1 + resamples).
     The test keeps its level from 200 items on. `difference` takes (B, N) draws of the `n` items and
-    returns (B,) differences of the two scores. `strata` are the indices of the items of each
-    subset, within which they are resampled; None means a single subset of all items. `centred`
-    moves the draws so that their mean is the difference: texts that are drawn twice are always in
+    returns (B,) differences of the two scores. `strata` are the indices of each subset's items,
+    which are resampled within the subset; None means one subset of all items. `centred`
+    shifts the draws so that their mean is the difference: texts that are drawn twice are always in
     one cluster, which raises the V-measure.
     """
     generator = np.random.default_rng(seed)
@@ -209,9 +209,9 @@ def paired_bootstrap(
 
 
 def permutation_test(first: Floats, second: Floats, seed: int) -> Test:
-    """Tests whether the means of (N,) and (M,) values differ, by random regroupings of all.
+    """Tests whether the means of (N,) and (M,) values differ, by random regrouping of all values.
 
-    The statistic is the difference of the means. Sums are compared with an allowance for rounding,
+    The statistic is the difference of the means. Sums are compared with a rounding tolerance,
     so that values that are all equal have p = 1.
     """
     together = np.concatenate([first, second])

@@ -1,6 +1,6 @@
-"""The metrics that a task can have as its main score, by name, and the items that they work on.
+"""Metrics that a task can have as its main score, by name, and the items that they score.
 
-A metric holds everything that depends on a task's main score. Correlations of predictions with
+A metric defines everything that depends on a task's main score. Correlations of predictions with
 gold are compared by Williams' test, shares of right items by McNemar's test, means by a paired
 bootstrap.
 """
@@ -43,19 +43,19 @@ class Items:
     texts: Sequence[str] = ()
     """The text of each item, for people. Not written to disk; empty for items read from a file."""
     folds: Indices | None = None
-    """(N,) the fold in which an item was held out, if the score is a mean over folds."""
+    """(N,) the fold that held out each item, if the score is a mean over folds."""
 
 
 def numbered(
     split: str, predictions: NDArray[Any], gold: NDArray[Any], texts: Sequence[str]
 ) -> Items:
-    """Returns items that are known by their row, from 0, such as `test:0`."""
+    """Returns items that are identified by their row, from 0, such as `test:0`."""
     ids = [f"{split}:{row}" for row in range(len(predictions))]
     return Items(ids, predictions.astype(np.float64), gold.astype(np.float64), texts)
 
 
 def joined(*columns: Sequence[str]) -> list[str]:
-    """Returns what a person reads of each row of columns of texts, such as `a cat | a dog`."""
+    """Returns what a person reads for each row of text columns, such as `a cat | a dog`."""
     return [" | ".join(row) for row in zip(*columns, strict=True)]
 
 
@@ -72,35 +72,35 @@ def subsets_of(ids: Sequence[str]) -> dict[str, Indices]:
 
 
 INTERVAL_RESAMPLES = 2_000
-"""Bootstrap draws of an interval, where the p-value comes from another test."""
+"""Bootstrap draws for an interval, if the p-value comes from another test."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A main score: how it follows from items, how it is shown, how two of it are compared."""
+    """A main score: how it is computed from items, shown, and compared."""
 
     name: str
     """The key of the score in `Result.scores`."""
     recompute: Callable[[Items], Mapping[str, float]]
-    """Returns the scores that follow from the items, the main score among them.
+    """Returns the scores that are computed from the items, including the main score.
 
-    A results file with other scores is refused.
+    A results file with different scores is refused.
     """
     errors: Callable[[Items], Floats]
-    """Returns (N,) how far each prediction is from right; 0 is right. `--worst` sorts by it."""
+    """Returns (N,) distances of predictions from right; 0 is right. `--worst` sorts by them."""
     test: Callable[[Items, Items, int, int], intervals.Tested]
     """Tests the difference of two encoders on the same items in the same order.
 
-    The last arguments are a seed, and how many draws a bootstrap needs at least. Returns the test
+    The last arguments are a seed, and the least number of bootstrap draws. Returns the test
     and the 95 % interval of first minus second, in the unit of the score.
     """
     percent: bool = False
     """Whether the score goes from 0 to 100 instead of 0 to 1."""
     not_percent: tuple[str, ...] = ()
-    """Other scores of such a result that are not percentages: names or patterns with `*`."""
+    """Other scores of the result that are not percentages: names or patterns with `*`."""
     higher_is_better: bool = True
     rounding: Mapping[str, float] = field(default_factory=dict)
-    """The largest rounding error of a stored value, by score."""
+    """The largest rounding error of a stored value, by name of score."""
 
     def in_percent(self, score: str) -> bool:
         """Returns whether a score of a result with this main score is a percentage."""
@@ -109,14 +109,14 @@ class Metric:
 
 @dataclass(frozen=True)
 class MetricPattern:
-    """Main scores whose names hold a number or another part, such as `P@N`."""
+    """Main scores whose names contain a number or another part, such as `P@N`."""
 
     name: str
     """The name shown in messages, such as `P@N`."""
     pattern: str
-    """A regular expression that matches all of a name."""
+    """A regular expression that matches the complete name."""
     build: Callable[[re.Match[str]], Metric]
-    """Returns the metric of a name that matches."""
+    """Returns the metric of a matching name."""
 
 
 def compare_means(
@@ -135,8 +135,8 @@ def compare_correct(
 ) -> intervals.Tested:
     """Tests the difference of two shares of right items, by McNemar's test.
 
-    `first` and `second` are (N,) whether each encoder is right. With `percent`, the score goes from
-    0 to 100. `seed` seeds the draws of the interval.
+    `first` and `second` are (N,) bool: whether each encoder is right. With `percent`, scores go
+    from 0 to 100. `seed` seeds the draws of the interval.
     """
     unit = 100.0 if percent else 1.0
     change = unit * first.astype(np.float64) - unit * second.astype(np.float64)
@@ -160,7 +160,7 @@ def correlations(x: Floats, gold: Floats) -> dict[str, float]:
 
 
 def rescaled(values: Floats) -> Floats:
-    """Returns (N,) values stretched to the scale of gold: the smallest is 0, the largest 5.
+    """Returns (N,) values stretched to the scale of gold: the smallest becomes 0, the largest 5.
 
     Cer et al. 2017, footnote 20.
 
@@ -200,7 +200,7 @@ def _by_subset(items: Items) -> dict[str, dict[str, float]]:
 
 
 def _recompute_subsets(items: Items) -> dict[str, float]:
-    """Returns three scores over subsets: mean, weighted mean, and all items as a single set."""
+    """Returns three scores over subsets: mean, weighted mean, and all items as one set."""
     parts = _by_subset(items)
     sizes = [len(rows) for _, rows in sorted(subsets_of(items.ids).items())]
     scores = {}
@@ -217,7 +217,7 @@ def _recompute_tracks(items: Items) -> dict[str, float]:
 
 
 def _rank_errors(items: Items) -> Floats:
-    """Returns distances of ranks: similarities have another scale than gold."""
+    """Returns distances of ranks, as similarities have another scale than gold."""
     return np.abs(ranks(items.predictions) - ranks(items.gold))
 
 
@@ -230,14 +230,14 @@ def _correlation(
     recompute: Callable[[Items], Mapping[str, float]],
     groups: Callable[[Items], list[Indices]],
 ) -> Metric:
-    """Returns the metric of a mean of Pearson's r over groups of items, weighted by their sizes."""
+    """Returns the metric for the mean of Pearson's r over groups of items, weighted by size."""
     return Metric(name, recompute, _rank_errors, partial(_test, groups))
 
 
 def _test(
     groups_of: Callable[[Items], list[Indices]], first: Items, second: Items, seed: int, draws: int
 ) -> intervals.Tested:
-    """Tests one correlation by Williams' test, a mean of several by a paired bootstrap."""
+    """Tests one correlation by Williams' test, or a mean of several by a paired bootstrap."""
     a, b, gold = first.predictions, second.predictions, first.gold
     groups = groups_of(first)
     sizes = np.array([len(rows) for rows in groups])
@@ -267,7 +267,7 @@ def _test(
 
 
 def _bounded_correlation(x: Floats, y: Floats) -> float:
-    """Returns Pearson's r within [-1, 1]; rounding makes that of equal arrays a little more."""
+    """Returns Pearson's r within [-1, 1]; for equal arrays, rounding can exceed 1 slightly."""
     return min(1.0, max(-1.0, pearson_correlation(x, y)))
 
 
@@ -317,7 +317,7 @@ def _accuracy_of(items: Items) -> dict[str, float]:
 
 
 def _test_accuracy(first: Items, second: Items, seed: int, draws: int) -> intervals.Tested:
-    """Tests by item, or by the mean of a subset if there are several: those share their wording."""
+    """Tests by item, or by the means of subsets if there are several: their items share wording."""
     one, other = (items.predictions == items.gold for items in (first, second))
     subsets = subsets_of(first.ids).values()
     if len(subsets) == 1:
@@ -385,7 +385,7 @@ def _mean(
     *,
     percent: bool = True,
 ) -> Metric:
-    """Returns the metric of the mean of (N,) values times `unit`: percentages, or else errors."""
+    """Returns the metric for the mean of (N,) values times `unit`: percentages, or else errors."""
     return Metric(
         name,
         lambda items: {name: unit * float(values(items).mean())},
@@ -427,8 +427,8 @@ def _test_kinds(first: Items, second: Items, seed: int, draws: int) -> intervals
 
 
 NDCG = Metric("ndcg@10", _kind_means, _lacking, _test_kinds)
-"""The NDCG of the first ten, from 0 to 1: the mean of the means of all kinds of questions. An item
-is a question in the subset of its kind, its prediction the NDCG of its list."""
+"""The NDCG of the first ten, from 0 to 1: the mean over the means of all kinds of questions. An
+item is a question in the subset of its kind, its prediction the NDCG of its list."""
 
 
 def _f_of_links(items: Items) -> Floats:
@@ -439,7 +439,7 @@ def _f_of_links(items: Items) -> Floats:
 
 LINKS = _mean("f_of_links", _f_of_links, lambda items: 1 - items.predictions)
 """F of links between messages, from 0 to 100. An item is a message, its gold the number of messages
-that it answers, or 1; its prediction is 1 if the one link that is predicted is right, else 0."""
+that it answers, or 1; its prediction is 1 if its single predicted link is right, else 0."""
 
 
 def _distances(items: Items) -> Floats:
@@ -451,7 +451,7 @@ MEAN_ABSOLUTE_ERROR = _mean("mean_absolute_error", _distances, _distances, perce
 
 
 def effect_sizes(first: Floats, second: Floats) -> Floats:
-    """Returns the difference of the means of two groups in standard deviations of both together.
+    """Returns the difference of two groups' means, in standard deviations of both together.
 
     `first` (..., N) and `second` (..., M) are associations; the result has their other axes. It is
     0 where all associations are equal. Caliskan et al. 2017, eq. for d.
@@ -521,10 +521,10 @@ METRICS: Registry[Metric | MetricPattern] = Registry(
 
 
 def register_metric(metric: Metric | MetricPattern) -> None:
-    """Makes a metric known, so that results can have it as their main score.
+    """Registers a metric, so that results can have it as their main score.
 
     Raises:
-        InputError: another metric has that name.
+        InputError: another metric has this name.
     """
     if find_metric(metric.name) is not None:
         raise InputError(f"the metric {metric.name!r} is registered already; give it another name.")
@@ -545,7 +545,7 @@ def metric_of(score: str) -> Metric:
     """Returns the metric of a main score.
 
     Raises:
-        InputError: no metric of that name is registered.
+        InputError: no metric of this name is registered.
     """
     if (metric := find_metric(score)) is None:
         known = nearest(score, METRICS)

@@ -1,6 +1,6 @@
-"""Reports of results files (tables, plots, a page), and comparisons of two sets of results.
+"""Reports results files (tables, plots, a page), and compares two sets of results.
 
-Tables have a column per encoder, and its row below published ones. Plots are SVG: main scores as
+Tables have a column per encoder, and add its row to published tables. Plots are SVG: main scores as
 bars with intervals, and predictions against gold. A comparison tests, task by task, whether two
 encoders differ by more than chance.
 """
@@ -57,7 +57,7 @@ class Table:
 
 
 def overview(runs: Sequence[Sequence[Result]]) -> Table:
-    """Returns a table of the main scores: a row per task and split, a column per encoder."""
+    """Returns a table of main scores, with a row per task and split, and a column per encoder."""
     results = [result for run in runs for result in run]
     labels = variants(results)
     rows = []
@@ -69,7 +69,7 @@ def overview(runs: Sequence[Sequence[Result]]) -> Table:
 
 
 def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
-    """Returns the published tables that share a task with `runs`, whose rows are at the end."""
+    """Returns the published tables that share a task with `runs`, with added rows of `runs`."""
     tables = []
     for published in published_tables():
         tasks, digits = published["tasks"], published["digits"]
@@ -103,7 +103,7 @@ def _by_label(run: Sequence[Result], tasks: Sequence[str]) -> dict[str, list[Res
     """Returns the results of `tasks`, without dev splits, by the label of their settings."""
     chosen = [result for result in run if result.split != "dev" and result.task in tasks]
     labels = variants(chosen)
-    # a result that exists under a single setting belongs to every label
+    # a result with only one setting belongs to every label
     return {
         label: [result for result in chosen if labels[result.key] in (label, "")]
         for label in dict.fromkeys(labels.values())
@@ -152,7 +152,7 @@ def write_report(paths: Sequence[Path], out: Path, *, overwrite: bool = False) -
 
 
 def _contents(paths: Sequence[Path]) -> dict[str, str]:
-    """Returns the content of each file of the report, by file name."""
+    """Returns the contents of each file of the report, by file name."""
     require("report", "jinja2", "matplotlib")
     runs = [read_results(path) for path in paths]
     if not any(runs):
@@ -192,9 +192,9 @@ def _scatter_plots(runs: Sequence[Sequence[Result]]) -> Iterator[str]:
 def render_page(
     template: str, tables: Sequence[Table], figures: Sequence[str], **values: object
 ) -> str:
-    """Returns a page that needs no other file, from a template such as `results.html.j2`.
+    """Returns a self-contained page, from a template such as `results.html.j2`.
 
-    The figures are SVG documents, which are not escaped. `values` are what else the template shows.
+    The figures are SVG documents, which are not escaped. `values` are further template variables.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -220,7 +220,7 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
-    """Returns a matplotlib figure, whose size is in inches, and its axes: an array if several.
+    """Returns a matplotlib figure with its size in inches, and its axes: an array if several.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -273,7 +273,7 @@ def bars(runs: Sequence[Sequence[Result]]) -> str:
 
 
 def predicted_against_gold(title: str, predictions: Floats, gold: Floats) -> str:
-    """Plots (N,) predicted similarities against gold, 0 to 5, and the line of least squares."""
+    """Plots (N,) predicted similarities against gold, 0 to 5, with a least-squares line."""
     figure, axes = new_figure(4.5, 4)
     axes.scatter(gold, predictions, s=6, alpha=0.35, color=COLOURS[0], linewidths=0)
     slope, intercept = np.polyfit(gold, predictions, 1)
@@ -286,26 +286,26 @@ def predicted_against_gold(title: str, predictions: Floats, gold: Floats) -> str
 
 
 LEVEL = 0.05
-"""Corrected p-values below this are separable."""
+"""Corrected p-values below this count as separable."""
 _MOST_DRAWS = 100_000
 _FEW = 200
-"""Items below which a bootstrap does not keep its level."""
+"""Number of items below which a bootstrap does not keep its level."""
 
 COMPARED = ("task", "score", "n", "first", "second", "difference", "95 % interval", "p (Holm)",
             "test", "separable")  # fmt: skip
-"""The columns of a comparison that is shown."""
+"""The columns of a printed comparison."""
 Source = Path | str | Sequence[Result]
 """A results file, or results from `evaluate`."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One task that both encoders were scored on."""
+    """The comparison of two encoders on one task."""
 
     task: str
     split: str
     n: int
-    """Number of items that the test compares."""
+    """Number of compared items."""
     score: str
     """Name of the main score."""
     first: float
@@ -318,7 +318,7 @@ class Comparison:
     """p after Holm's correction for all comparisons of the two sets of results."""
     note: str = ""
     settings: str = ""
-    """Settings that distinguish it from other results of the task in the first set, if any."""
+    """Settings that distinguish the result from others of the task in the first set, if any."""
 
     @property
     def difference(self) -> float:
@@ -332,7 +332,7 @@ class Comparison:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The columns of `COMPARED`, as people read them."""
+        """The columns of `COMPARED`, as text for people."""
         text = partial(score_text, percent=self.in_percent)
         low, high = (text(end, sign=True) for end in self.interval)
         return (
@@ -372,13 +372,13 @@ class Compared:
 def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
     """Compares the main scores of all tasks that two encoders share, under the same settings.
 
-    If each has a task once, under other settings or on another form of the data, these two results
-    are compared, and the note says what differs. A bootstrap draws more often the more tasks there
-    are, so that its least p stays separable after Holm's correction (up to 1,250 tasks).
+    If each has a task once, with different settings or forms of the data, these two results
+    are compared, and the note lists the differences. A bootstrap draws more often the more tasks
+    there are, so that its least p stays separable after Holm's correction (up to 1,250 tasks).
 
     Args:
-        first: a results file, or results that hold their items.
-        second: the same of another encoder.
+        first: a results file, or results that contain their items.
+        second: the same for another encoder.
         seed: seeds the bootstrap.
 
     Raises:
@@ -427,12 +427,12 @@ def _matched(
 
 
 def compare_task(first: Result, second: Result, settings: str, seed: int, draws: int) -> Comparison:
-    """Returns the comparison of two encoders on a task, by the test of its main score.
+    """Compares two encoders on a task, by the test for its main score.
 
-    `settings` label it among others. A bootstrap, seeded by `seed`, has at least that many `draws`.
+    `settings` label it. A bootstrap, seeded by `seed`, has at least `draws` draws.
 
     Raises:
-        InputError: they were scored on other items, by another score, or have no predictions.
+        InputError: the items or the main scores differ, or there are no predictions.
     """
     what = f"{first.task} on {first.split}"
     if first.main != second.main:

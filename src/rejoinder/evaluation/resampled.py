@@ -1,4 +1,4 @@
-"""Metrics of all items together, tested by resampling the items: AP, V-measure, what stays."""
+"""Metrics of all items together, tested by resampling items: AP, V-measure, score that remains."""
 
 from collections.abc import Callable
 
@@ -9,10 +9,10 @@ from rejoinder.evaluation.metrics import Items, Metric, subsets_of
 from rejoinder.measures import Floats, Indices, ranks, row_correlations
 
 _DRAWS = 500
-"""Draws of an interval: each computes the whole score again."""
+"""Number of draws for an interval; each computes the complete score again."""
 
 Value = Callable[[Floats, Floats], float]
-"""Takes (R, N) predictions of R runs over the same texts and (N,) gold, returns 0 to 100."""
+"""Scores (R, N) predictions of R runs over the same texts against (N,) gold, from 0 to 100."""
 
 
 def _columns(items: Items) -> tuple[Floats, Floats]:
@@ -56,9 +56,9 @@ def _metric(name: str, value: Value, errors: Callable[[Floats, Floats], Floats])
 
 
 def average_precision(scores: Floats, relevant: Floats) -> float:
-    """Returns the area under precision and recall of (1, N) scores; relevant items have gold 1.
+    """Returns the area under the precision-recall curve of (1, N) scores; gold 1 is relevant.
 
-    Items of the same score count together.
+    Items with the same score count together.
 
     >>> average_precision(np.array([[0.9, 0.8, 0.7]]), np.array([1.0, 0.0, 1.0])).__round__(2)
     83.33
@@ -71,7 +71,7 @@ def average_precision(scores: Floats, relevant: Floats) -> float:
 
 
 def _table(clusters: Floats, classes: Floats) -> Floats:
-    """Returns the numbers of items by cluster and class."""
+    """Returns the number of items by cluster and class."""
     wide = int(classes.max()) + 1
     cells = clusters.astype(np.int64) * wide + classes.astype(np.int64)
     counts = np.bincount(cells, minlength=(int(clusters.max()) + 1) * wide)
@@ -109,9 +109,9 @@ def _others(clusters: Floats, classes: Floats) -> Floats:
 
 
 def kept(similarities: Floats, gold: Floats) -> float:
-    """Returns Pearson's r with gold of changed texts in percent of that of clean texts.
+    """Returns Pearson's r with gold of changed texts, in percent of r of clean texts.
 
-    `similarities` are (2, N), clean first. It is 0 if the clean ones do not agree with gold.
+    `similarities` are (2, N), clean first. Returns 0 if the clean ones do not agree with gold.
     """
     clean, changed = row_correlations(similarities, np.stack([gold, gold]), constant=0.0)
     return 100 * float(changed / clean) if clean > 0 else 0.0

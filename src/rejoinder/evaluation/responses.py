@@ -1,8 +1,8 @@
-"""Ranks of true responses: how far an encoder puts the right one among 99 random ones.
+"""Ranks true responses: how high an encoder ranks the right one among 99 random ones.
 
 Yang et al. 2018, §4.2, after Henderson et al. 2017. The negatives of an input are drawn uniformly,
-without replacement, from all other responses of the split, whatever their source. Training chooses
-weights by these ranks; the task `response` makes a result of them.
+without replacement, from all other responses of the split, of any source. Training chooses
+weights by these ranks; the task `response` reports them.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,19 +16,19 @@ from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings, EncodesResponses
 
 CUTOFFS = (1, 3, 10)
-"""N of the P@N that a result has."""
+"""N of each P@N in a result."""
 USUAL_CANDIDATES = 100
-"""K of the field's P@N; any other number of candidates is part of the name."""
+"""K of the usual P@N; another number of candidates becomes part of the name."""
 NEGATIVES = USUAL_CANDIDATES - 1
 _GATHERED_VALUES = 262_144
-"""Numbers of candidate vectors that are gathered at once: 1 MB stays in the cache of a core."""
+"""Number of candidate values that are gathered at once: 1 MB fits in the cache of a core."""
 _SAMPLED = 1_000
-"""Number of embeddings that decide whether embeddings are treated as sparse."""
+"""Number of embeddings that are checked to decide whether embeddings are sparse."""
 _SPARSE = 1 / 16
 """Share of non-zero numbers below which embeddings are sparse."""
 _TELL_EVERY = 2_000
 Tell = Callable[[str], None]
-"""Called from time to time with what is being done."""
+"""Called from time to time with the current step."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ResponsePairs:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Where the true responses of some pairs are among their candidates."""
+    """Ranks of the true responses of pairs among their candidates."""
 
     ranks: Indices
     """(N,) ranks of the true responses, from 1. Ties count against the encoder."""
@@ -57,7 +57,7 @@ class Ranked:
 
     @property
     def candidates(self) -> int:
-        """Number of responses of which one is true."""
+        """Number of candidates per input, including the true response."""
         return 1 + len(self.negatives.T)
 
     @property
@@ -76,7 +76,7 @@ def precision_name(n: int, candidates: int) -> str:
 
 
 def precisions(ranks: Indices, candidates: int) -> dict[str, float]:
-    """Returns P@1, P@3 and P@10 of (N,) ranks among so many candidates, by name."""
+    """Returns P@1, P@3 and P@10 of (N,) ranks among this many candidates, by name."""
     return {precision_name(n, candidates): float((ranks <= n).mean()) for n in CUTOFFS}
 
 
@@ -142,7 +142,7 @@ def recall_of_all(embedder: Embedder, pairs: ResponsePairs, top: int) -> float:
 def draw_negatives(rows: Indices, count: int, size: int, generator: np.random.Generator) -> Indices:
     """Returns (N, size) indices: different others of `count` rows for each of N rows, uniformly.
 
-    If repeats are rare, rows are drawn with replacement and drawn again if they repeat one. This
+    If repeats are rare, rows are drawn with replacement, and repeated ones are drawn again. This
     has the same distribution as drawing without replacement, at a hundredth of the cost.
     """
     if size == count - 1:
@@ -170,7 +170,7 @@ def true_ranks(
     (L, D) `responses`, the true one first.
     """
     ranks = np.empty(len(input_rows), np.int64)
-    # vectors of bags of words are nearly all zeros: only the columns of the input's words are read
+    # bag-of-words vectors are nearly all zeros: only the columns of the input's words are read
     sparse = np.count_nonzero(inputs[:_SAMPLED]) < _SPARSE * inputs[:_SAMPLED].size
     values = candidates.shape[1] * responses.shape[1]
     size = 1 if sparse else max(1, _GATHERED_VALUES // values)

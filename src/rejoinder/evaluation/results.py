@@ -1,4 +1,4 @@
-"""Results of evaluation tasks: the scores and what they depend on, their labels, their files."""
+"""Results of evaluation tasks: scores with everything they depend on, labels, files."""
 
 import io
 import json
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 Key = tuple[str, str, str, str]
-"""Task, split, SHA-256 of the data, settings as JSON. With the encoder, these decide a result."""
+"""Task, split, SHA-256 of the data, settings as JSON. With the encoder, they fix a result."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The scores of a part of the data, such as a genre or a source."""
+    """The scores on a part of the data, such as a genre or a source."""
 
     n: int
     scores: Mapping[str, float]
@@ -42,7 +42,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Scored:
-    """What a task finds on one split. `score_tasks` makes a `Result` of it."""
+    """What a task computes on one split. `score_tasks` makes a `Result` of it."""
 
     main: str
     """Name of the main score."""
@@ -58,7 +58,7 @@ class Scored:
 
 
 def recomputed(metric: Metric, items: Items, interval: Interval, **facts: Any) -> Scored:
-    """Returns the scores that follow from items, the interval of the main one, and other facts."""
+    """Returns the scores computed from items, the interval of the main score, and other facts."""
     return Scored(metric.name, metric.recompute(items), items, {metric.name: interval}, **facts)
 
 
@@ -85,14 +85,14 @@ class Result(Shown):
     """Scores by genre or source."""
     seed: int
     data: Mapping[str, Any]
-    """The data that was scored on: its name, form and SHA-256."""
+    """The scored data: its name, form and SHA-256."""
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     cost: Mapping[str, float] = field(default_factory=dict)
-    """What encoding cost: `sentences`, `seconds`, `processor_seconds`, `joules`, `peak_bytes`,
-    `dimensions`, `model_bytes`, and sentences a second on reference sentences in the same run: of
-    the encoder (`reference`) and others, by name. Tasks that share their sentences have the same.
-    What is not known is absent."""
+    """Cost of encoding: `sentences`, `seconds`, `processor_seconds`, `joules`, `peak_bytes`,
+    `dimensions`, `model_bytes`, and sentences a second on reference sentences in the same run, for
+    the encoder (`reference`) and others, by name. Tasks that share their sentences share the cost.
+    Unknown costs are absent."""
     encoder: Mapping[str, Any] = field(default_factory=dict)
     """The encoder's description of itself, with its training data."""
     dtype: str | None = None
@@ -104,9 +104,9 @@ class Result(Shown):
     predictions: Mapping[str, str] = field(default_factory=dict)
     """The file of the items, next to the results file, and its SHA-256."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """The settings that act on the task. Results under other settings are other results."""
+    """The settings that affect the task. With other settings it is another result."""
     run: Mapping[str, Any] = field(default_factory=dict)
-    """The request to `evaluate`, so that it can be repeated. Empty if that is not possible."""
+    """The arguments of `evaluate`, so that it can be repeated. Empty if that is not possible."""
     items: Items | None = field(default=None, compare=False)
 
     @property
@@ -146,14 +146,14 @@ class Result(Shown):
             raise InputError(f"{where}: the main score {self.main} is not among the scores.")
 
     def as_tree(self) -> dict[str, Any]:
-        """Returns the result as JSON holds it, without its items."""
+        """Returns the result in its JSON form, without its items."""
         tree = asdict(replace(self, items=None))
         del tree["items"]
         return tree
 
     @cached_property
     def sealed_tree(self) -> dict[str, Any]:
-        """`as_tree` with its hash: made once, and written again after each later task."""
+        """`as_tree` with its hash: computed once, and written again after each later task."""
         return sealed(self.as_tree())
 
 
@@ -166,7 +166,7 @@ class Missing:
 
 
 def cost_text(result: Result) -> str:
-    """Returns what encoding cost as people read it, an empty string if nothing was encoded."""
+    """Returns the cost of encoding for people, an empty string if nothing was encoded."""
     cost, rate = result.cost, speed([result.cost])
     if rate is None:
         return ""
@@ -184,14 +184,14 @@ def cost_text(result: Result) -> str:
 
 
 def settings_key(settings: Mapping[str, Any]) -> str:
-    """Returns settings as one string that is the same for the same settings."""
+    """Returns settings as one string; equal settings give equal strings."""
     return json.dumps(settings, sort_keys=True)
 
 
 def variants(results: Iterable[Result]) -> dict[Key, str]:
-    """Returns a label for each key of `results`, empty if no other has its task and split.
+    """Returns a label for each key of `results`, empty if its task and split are unique.
 
-    The label names the settings that differ, such as `kfold 3, mode compat`, and the data if that
+    The label names the settings that differ, such as `kfold 3, mode compat`, and the data if it
     differs.
     """
     groups: dict[tuple[str, str], dict[Key, dict[str, Any]]] = {}
@@ -219,7 +219,7 @@ def with_label(task: str, split: str, label: str) -> str:
 
 
 def differences(first: Result, second: Result) -> str:
-    """Returns the settings and data in which two results differ, or an empty string."""
+    """Returns the settings and data that differ between two results, or an empty string."""
     a, b = (
         _flat(result.settings) | {"form": result.data.get("form", "–"), "data": result.key[2][:8]}
         for result in (first, second)
@@ -229,7 +229,7 @@ def differences(first: Result, second: Result) -> str:
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings without nesting, and without those that follow from others."""
+    """Returns settings without nesting, and without those implied by others."""
     outer = {name: value for name, value in settings.items() if name != "classifiers"}
     inner = settings.get("classifiers", {})
     named = {f"classifier {n}" if n in outer else n: value for n, value in dict(inner).items()}
@@ -237,7 +237,7 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def score_text(value: float, *, percent: bool, sign: bool = False) -> str:
-    """Returns a score as people read it: percentages have two digits, others four.
+    """Returns a score for people: percentages have two digits, others four.
 
     >>> score_text(71.25, percent=True), score_text(0.5, percent=False, sign=True)
     ('71.25', '+0.5000')
@@ -248,11 +248,11 @@ def score_text(value: float, *, percent: bool, sign: bool = False) -> str:
 FORMAT = 4
 _READ = (3, FORMAT)
 _SHARED = ("encoder", "versions", "machine", "run")
-"""Parts of a result of which a file says only once what is the same in all of its results."""
+"""Parts that a results file states only once if they are the same in all its results."""
 _EXACT = 1e-9
-"""Largest relative difference of a score that is computed again."""
+"""Largest relative difference of a recomputed score."""
 _HASH_DIGITS = 12
-"""Digits of the SHA-256 in a file name: files of other predictions have other names."""
+"""Digits of the SHA-256 in a file name, so that other predictions get other names."""
 
 
 @dataclass(frozen=True)
@@ -260,18 +260,18 @@ class _File:
     format_version: int
     results: list[dict[str, Any]]
     shared: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What all results have in each of `_SHARED`. Format 3 does not have it."""
+    """Values of `_SHARED` that all results have. Format 3 does not have it."""
 
 
 @dataclass
 class ResultsFile:
-    """A results file that this process has locked. Results are written as they are added."""
+    """A results file locked by this process. Results are written as they are added."""
 
     path: Path
     results: list[Result]
 
     def keep(self, encoder: Mapping[str, Any], *, overwrite: bool) -> None:
-        """Keeps the results of an encoder only, which describes itself as `encoder`.
+        """Keeps only the results of one encoder, which describes itself as `encoder`.
 
         Raises:
             InputError: the file holds results of another encoder, and `overwrite` is False.
@@ -286,7 +286,7 @@ class ResultsFile:
         self.results = [result for result in self.results if dict(result.encoder) == dict(encoder)]
 
     def add(self, result: Result) -> Result:
-        """Adds a result, or replaces that with the same key, and writes the file.
+        """Adds a result, or replaces the result with the same key, and writes the file.
 
         Returns the result with the name of its predictions file.
         """
@@ -311,12 +311,12 @@ def open_results(
 ) -> Iterator[ResultsFile]:
     """Locks a results file, from reading it to writing the last result.
 
-    The file need not exist. `overwrite` treats a file that can't be read as an empty one, unless
-    it is or lies in one of the `inputs`.
+    The file need not exist. `overwrite` treats an unreadable file as an empty one, unless
+    it is, or lies in, one of the `inputs`.
 
     Raises:
         InputError: it is not a file; it is not a results file, and `overwrite` is False or it is
-            read; or the folder of its predictions is one of the `inputs`, or holds one.
+            an input; or the folder of its predictions is one of the `inputs`, or contains one.
         BusyError: another process has locked it.
         StorageError: it can't be written.
     """
@@ -347,7 +347,7 @@ def _is_inside(given: object, folder: Path) -> bool:
 def write_results(path: Path, results: Iterable[Result]) -> list[Result]:
     """Writes a results file, and a Parquet file of predictions for each result with items.
 
-    The predictions go to `<name>.predictions/` next to the file. They are written first. Returns
+    The predictions are written first, to `<name>.predictions/` next to the file. Returns
     the results as written, with the names of their predictions files.
     """
     written = [_with_items(path, result) for result in results]
@@ -371,7 +371,7 @@ def _write(path: Path, results: Sequence[Result]) -> None:
 
 
 def _same(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns what is the same, to the letter, in all of some JSON objects."""
+    """Returns the parts that are identical in all of some JSON objects."""
     texts = [{name: settings_key(value) for name, value in part.items()} for part in parts]
     return {
         name: value
@@ -382,7 +382,7 @@ def _same(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def read_results(path: Path) -> list[Result]:
-    """Reads a results file. Checks its keys and hashes, and that scores follow from predictions.
+    """Reads a results file. Checks keys and hashes, and recomputes scores from the predictions.
 
     Raises:
         InputError: the file is not a results file, has another format version, or was damaged or
@@ -410,7 +410,7 @@ def read_results(path: Path) -> list[Result]:
 
 
 def _rows_of(path: Path) -> list[dict[str, Any]]:
-    """Returns the results as JSON, each with all of its parts."""
+    """Returns the results as JSON, each with all its parts."""
     try:
         tree = json.loads(path.read_text("utf-8"))
         json.dumps(tree, allow_nan=False)
@@ -432,7 +432,7 @@ def _rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 def _check_scores(result: Result, items: Items, where: str) -> None:
-    """Refuses a result whose scores differ from those that follow from its items."""
+    """Refuses a result whose scores differ from those computed from its items."""
     try:
         recomputed = result.metric.recompute(items)
     except ScoringError as error:
@@ -446,7 +446,7 @@ def _check_scores(result: Result, items: Items, where: str) -> None:
 
 
 def _read_items(path: Path, result: Result) -> Items:
-    """Returns the items of a result of the file `path`. Their texts are not kept, and empty.
+    """Returns the items of a result of the file `path`. Their texts are not kept, and are empty.
 
     Raises:
         InputError: their file is missing, changed or damaged.
@@ -456,7 +456,7 @@ def _read_items(path: Path, result: Result) -> Items:
     file = path.parent / result.predictions.get("file", "")
     try:
         content = file.read_bytes()
-    except (OSError, ValueError) as error:  # a name can hold a NUL or half a surrogate pair
+    except (OSError, ValueError) as error:  # a name can contain a NUL or half a surrogate pair
         what = f"the predictions of {result.task} on {result.split}"
         raise InputError(f"{path}: {what} can't be read: {error}; evaluate again.") from None
     if sha256_of(content) != result.predictions.get("sha256"):
@@ -476,7 +476,7 @@ def _read_items(path: Path, result: Result) -> Items:
 
 
 def _check_items(frame: "pl.DataFrame", count: int) -> None:
-    """Raises a ValueError if these are not items of a result that was scored on `count` of them."""
+    """Raises a ValueError if these are not the `count` items that a result was scored on."""
     import polars as pl
 
     needed = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
@@ -494,7 +494,7 @@ def _check_items(frame: "pl.DataFrame", count: int) -> None:
 
 
 def _with_items(path: Path, result: Result) -> Result:
-    """Writes the items of a result, unless they are there, and returns it with their file."""
+    """Writes the items of a result if they are not there, and returns it with their file."""
     if result.items is None or result.predictions:
         return result
     import polars as pl
@@ -517,5 +517,5 @@ def _with_items(path: Path, result: Result) -> Result:
 
 
 def items_folder(path: Path) -> Path:
-    """Returns the folder of the predictions of a results file."""
+    """Returns the predictions folder of a results file."""
     return path.with_name(f"{path.stem}.predictions")

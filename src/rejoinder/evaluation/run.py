@@ -1,6 +1,6 @@
 """Scores one encoder on several tasks.
 
-Notes on results: leaks into the training data, and data that is not as published.
+Also notes leaks into the training data, and data that is not as published.
 """
 
 import datetime
@@ -37,18 +37,18 @@ from rejoinder.version import VERSION, commit
 
 EvaluationProgress = Callable[[int, int, str], None]
 """Called with the number of finished tasks, the number of all tasks, and the current one: its id,
-sometimes followed by what it is doing."""
+sometimes followed by its current step."""
 
 
 @dataclass(frozen=True, repr=False)
 class Results(Shown, Sequence[Result]):
-    """The results of an encoder, in the order of its tasks, shown by their main scores."""
+    """The results of an encoder in the order of its tasks; printing shows the main scores."""
 
     results: tuple[Result, ...]
     missing: tuple[Missing, ...] = ()
     """Tasks that could not be scored because their data is missing."""
     reused: int = 0
-    """Number of results that were taken from the results file instead of being scored."""
+    """Number of results reused from the results file instead of being scored."""
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -92,16 +92,16 @@ def score_tasks(
     """Returns the results of an encoder on tasks, in their order.
 
     Args:
-        encoder: what is scored.
+        encoder: the encoder to score.
         tasks: ids and groups of tasks.
-        context: where the data is, and settings.
-        known: earlier results. Those of the same encoder, task, data and settings are returned
+        context: the location of the data, and settings.
+        known: earlier results. Those with the same encoder, task, data and settings are reused
             instead of being scored again.
-        progress: called before each task, and by long tasks in between.
-        cache: folder that keeps embeddings for later runs of the same encoder.
+        progress: called before each task, and during long tasks.
+        cache: folder that stores embeddings for later runs of the same encoder.
         about: the encoder's `identity`, if it is known already.
-        costs: returns what else each new result says of costs; called once, before the first.
-        request: what `evaluate` was asked for; each new result carries it with its own task.
+        costs: returns further costs for each new result; called once, before the first.
+        request: the arguments of `evaluate`; each new result stores them with its own task.
         keep: saves a new result, and returns it with what saving adds.
         skip_missing: list tasks whose data is missing, instead of raising an error at the first.
 
@@ -211,17 +211,17 @@ _BY_SPLIT = ("stsb", "snli", "mrpc", "sst2", "trec")
 """Tasks whose splits are separate evaluation sets."""
 _BY_NAME = dict.fromkeys(("pairs", "cluster", "classify", "rerank"), "")
 _BY_NAME |= {"cqa-b": "cqa", "semrel": "semrel-"}
-"""Tasks whose ids name one of several sets, by split, and what comes before that name."""
+"""Tasks whose ids name one of several sets, by split, with the prefix of the set's name."""
 _UNCHECKED = ("response", "bias")
-"""Tasks without leaks: splits of the pairs hold other threads than train, and `bias` has no right
-answer that training could show."""
+"""Tasks without leaks: the splits of pairs have different threads from train, and `bias` has no
+right answer that training could reveal."""
 
 
 def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | None:
-    """Returns a sentence on leaks from the evaluation set into the training data of an encoder.
+    """Returns a sentence on leaks from the evaluation set into an encoder's training data.
 
-    Returns None if the encoder's description does not name the `leak_sets` of its training, as that
-    of models of rejoinder does, or if the task needs no check.
+    Returns None if the encoder does not describe the `leak_sets` of its training, as rejoinder
+    models do, or if the task needs no check.
     """
     training = encoder.get("training")
     if not isinstance(training, Mapping) or "leak_sets" not in training:
@@ -243,7 +243,7 @@ def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | Non
 
 
 def row_notes(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:
-    """Returns a sentence for each split of a data set that does not have the published rows.
+    """Returns a sentence for each split of a data set without the published number of rows.
 
     >>> row_notes("sick", {"train": 299, "test": 4927})
     ('train of sick has 299 rows, and 4,500 were published: the scores are of another set',)

@@ -1,4 +1,4 @@
-"""Embeddings of encoders by text, in an SQLite file, kept as soon as they are there."""
+"""Stores embeddings of encoders by text in an SQLite file, as soon as they are computed."""
 
 import sqlite3
 import zlib
@@ -15,16 +15,16 @@ from rejoinder.io.files.storage import creation_errors
 from rejoinder.protocols import Embeddings
 
 _PATIENCE = 60.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait for another writing process."""
 _MOST_ROWS = 1024
-"""Most embeddings in a batch. A changed byte costs those of one batch."""
+"""Largest number of embeddings in a batch. A changed byte loses one batch."""
 _KEYS = "SELECT id, keys FROM batches WHERE encoder = ? AND id > ? ORDER BY id"
 _BATCH = "SELECT keys, vectors, crc32 FROM batches WHERE id = ?"
 _INSERT = "INSERT INTO batches (encoder, keys, vectors, crc32) VALUES (?, ?, ?, ?)"
 
 
 class VectorCache:
-    """Embeddings of one encoder in a file that several encoders and processes may share.
+    """Embeddings of one encoder, in a file that several encoders and processes may share.
 
     They are kept in batches, which never change. Keys are hashes, so the file holds no texts.
     """
@@ -51,10 +51,10 @@ class VectorCache:
     def completed(
         self, texts: Sequence[str], encode: Callable[[list[str]], Iterable[Embeddings]]
     ) -> Embeddings:
-        """Returns (N, D) float32 embeddings of N > 0 texts, and keeps those that are new.
+        """Returns (N, D) float32 embeddings of N > 0 texts, and stores the new ones.
 
-        `encode` gets the texts that have no embedding, if there are any. It yields their
-        embeddings in one or several parts, each of which is kept before it is asked for the next.
+        `encode` gets the texts without an embedding, if there are any. It yields their
+        embeddings in one or more parts, each of which is stored before the next is requested.
 
         Raises:
             InputError: the file is damaged, can't be written, or has embeddings of another width.
@@ -75,9 +75,9 @@ class VectorCache:
         return embeddings
 
     def _read(self, keys: NDArray[np.uint64]) -> tuple[Embeddings, NDArray[np.int64]]:
-        """Returns (N, D) embeddings of (N,) keys, and the rows of those that have none.
+        """Returns (N, D) embeddings of (N,) keys, and the rows of keys without one.
 
-        D is 0 if none has one. A batch whose bytes were changed counts as never kept.
+        D is 0 if no key has one. A batch whose bytes were changed counts as missing.
         """
         embeddings, absent = np.empty((len(keys), 0), np.float32), np.ones(len(keys), np.bool_)
         with self._opened() as database:

@@ -1,1 +1,1 @@
-"""Learners of classifiers and grades: fast ones, and SentEval's own."""
+"""Classifiers and models of grades: fast ones, and SentEval's."""

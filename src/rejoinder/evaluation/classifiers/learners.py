@@ -1,9 +1,9 @@
-"""Learners, which fit classifiers on rows of features, and their settings under SentEval's names.
+"""Fits classifiers on rows of features, and defines their settings under SentEval's names.
 
-`fast` is logistic regression for all folds and penalties of a grid at once, by batched matrix
-products. A problem is a set of training rows and a penalty. All problems share the data, so that
-one iteration for all of them is two matrix products. Each iteration minimises an upper bound of the
-objective that has the fixed curvature c·X'X + penalty (Böhning and Lindsay 1988; c is 1/4 for two
+`fast` is logistic regression, solved for all folds and penalties of a grid at once by batched
+matrix products. A problem is a set of training rows and a penalty. All problems share the data, so
+an iteration for all of them is two matrix products. Each iteration minimises an upper bound of the
+objective with the fixed curvature c·X'X + penalty (Böhning and Lindsay 1988; c is 1/4 for two
 classes, 1/2 for more), in the basis in which X'X is diagonal. Nesterov's momentum with restarts
 (O'Donoghue and Candès 2015) speeds this up. There is no line search and no step size.
 
@@ -28,7 +28,7 @@ MODES = ("fast", "compat")
 PUBLISHED_FOLDS = 1111
 """The seed of SentEval's folds of MR, CR, SUBJ and MPQA. SentEval's `seed` does not change it."""
 NETWORK_KEYS = ("optim", "batch_size", "tenacity", "epoch_size", "max_epoch", "dropout")
-"""Settings that only the PyTorch network has."""
+"""Settings that only the PyTorch network uses."""
 
 _LEAST = {"kfold": 2, "seed": 0, "nhid": 0, "batch_size": 1, "tenacity": 0, "epoch_size": 1,
           "max_epoch": 0}  # fmt: skip
@@ -45,8 +45,8 @@ class ClassifierSettings:
     mode: str = "fast"
     """`fast` uses a solver that reaches the optimum; `compat` trains as SentEval does."""
     usepytorch: bool = False
-    """Whether `compat` uses SentEval's PyTorch classifier or its scikit-learn classifier. Each has
-    its own grid of penalties."""
+    """Whether `compat` uses SentEval's PyTorch or its scikit-learn classifier. Each has its own
+    grid of penalties."""
     kfold: int = 10
     seed: int = 1111
     """Seed of the folds (see `fold_seed`), of the initial weights of networks and of batches."""
@@ -55,13 +55,13 @@ class ClassifierSettings:
     optim: str = "adam"
     batch_size: int = 64
     tenacity: int = 5
-    """Number of evaluations without gain after which training stops."""
+    """Number of evaluations without improvement after which training stops."""
     epoch_size: int = 4
-    """Number of epochs between two evaluations."""
+    """Number of epochs per evaluation."""
     max_epoch: int = 200
     dropout: float = 0.0
     noreg: bool = False
-    """Whether there is one negligible penalty instead of a grid, as in SentEval on SNLI."""
+    """Whether to use a single negligible penalty instead of a grid, as SentEval does on SNLI."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -108,7 +108,7 @@ class ClassifierSettings:
         return "pytorch" if self.mode == "compat" else "fast"
 
     def describe(self, protocol: str) -> dict[str, Any]:
-        """Returns the settings that affect a protocol of `Family`, as plain values for a result.
+        """Returns the settings that affect a protocol of `Family`, as plain values for results.
 
         >>> ClassifierSettings(mode="compat").describe("split")["classifier"]
         'scikit-learn'
@@ -128,7 +128,7 @@ class ClassifierSettings:
 
     @property
     def by_decay(self) -> bool:
-        """Whether penalties are weight decays: for PyTorch's classifier and for all networks."""
+        """Whether penalties are weight decays, as for PyTorch's classifier and all networks."""
         return self.usepytorch or self.nhid > 0
 
 
@@ -138,17 +138,17 @@ Features = NDArray[np.float32]
 
 
 class Fold(NamedTuple):
-    """Rows of the features of a learner: which are trained on, and which are predicted."""
+    """Rows of a learner's features to train on, and rows to predict."""
 
     train: Indices
     test: Indices
     stop: Indices | None = None
-    """Rows whose accuracy says when to stop training, for learners that stop early. With None, a
-    share of the training rows is used."""
+    """Rows whose accuracy decides when to stop, for learners that stop early. If None, a share
+    of the training rows is used."""
 
 
 class Learner(Protocol):
-    """Fits classifiers on rows of the features that it was opened with."""
+    """Fits classifiers on rows of its features."""
 
     def predict(self, folds: Sequence[Fold], penalties: Sequence[Sequence[float]]) -> list[Labels]:
         """Returns (G, N) predicted classes of the N test rows of each fold, for its G penalties."""
@@ -190,8 +190,8 @@ class FastLearner:
 class LibraryLearner:
     """SentEval's classifier without PyTorch. It does not stop early.
 
-    SentEval used scikit-learn's default solver of its time, liblinear with one class against the
-    rest. Today's default is another, so the solver is named here.
+    SentEval used scikit-learn's default solver of the time, liblinear with one class against the
+    rest. Today's default differs, so the solver is set explicitly.
     """
 
     def __init__(self, settings: ClassifierSettings, features: Features, labels: Labels) -> None:
@@ -222,13 +222,13 @@ class LibraryLearner:
 Float32s = NDArray[np.float32]
 
 _ROWS = 512
-"""Rows per matrix product, so that their scores for all problems stay in the cache of a core."""
+"""Rows per matrix product, so that their scores for all problems fit in the cache of a core."""
 _TOLERANCE = 1e-7
 """A problem is solved when the predicted gain of a step, per training row, is at most this."""
 _ITERATIONS = 1_000
 """Maximum number of iterations."""
 _CHECK = 5
-"""Number of iterations between two tests of the tolerance."""
+"""Number of iterations between two tolerance checks."""
 
 
 class LogisticGrid:
@@ -253,14 +253,14 @@ class LogisticGrid:
         self.rows = np.ones((len(centered), len(basis) + 1), np.float32)
         np.matmul(centered, basis.astype(np.float32), out=self.rows[:, :-1])
         bound = 0.25 if self.classes == 2 else 0.5
-        # the last feature is the intercept's, which is 1 everywhere
+        # the last feature is 1 everywhere, for the intercept
         self._curvature = bound * np.append(np.maximum(curvature, 0.0), len(features))
 
     def fit(self, folds: NDArray[np.bool_], fold: Indices, penalties: Float32s) -> Float32s:
         """Returns (D + 1, K, P) weights in the rotated basis; K is 1 if there are two classes.
 
         Args:
-            folds: (N, F) whether a row is a training row of a fold.
+            folds: (N, F) bool: whether a row is a training row of a fold.
             fold: (P,) the fold of each problem.
             penalties: (P,) the factor of half the squared weights; the inverse of scikit-learn's C.
         """
@@ -325,7 +325,7 @@ class LogisticGrid:
 def _errors(scores: Float32s, labels: NDArray[np.int64]) -> None:
     """Turns (N, K, P) scores into predicted minus true probabilities, in place."""
     if scores.shape[1] == 1:
-        # the logistic function by way of tanh, which is vectorised in NumPy
+        # the logistic function written with tanh, which is vectorised in NumPy
         scores *= 0.5
         np.tanh(scores, out=scores)
         scores *= 0.5
@@ -338,8 +338,8 @@ def _errors(scores: Float32s, labels: NDArray[np.int64]) -> None:
 
 
 _PENALTIES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
-"""Factors of half the squared weights in the objective, from strong to weak. The solution for each
-is the start for the next."""
+"""Factors of half the squared weights in the objective, from strong to weak. Each solution is
+the starting point of the next."""
 _GRADE_ITERATIONS = 50
 
 
@@ -354,8 +354,8 @@ class Graded:
 def grade_distribution(scores: Floats, low: int, high: int) -> Floats:
     """Returns (N, high - low + 1) distributions over grades whose means are the (N,) scores.
 
-    The two grades next to a score share the weight of 1. SentEval has grades 1 to 5 only, so that
-    its distributions are wrong for scores of the STS Benchmark below 1; here they are right.
+    The two grades next to a score share a weight of 1. SentEval has grades 1 to 5 only, so
+    its distributions are wrong for scores below 1 in the STS Benchmark; here they are right.
 
     >>> grade_distribution(np.array([0.25, 5.0]), 0, 5).tolist()
     [[0.75, 0.25, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]
@@ -375,7 +375,7 @@ def fit_grades(
     values = np.arange(grades[0], grades[1] + 1)
     target = grade_distribution(train.gold, *grades)
     center = train.features.mean(axis=0, dtype=np.float64).astype(np.float32)
-    # one penalty for all features is right only if they have the same scale
+    # one penalty for all features needs features of the same scale
     scale = 1 / np.maximum(train.features.std(axis=0), np.float32(1e-12))
     rows = [
         np.hstack([(part.features - center) * scale, np.ones((len(part.gold), 1), np.float32)])
@@ -386,7 +386,7 @@ def fit_grades(
     for penalty in _PENALTIES:
         weights = _minimum(rows[0], target, penalty, weights)
         on_dev = _mean_grade(rows[1], weights, values)
-        # rho of equal predictions is not defined; they are worse than any order
+        # rho of equal predictions is undefined; they count as worse than any order
         rho = spearman_correlation(on_dev, dev.gold) if np.ptp(on_dev) > 0 else -1.0
         if rho > best:
             best, related = rho, (on_dev, _mean_grade(rows[2], weights, values))

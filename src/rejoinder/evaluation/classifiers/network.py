@@ -1,11 +1,11 @@
-"""SentEval's networks in PyTorch: the classifier, grades, and captions and images in one space.
+"""SentEval's networks in PyTorch: the classifier, grades, and image-caption retrieval.
 
 The classifier is a softmax, or one hidden layer, with early stopping. Steps, batches, optimiser,
-stopping and defaults are those of SentEval's tools/classifier.py. SentEval trains one network after
+stopping and defaults follow SentEval's tools/classifier.py. SentEval trains one network after
 another. Here the networks of several folds and of all penalties are slices of the same arrays, and
 a step updates all of them.
 
-The random draws are SentEval's too. It seeds the global generators before every network, so that
+The random draws follow SentEval, too. It seeds the global generators before every network, so that
 all networks of a run begin with the same weights, and networks with the same number of training
 rows see them in the same order. Here each network has its own generator with the same seed.
 
@@ -40,17 +40,17 @@ except ImportError:
     raise MissingExtraError("torch", "train") from None
 
 Chances = Sequence[np.random.RandomState]
-"""The generator of each fold."""
+"""The random generator of each fold."""
 _STOP_SHARE = 0.05
-"""Share of the training rows that say when to stop, where no other rows do."""
+"""Share of the training rows that decide when to stop, if no other rows are given."""
 _OPTIMIZERS = ("adadelta", "adagrad", "adam", "adamax", "asgd", "rmsprop", "rprop", "sgd")
 _NUMBERS_AT_ONCE = 1 << 20
-"""Maximum number of parameters, or of features in a batch, of the networks that are trained
+"""Largest number of parameters, or of features in a batch, of the networks that are trained
 together: about what fits the caches."""
 
 
 class NetworkLearner:
-    """Trains the networks of folds and penalties, as many at once as is fast."""
+    """Trains the networks of folds and penalties, in groups of the fastest size."""
 
     def __init__(self, settings: ClassifierSettings, features: Features, labels: Labels) -> None:
         self.settings = settings
@@ -76,10 +76,10 @@ class NetworkLearner:
     def _trained(
         self, splits: Sequence[tuple[Indices, Indices, Sequence[float]]], generators: Chances
     ) -> Iterator[tuple[list[int], "Networks"]]:
-        """Yields groups of folds, and their networks.
+        """Yields groups of folds with their networks.
 
-        `splits` are the train rows, stop rows and decays of each fold. All folds of a group have as
-        many steps per epoch.
+        `splits` are the train rows, stop rows and decays of each fold. The folds of a group have as
+        many steps per epoch as each other.
         """
         batch, width = self.settings.batch_size, self.features.shape[1]
         outputs = len(splits[0][2]) * (self.settings.nhid or self.classes)
@@ -110,7 +110,7 @@ class Networks:
         self._generator = torch.Generator().manual_seed(settings.seed)
         width, hidden = features.shape[1], settings.nhid
         # the axis of penalties in each parameter: the first layer reads the same rows for all
-        # penalties, so that it is one product per fold
+        # penalties, so it is one product per fold
         self._axes = [2, 2, 1, 1] if hidden else [2, 2]
         self.parameters = self._layer(width, hidden or classes, axis=2)
         if hidden:
@@ -138,7 +138,7 @@ class Networks:
         return values.reshape((folds, group, 1, 1) if axis == 1 else (folds, 1, group, 1))
 
     def fit(self, train: Sequence[Indices], stop: Sequence[Indices], generators: Chances) -> None:
-        """Trains each network until its accuracy on the stop rows has not grown `tenacity` times.
+        """Trains each network until its accuracy on the stop rows failed to grow `tenacity` times.
 
         The train rows of all F folds have the same number of batches. `generators` draw their
         order.
@@ -224,17 +224,17 @@ def _scores(
     if len(parameters) == 2:
         return hidden
     if dropout > 0:
-        # all networks share the draw, because each of SentEval's draws the same
+        # all networks share the draw, because SentEval's networks all draw the same
         kept = torch.empty(hidden.shape[2:]).bernoulli_(1 - dropout, generator=generator)
         hidden = hidden * kept / (1 - dropout)
     return torch.sigmoid(hidden) @ parameters[2] + parameters[3]
 
 
 def optimizer_of(text: str, parameters: Any) -> Any:
-    """Returns the optimiser that a setting of SentEval names: `adam`, `rmsprop,lr=0.01`.
+    """Returns the optimiser named in SentEval's notation: `adam`, `rmsprop,lr=0.01`.
 
     Raises:
-        InputError: the optimiser is unknown, or does not have such a parameter.
+        InputError: the optimiser is unknown, or does not have this parameter.
     """
     name, *parts = text.split(",")
     if name not in _OPTIMIZERS:
@@ -252,7 +252,7 @@ def optimizer_of(text: str, parameters: Any) -> Any:
 Loss = Callable[[Indices, Indices, np.random.RandomState], Any]
 """Takes the rows of a batch, the others, and the generator of the batches."""
 Score = Callable[[Any], float]
-"""Takes a module; higher is better."""
+"""Scores a module; higher is better."""
 
 
 def trained(
@@ -261,7 +261,7 @@ def trained(
     """Trains a PyTorch module by Adam, and returns the best one with its score.
 
     A module is scored after every `epochs`. Training stops at the fourth score without gain, in
-    total as in SentEval, or after 21 scores: the original means 20, but compares their number by
+    total as in SentEval, or after 21 scores: the original intends 20, but compares their number by
     <=.
     """
     generator = np.random.RandomState(seed)
@@ -307,7 +307,7 @@ def fit_grades(
 
     def score(model: Any) -> float:
         on_dev = predict(model, dev)
-        # r of equal predictions is not defined; SentEval takes 0
+        # r of equal predictions is undefined; SentEval uses 0
         return pearson_correlation(on_dev, dev.gold) if np.ptp(on_dev) > 0 else 0.0
 
     best, _ = trained(model, len(inputs), loss, score, settings.seed, batch=64, epochs=50)
@@ -338,10 +338,10 @@ class Side:
 def fit_retrieval(
     train: Side, dev: Side, test: Side, settings: ClassifierSettings
 ) -> tuple[dict[str, float], Ranks]:
-    """Trains on one split, stops by the second, and ranks the third in folds of 1,000 images.
+    """Trains on one split, stops by another, and ranks the third in folds of 1,000 images.
 
     Returns recalls in percent and median ranks on test, with the mean recall of the best epoch on
-    dev, and the (5 M,) ranks of each caption's image among those of its fold, from 0.
+    dev, and the (5 M,) ranks of each caption's image within its fold, from 0.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
@@ -376,7 +376,7 @@ def _loss(model: Any, images: Any, captions: Any, rows: Indices, others: Sequenc
     right = (image * caption).sum(dim=1, keepdim=True)
     wrong_captions = torch.einsum("bd,bcd->bc", image, other_captions)
     wrong_images = torch.einsum("bd,bcd->bc", caption, other_images)
-    # a contrast that belongs to the same image costs nothing
+    # a wrong pair of the same image costs nothing
     own = (rows // PER_IMAGE)[:, None]
     apart = torch.from_numpy(np.stack([part // PER_IMAGE != own for part in others[::-1]]))
     costs = torch.clamp(_MARGIN - right + torch.stack([wrong_captions, wrong_images]), min=0)

@@ -1,4 +1,4 @@
-"""SentEval's interface: a script runs after changing its import line.
+"""SentEval's interface: scripts for SentEval run after one changed import line.
 
 >>> from rejoinder.evaluation import senteval
 >>> engine = senteval.engine.SE({"task_path": "data"}, lambda params, batch: None)

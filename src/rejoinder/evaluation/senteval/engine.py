@@ -34,14 +34,14 @@ TASKS: Mapping[str, str] = {
 class SE:
     """SentEval's engine.
 
-    It has one more parameter than the original: `mode` is `fast` (a solver that reaches the
-    optimum) or `compat` (the original's classifiers, which are as slow as there).
+    It has one parameter more than the original: `mode` is `fast` (a solver that reaches the
+    optimum) or `compat` (the original's classifiers, just as slow).
     """
 
     def __init__(
         self, params: Mapping[str, Any], batcher: Batcher, prepare: Prepare | None = None
     ) -> None:
-        """Checks the parameters, before anything runs.
+        """Checks the parameters before anything runs.
 
         Args:
             params: SentEval's parameters; `task_path`, the folder of the data, is required.
@@ -60,7 +60,7 @@ class SE:
     def eval(self, name: str | Sequence[str]) -> dict[str, Any]:
         """Evaluates a task, named as in SentEval, such as `MR`, or several tasks.
 
-        Returns the results of a task with the keys of the original; of several tasks, by name.
+        Returns a task's results with the keys of the original; for several tasks, by name.
 
         Raises:
             InputError: a task is unknown, its data is missing, or the batcher returns something
@@ -126,7 +126,7 @@ class _ScoringEncoder(_BatchEncoder):
 
 
 def _as_original(scored: Scored) -> dict[str, Any]:
-    """Returns what a task found under the keys of the original."""
+    """Returns a task's results under the keys of the original."""
     original: dict[str, Any] = {}
     scores, items = scored.scores, scored.items
     if scored.main == "accuracy":

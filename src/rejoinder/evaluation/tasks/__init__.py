@@ -1,6 +1,6 @@
-"""Evaluation tasks: what every task gets, and the families that describe them.
+"""Evaluation tasks: the context that each task gets, and families that describe tasks.
 
-Modules define families of tasks, most of them in `FAMILIES`.
+The modules define families of tasks, most of them listed in `FAMILIES`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,23 +28,23 @@ class Context:
     graded: Callable[[], GradedPairs] | None = None
     """Function that returns the pairs of the task `graded`."""
     form: str | None = None
-    """Form of the STS data: official or senteval. None takes what is there, official first."""
+    """Form of the STS data: official or senteval. None uses what is available, official first."""
     splits: Sequence[str] = ("dev", "test")
     """Splits of the STS Benchmark, SNLI and CQA that are scored."""
     seed: int = 0
     """Seed of draws and intervals."""
     classifiers: ClassifierSettings = field(default_factory=ClassifierSettings)
     text: str = "both"
-    """Part of the questions of CQA that is read: subject, body or both."""
+    """Part of the CQA questions that is read: subject, body or both."""
     tell: Callable[[str], None] = lambda _doing: None
-    """Called from time to time with what a task is doing."""
+    """Called from time to time with the current step of a task."""
 
     def __post_init__(self) -> None:
         if self.form not in (None, "official", "senteval"):
             raise InputError(f"form {self.form!r}: official or senteval.")
 
     def folder(self, task: str) -> Path:
-        """Returns the folder of data sets, which `task` needs.
+        """Returns the folder of data sets that `task` needs.
 
         Raises:
             DataMissingError: no folder was given.
@@ -57,34 +57,34 @@ class Context:
 Part = tuple[str, str]
 """The id of a task, and a split."""
 EDITIONS = ("-unrepeated", "-v2")
-"""Endings of the names of tasks on a part of a data set."""
+"""Suffixes for the names of tasks on a part of a data set."""
 Data = Mapping[Part, Any]
-"""What is scored, by task and split. Each value has `sha256`, which goes into the result."""
+"""What to score, by task and split. Each value has `sha256`, which is stored in the result."""
 
 
 Reads = Callable[[Context, Sequence[str]], Data]
-"""Reads the data of the tasks with the given ids, all of them of one family."""
+"""Reads the data of the tasks with the given ids, all from one family."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """Tasks that share their data and their work. `register_family` makes them known."""
+    """Tasks that share their data and their code. `register_family` registers them."""
 
     tasks: Mapping[str, tuple[str, ...]]
-    """The groups of each task, by its id. `--tasks` takes ids and groups."""
+    """The groups of each task, by its id. `--tasks` accepts ids and groups."""
     read: Reads
     run: Callable[[Embedder, Context, Part, Any], Scored]
-    """Scores one value of what `read` returned."""
+    """Scores one value of those that `read` returned."""
     protocol: str | None = None
     """Protocol of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`. None
     means that no classifier is trained."""
     options: tuple[str, ...] = ()
-    """Which of `pairs`, `form` and `text` of the context act on the tasks."""
+    """Which of `pairs`, `form` and `text` of the context affect the tasks."""
 
     def heeds(self, name: str, context: Context) -> bool:
-        """Returns whether a setting that is not the default one acts on the tasks.
+        """Returns whether a setting with a non-default value affects the tasks.
 
-        `name` is that of a field of `ClassifierSettings`, or `pairs`, `split`, `form`, `text`.
+        `name` is a field of `ClassifierSettings`, or `pairs`, `split`, `form`, `text`.
         """
         if name in ("pairs", "split", "form", "text"):
             return {"split": "pairs"}.get(name, name) in self.options
@@ -94,7 +94,7 @@ class Family:
         return plain.describe(self.protocol) != context.classifiers.describe(self.protocol)
 
     def settings(self, context: Context) -> dict[str, Any]:
-        """Returns the settings that act on the results, as plain values."""
+        """Returns the settings that affect the results, as plain values."""
         settings: dict[str, Any] = {"seed": context.seed}
         if "text" in self.options:
             settings["text"] = context.text
@@ -104,7 +104,7 @@ class Family:
 
 
 def reads(read: Callable[[Path], Any], split: str = "test") -> Reads:
-    """Returns `Family.read` of tasks that share what `read` returns of the folder of data sets."""
+    """Returns `Family.read` for tasks that share what `read` returns for the data folder."""
 
     def read_all(context: Context, ids: Sequence[str]) -> Data:
         return dict.fromkeys(((task, split) for task in ids), read(context.folder(ids[0])))
@@ -113,9 +113,9 @@ def reads(read: Callable[[Path], Any], split: str = "test") -> Reads:
 
 
 def reads_splits(read: Callable[..., Any], splits: Sequence[str] | None = None) -> Reads:
-    """Returns `Family.read` of a task: what `read` returns of the folder for each wanted split.
+    """Returns `Family.read` for a task: calls `read` with the data folder for each wanted split.
 
-    `splits` are those that the data has. None means that it may have any.
+    `splits` are the splits of the data. None means that it may have any.
     """
 
     def read_all(context: Context, ids: Sequence[str]) -> Data:
@@ -143,10 +143,10 @@ order."""
 
 
 def register_family(family: Family) -> None:
-    """Makes a family of tasks known, so that `evaluate` finds them by id and by group.
+    """Registers a family of tasks, so that `evaluate` finds them by id and by group.
 
     Raises:
-        InputError: a task has an id that another task or a group has already, or one of its
+        InputError: a task's id is already the id of another task or of a group, or one of its
             groups has the id of a task.
     """
     known, groups = _by_task(), task_groups()
@@ -173,7 +173,7 @@ def task_groups() -> Mapping[str, list[str]]:
 
 
 def resolve(names: Sequence[str]) -> list[str]:
-    """Returns the task ids that groups and ids stand for, each once, in the order asked for.
+    """Returns the ids of the given tasks and groups, each once, in the order requested.
 
     >>> resolve(["stsb", "stsb/cosine"])
     ['stsb/angular', 'stsb/cosine']
@@ -201,7 +201,7 @@ def set_of(task: str) -> str:
 
 
 def families_of(ids: Sequence[str]) -> list[tuple[Family, list[str]]]:
-    """Returns the families of some tasks in the order asked for, each with those of its tasks."""
+    """Returns the families of tasks in the order requested, each with its requested tasks."""
     known = _by_task()
     chosen: dict[int, tuple[Family, list[str]]] = {}
     for task in ids:

@@ -1,8 +1,8 @@
-"""Tasks whose sentences the package ships.
+"""Tasks whose sentences ship with the package.
 
 `contrasts/*`: is a paraphrase nearer than a sentence that shares the words? The items of `KINDS`
-are written by hand. Rules make those of `MADE` from templates and words in `data/contrasts.toml`.
-`bias/*`: do two groups of words differ in what they are similar to? The effect sizes are those of
+are written by hand. The items of `MADE` come from templates and words in `data/contrasts.toml`.
+`bias/*`: do two groups of words differ in their similarities? The effect sizes follow
 Caliskan et al. 2017, on words put into sentences (May et al. 2019).
 """
 
@@ -26,11 +26,11 @@ from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats
 
 KINDS = ("word-order", "negation", "numbers", "swaps", "names")
-"""What distinguishes the sentence that differs. `swaps` are antonyms and other single words."""
+"""What the differing sentence changes. `swaps` are antonyms and other single words."""
 MADE = ("roles", "negation", "quantity", "tense", "attribution", "places", "dates", "swaps")
-"""Kinds of the tasks `contrasts/made-*`. In `roles`, who did it and to whom change places."""
+"""Kinds of the tasks `contrasts/made-*`. In `roles`, agent and receiver are swapped."""
 PER_TEMPLATE = 10
-"""Made items, mostly right or wrong together: intervals and tests resample templates."""
+"""Items per template, mostly right or wrong together: tests resample templates, not items."""
 _SEED = 0
 _COLUMNS = ("anchor", "same", "different")
 
@@ -39,8 +39,8 @@ _COLUMNS = ("anchor", "same", "different")
 class Contrasts:
     """Items (kind, anchor, same, different), and the SHA-256 of their JSON lines.
 
-    `same` says what the anchor says in other words. `different` has most of its words, in
-    `word-order` all of them, and says something else.
+    `same` says what the anchor says in other words. `different` shares most of its words (in
+    `word-order` all), and says something else.
     """
 
     frame: pl.DataFrame
@@ -48,16 +48,16 @@ class Contrasts:
 
 
 def read_contrasts() -> Contrasts:
-    """Returns the items that are written by hand."""
+    """Returns the hand-written items."""
     content = files("rejoinder").joinpath("data/contrasts.jsonl").read_bytes()
     return Contrasts(pl.read_ndjson(content), sha256_of(content))
 
 
 @lru_cache(1)
 def made_contrasts() -> Contrasts:
-    """Returns the items that rules make, always the same: 250 for each kind of `MADE`.
+    """Returns the items made from templates, always the same: 250 for each kind of `MADE`.
 
-    Those of a template follow each other. No sentence occurs twice, or in `read_contrasts`.
+    Items of a template follow each other. No sentence occurs twice, or in `read_contrasts`.
     """
     rules = tomllib.loads(files("rejoinder").joinpath("data/contrasts.toml").read_text("utf-8"))
     generator = np.random.default_rng(_SEED)
@@ -96,7 +96,7 @@ def _read(_context: Context, ids: Sequence[str]) -> Data:
 
 
 def _run(embedder: Embedder, context: Context, part: Part, items: Contrasts) -> Scored:
-    # of all kinds, so that no score depends on which other tasks were asked for
+    # of all kinds, so that scores do not depend on the other requested tasks
     embedder.prepare("contrasts", [text for name in _COLUMNS for text in items.frame[name]])
     task, seed = part[0], context.seed
     kind = task.split("/")[1]
@@ -158,7 +158,7 @@ def _read_bias(_context: Context, ids: Sequence[str]) -> Data:
 
 
 def _run_bias(embedder: Embedder, context: Context, part: Part, lists: WordLists) -> Scored:
-    # of all tests, so that no score depends on which other tasks were asked for
+    # of all tests, so that scores do not depend on the other requested tasks
     everything = [text for name in lists.tables["lists"] for text in lists.sentences(name)]
     embedder.prepare("bias", list(dict.fromkeys(everything)))
     task, seed = part[0], context.seed
@@ -195,10 +195,10 @@ def _run_bias(embedder: Embedder, context: Context, part: Part, lists: WordLists
 def _associations(
     embedder: Embedder, lists: WordLists, target: str, attributes: Sequence[str], task: str
 ) -> tuple[Floats, list[str]]:
-    """Returns the (N,) associations of the words of a target, and notes on the similarities.
+    """Returns the (N,) associations of a target's words, and notes on the similarities.
 
     An association is the mean similarity of the word's sentences to those of the first attribute,
-    minus that to those of the second.
+    minus the same for the second.
     """
     means, notes = [], []
     for attribute in attributes:

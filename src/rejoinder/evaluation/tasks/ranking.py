@@ -1,12 +1,12 @@
 """Tasks that rank texts for a query: responses, questions, turns of conversations, translations.
 
-`response/p@n`: is the true response among the first N of it and 99 random ones?
+`response/p@n`: is the true response among the first N, ranked with 99 random ones?
 `cqa-b/2016`, `cqa-b/2017` rank related questions (SemEval task 3, subtask B): MAP, AvgRec and MRR
-are those of the scorer of SemEval-2016 task 3. `rerank/askubuntu` ranks 20 questions (Lei et al.
-2016): MAP and MRR over whole lists, P@1 and P@5. `memory/locomo`, `memory/realtalk`: which turns of
-a long conversation answer a question? The score is that of LMEB (2026), NDCG@10 among the turns of
-the question's own conversation. `translation/es` ...: is the translation of a sentence the nearest
-of 1,000, in both directions? It is the task of Artetxe and Schwenk 2019 (§4.3), on FLORES-200.
+follow the scorer of SemEval-2016 task 3. `rerank/askubuntu` ranks 20 questions (Lei et al.
+2016): MAP and MRR over complete lists, P@1 and P@5. `memory/locomo`, `memory/realtalk`: which
+turns of a long conversation answer a question? The score follows LMEB (2026): NDCG@10 among turns
+of the question's conversation. `translation/es` ...: is the translation of a sentence the nearest
+of 1,000, in both directions? This is the task of Artetxe and Schwenk 2019 (§4.3), on FLORES-200.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ def rank_responses(
     seed: int = 0,
     tell: responses.Tell = lambda _doing: None,
 ) -> Scored:
-    """Returns P@1, P@3 and P@10 of the true response among 99 random ones, in all and by source.
+    """Returns P@1, P@3 and P@10 of the true response among 99 random ones, overall and by source.
 
     Ties count against the encoder. `seed` seeds the negatives and the interval.
 
@@ -94,10 +94,10 @@ RESPONSES = (
 
 
 CUTOFF = 10
-"""Only the first ten of a list count."""
+"""Only the first ten entries of a list count."""
 
 Flags = NDArray[np.bool_]
-"""(N,) whether each entry of a list is relevant, best score first."""
+"""(N,) bool: whether each entry of a list is relevant, best score first."""
 
 
 def ranked(scores: Floats, relevant: Flags) -> Flags:
@@ -112,7 +112,7 @@ def ranked(scores: Floats, relevant: Flags) -> Flags:
 def average_precision(flags: Flags, cutoff: int | None = CUTOFF) -> float:
     """Returns the mean precision at each relevant entry before the cutoff, or 0 without one.
 
-    The mean is over the relevant entries among these, not over all. None reads the whole list.
+    The mean is over these relevant entries only. None reads the complete list.
 
     >>> round(average_precision(np.array([True, False, True])), 4)
     0.8333
@@ -125,7 +125,7 @@ def average_precision(flags: Flags, cutoff: int | None = CUTOFF) -> float:
 
 
 def reciprocal_rank(flags: Flags, cutoff: int | None = CUTOFF) -> float:
-    """Returns 1 / rank of the first relevant entry before the cutoff, or 0 without one."""
+    """Returns 1 / rank of the first relevant entry before the cutoff, or 0 if there is none."""
     positions = np.flatnonzero(flags[:cutoff])
     return float(1 / (positions[0] + 1)) if len(positions) else 0.0
 
@@ -159,7 +159,7 @@ def official_scores(lists: Sequence[Flags]) -> dict[str, float]:
 
 
 def whole_scores(lists: Sequence[Flags]) -> dict[str, float]:
-    """Returns MAP, MRR, P@1 and P@5 of whole lists, in percent."""
+    """Returns MAP, MRR, P@1 and P@5 of complete lists, in percent."""
     return {
         "map": 100 * float(np.mean([average_precision(flags, None) for flags in lists])),
         "mrr": 100 * float(np.mean([reciprocal_rank(flags, None) for flags in lists])),
@@ -168,7 +168,7 @@ def whole_scores(lists: Sequence[Flags]) -> dict[str, float]:
 
 
 def engine_order(questions: QuestionSet) -> list[Flags]:
-    """Returns the lists in the search engine's order of the questions: the baseline to beat."""
+    """Returns the lists in the search engine's order: the baseline to beat."""
     return [ranked(-query.ranks.astype(np.float64), query.relevant) for query in questions.queries]
 
 
@@ -177,7 +177,7 @@ def score_questions(
 ) -> Scored:
     """Returns the scores of questions ranked by their similarity to the original question.
 
-    They are `official_scores`, of `rerank/…` tasks `whole_scores`. `text` is subject, body, or both
+    Scores are `official_scores`, or `whole_scores` for `rerank/…`. `text` is subject, body, or both
     with a space between. The interval is over queries.
 
     Raises:
@@ -272,7 +272,7 @@ def _scores(talk: Conversation, cosines: Embeddings) -> Iterator[float]:
 
 
 LANGUAGES = ("es", "ar", "tr", "de", "fr", "it")
-"""Languages whose sentences are searched by their English translations, and the other way round."""
+"""Languages with sentences to find by their English translations, and the reverse."""
 _SENTENCES = 1_000
 
 
@@ -318,7 +318,7 @@ def _run_translation(
 
 
 def _read_translations(folder: Path) -> Translations:
-    # all languages, so that no score depends on which other tasks were asked for
+    # all languages, so that scores do not depend on the other requested tasks
     return read_translations(folder, ("en", *LANGUAGES), _SENTENCES)
 
 

@@ -1,10 +1,10 @@
-"""Similarities of graded pairs: STS Benchmark, STS 2012 to 2017, SICK-R, SemRel, and your own.
+"""Similarity of graded pairs: STS Benchmark, STS 2012 to 2017, SICK-R, SemRel, and your own.
 
-`stsb/*` and `stsb-unrepeated/*` have angular similarities or cosines, in all and by genre; the
-others have cosines. `pairs/…`: do two tweets or questions mean the same? The score is the average
+`stsb/*` and `stsb-unrepeated/*` score angular similarities or cosines, overall and by genre; the
+others score cosines. `pairs/…`: do two tweets or questions mean the same? The score is the average
 precision of cosines, as in pair classification of MTEB.
 
-`robust/…`: what stays of the score of STS-B dev by cosine when the second sentences change. The
+`robust/…`: how much of the cosine score on STS-B dev remains when the second sentences change. The
 changes are a typing error, another case, sentences of other pairs before and after, and a greeting
 and a signature. The seed of the evaluation draws them.
 """
@@ -37,13 +37,13 @@ from rejoinder.protocols import TellsFittedPairs
 _DIFFICULT = (115, 84, 184, 14, 78, 195)
 """Lines of the pairs of Table 12 in Cer et al. 2017, in the file of track 5."""
 _SICK = {"test": ("test",), "all": ("train", "dev", "test")}
-"""Splits of SICK by split of the results. Peers publish correlations over all 9,927 pairs, papers
-those of test."""
+"""SICK splits for each split of the results. Peers publish correlations over all 9,927 pairs,
+papers over test."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Pairs to score, and the texts that an encoder is prepared on: those of all splits."""
+    """Pairs to score, and the texts that prepare an encoder: those of all splits."""
 
     pairs: semeval.GradedPairs
     texts: Sequence[str]
@@ -56,7 +56,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Compared:
-    """The pairs of a task, their (N,) similarities, notes, and the seed of intervals."""
+    """A task's pairs with their (N,) similarities, notes, and the seed of intervals."""
 
     task: str
     pairs: semeval.GradedPairs
@@ -110,7 +110,7 @@ Score = Callable[[_Compared], Scored]
 def _similarity(
     embedder: Embedder, pairs: semeval.GradedPairs, where: str
 ) -> tuple[Floats, list[str]]:
-    """Returns the cosine of each pair, and notes, such as how many the encoder was fitted on."""
+    """Returns the cosine of each pair, and notes, such as how many pairs were used for fitting."""
     similarity, notes = embedder.similarity(pairs.first, pairs.second, where)
     encoder = embedder.encoder
     if isinstance(encoder, TellsFittedPairs):
@@ -142,7 +142,7 @@ def _genres(given: _Compared) -> Scored:
 def _read(context: Context, ids: Sequence[str]) -> Data:
     folder, form = context.folder("stsb"), context.form
     whole = {split: semeval.read_stsb(folder, split, form) for split in context.splits}
-    # all pairs, so that no score depends on which other tasks were asked for
+    # all pairs, so that scores do not depend on the other requested tasks
     texts = [text for pairs in whole.values() for text in (*pairs.first, *pairs.second)]
     editions = {"stsb": whole}
     if not all(task.startswith("stsb/") for task in ids):
@@ -152,7 +152,7 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
 
 
 def _editions(folder: Path, form: str | None) -> dict[str, dict[str, semeval.GradedPairs]]:
-    """Returns train, dev and test of each edition in which fewer pairs are repeated."""
+    """Returns train, dev and test of each edition with fewer repeated pairs."""
     every = {split: semeval.read_stsb(folder, split, form) for split in semeval.ROWS}
     # the earlier splits decide which pairs remain; in v2, all splits do
     hashes = [sha256_of(text.encode()) for text in accumulate(s.sha256 for s in every.values())]
@@ -259,7 +259,7 @@ def _read_semrel(language: str, context: Context, ids: Sequence[str]) -> Data:
     for split in context.splits:
         try:
             parts[split] = semeval.read_semrel(folder, language, split)
-        except DataMissingError as error:  # the authors keep the scores of some splits
+        except DataMissingError as error:  # the authors withhold the scores of some splits
             absent = error
     if absent and not parts:
         raise absent
@@ -293,7 +293,7 @@ def _run_pairs(embedder: Embedder, context: Context, part: Part, data: LabelledS
 
 
 def _reader(read: Callable[[Context], Sequence[semeval.GradedPairs]]) -> Callable[..., Data]:
-    """Returns `Family.read` for pairs of which the last hold the others."""
+    """Returns `Family.read` for a list of pairs whose last entry contains the others."""
 
     def read_all(context: Context, ids: Sequence[str]) -> Data:
         parts = read(context)
@@ -308,7 +308,7 @@ def _family(
     tasks: Mapping[str, tuple[Score, tuple[str, ...]]],
     options: tuple[str, ...] = (),
 ) -> Family:
-    """Returns the family of some tasks, each with its score and its groups."""
+    """Returns a family of tasks, with the score and groups of each."""
 
     def run(embedder: Embedder, context: Context, part: Part, data: _Part) -> Scored:
         task, split = part
@@ -367,7 +367,7 @@ FAMILIES = (
 KINDS = ("swapped", "dropped", "doubled", "key")
 """Typing errors."""
 WORD = re.compile(r"(?<![\w'])[a-z]{5,}(?![\w'])")
-"""A word that can get an error."""
+"""Matches a word that can be misspelt."""
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _GREETINGS = ("Hi,", "Hello all,", "Good morning!", "Dear team,", "Hey everyone,", "Hi there,")
 _SIGNATURES = (
@@ -381,7 +381,7 @@ _SIGNATURES = (
 
 
 def keys_next_to(letter: str) -> list[str]:
-    """Returns the letters of the keys around that of a letter, on an American keyboard."""
+    """Returns the letters on keys around a letter, on an American keyboard."""
     at = {key: (row, column) for row, keys in enumerate(_ROWS) for column, key in enumerate(keys)}
     row, column = at[letter]
     steps = ((0, -1), (0, 1), (1, -1), (1, 0), (-1, 0), (-1, 1))
@@ -390,7 +390,7 @@ def keys_next_to(letter: str) -> list[str]:
 
 
 def misspell(word: str, kind: str, draw: random.Random) -> str:
-    """Returns a word of letters a to z with an error of a kind, different from the word."""
+    """Returns a word of letters a to z with one error of a kind; it differs from the word."""
     wrong = word
     while wrong == word:
         at = draw.randrange(len(word) - (kind == "swapped"))
@@ -406,7 +406,7 @@ def misspell(word: str, kind: str, draw: random.Random) -> str:
 
 
 def _typo(text: str, draw: random.Random) -> str:
-    """Puts an error into the longest word, if there is one of five lower-case letters or more."""
+    """Misspells the longest word, if it has at least five lower-case letters."""
     if not (words := list(WORD.finditer(text))):
         return text
     longest = max(words, key=lambda word: len(word[0]))

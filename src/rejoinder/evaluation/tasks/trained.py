@@ -1,9 +1,9 @@
-"""Tasks that fit something on frozen embeddings: SentEval's, and intents.
+"""Tasks that train a model on frozen embeddings: SentEval's tasks, and intents.
 
-SentEval has three ways of choosing a classifier's penalty and scoring, regressions, and COCO:
-captions of images and images of captions (ImageCaptionRetrieval). `snli/head` is natural language
+SentEval has three ways to choose a classifier's penalty and score it, regressions, and COCO:
+retrieval of image captions and of images by captions. `snli/head` is natural language
 inference by the encoder's own classifier. `classify/…` is logistic regression, trained on train;
-`cluster/…` the V-measure of mini-batch k-means on the test questions, as in MTEB.
+`cluster/…` is the V-measure of mini-batch k-means on the test questions, as in MTEB.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,17 +80,17 @@ def _confusions(gold: Indices, predicted: Indices) -> dict[str, Group]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Accuracies in percent, and predictions, of a classifier."""
+    """A classifier's accuracies in percent, and its predictions."""
 
     dev_accuracy: float
-    """On the rows that the penalty was chosen on."""
+    """On the rows by which the penalty was chosen."""
     test_accuracy: float
     """The mean over folds if `nested`."""
     predictions: Labels
-    """(N,) predicted classes of the test rows; for `nested`, those of each row from the fold that
-    held it out."""
+    """(N,) predicted classes of the test rows; for `nested`, from the fold that held each row
+    out."""
     folds: Indices | None = None
-    """(N,) the fold that held each row out, for `nested`."""
+    """(N,) the fold that held out each row, for `nested`."""
 
 
 def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[Fold]:
@@ -110,7 +110,7 @@ def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[
 
 
 def _opened(settings: ClassifierSettings, features: Features, labels: Labels) -> Learner:
-    """Returns the learner that the settings ask for, of (N, D) features and (N,) labels."""
+    """Returns the learner for these settings, on (N, D) features and (N,) labels."""
     if settings.classifier == "pytorch":
         from rejoinder.evaluation.classifiers.network import NetworkLearner
 
@@ -124,7 +124,7 @@ def _held_out(
 ) -> Floats:
     """Returns (F, G) accuracies from 0 to 1 of G penalties on the test rows of F folds.
 
-    As in SentEval, the test rows also say when to stop.
+    As in SentEval, the test rows also decide when to stop.
     """
     stopping = [fold._replace(stop=fold.test) for fold in folds]
     pairs = zip(folds, learner.predict(stopping, [grid] * len(folds)), strict=True)
@@ -139,13 +139,13 @@ def _best(accuracy: Floats) -> tuple[Any, Any]:
 
 
 def fitted_nested(features: Features, labels: Labels, settings: ClassifierSettings) -> Outcome:
-    """Cross-validates (N, D) features, with the penalty of each fold chosen within its train rows.
+    """Cross-validates (N, D) features; each fold's penalty is chosen within its train rows.
 
     For data without published splits: MR, CR, SUBJ, MPQA.
 
     Raises:
         ScoringError: a class has fewer rows than there are folds.
-        MissingExtraError: a library that is needed is not installed.
+        MissingExtraError: a needed library is not installed.
     """
     outer = _folds(labels, settings, "nested")
     inner = [
@@ -170,14 +170,14 @@ def fitted_nested(features: Features, labels: Labels, settings: ClassifierSettin
 def fitted_split(
     features: Sequence[Features], labels: Sequence[Labels], settings: ClassifierSettings
 ) -> Outcome:
-    """Chooses the penalty on the dev split, or without one on folds of train, and predicts test.
+    """Chooses the penalty on dev, or on folds of train if there is no dev, and predicts test.
 
     `features`, (N, D) each, and `labels` are of train, dev and test (SST, SICK-E, SNLI, probing),
     or of train and test (TREC, MRPC).
 
     Raises:
         ScoringError: without dev, a class has fewer train rows than there are folds.
-        MissingExtraError: a library that is needed is not installed.
+        MissingExtraError: a needed library is not installed.
     """
     ends = np.cumsum([len(part) for part in features])
     train, *dev, test = np.split(np.arange(ends[-1]), ends[:-1])
@@ -200,7 +200,7 @@ def fit_relatedness(
     """Fits a model of grades on train, and returns the mean grades of dev and test.
 
     Dev chooses the penalty by Spearman's rho (`fast`), or when to stop by Pearson's r (`compat`, as
-    in SentEval). In `compat`, the order of train affects the batches.
+    in SentEval). In `compat`, the row order of train affects the batches.
 
     Raises:
         MissingExtraError: `compat` needs PyTorch, which is not installed.
@@ -226,7 +226,7 @@ def published_order(texts: Sequence[Sequence[str]], labels: Sequence[float | str
     """Returns (N,) indices in the order of SentEval: by number of tokens, then by label.
 
     SentEval makes folds and draws batches from rows in this order. `texts` are columns of N
-    sentences each, of which the first decides first; `labels` are N classes or grades.
+    sentences each, sorted by the first column first; `labels` are N classes or grades.
     """
     rows = zip(zip(*texts, strict=True), labels, strict=True)
     keys = [(*(len(text.split()) for text in row), label) for row, label in rows]
@@ -235,12 +235,12 @@ def published_order(texts: Sequence[Sequence[str]], labels: Sequence[float | str
 
 @dataclass(frozen=True)
 class _Task:
-    """A task of SentEval: its data, and the features of its classifiers."""
+    """A task of SentEval: its data, and the features for its classifiers."""
 
     read: Callable[[Path], LabelledSet]
     protocol: str
     features: Callable[..., Embeddings] = lambda embeddings: embeddings
-    """Takes the embeddings of each column."""
+    """Makes features from the embeddings of each column."""
 
     def run(self, embedder: Embedder, context: Context, part: Part, data: LabelledSet) -> Scored:
         """See `Family`."""
@@ -251,7 +251,7 @@ class _Task:
         ordered = self.protocol != "split" or settings.classifier == "pytorch"
         order = _order(data) if ordered else np.arange(len(labels[0]))
         labels[0] = labels[0][order]
-        # the original embeds in its order too, and embeddings can depend on their batch
+        # the original embeds in its own order, too, and embeddings can depend on their batch
         early = self.protocol != "split" and len(texts[0]) == 1
         if early:
             texts[0] = ([texts[0][0][row] for row in order],)
@@ -281,14 +281,14 @@ class _Task:
         return replace(scored, scores=scores)
 
     def family(self, name: str, group: str = "senteval") -> Family:
-        """Returns the family of the task alone."""
+        """Returns a family with only this task."""
         tasks = {f"{name}/senteval": (name, group)}
         read = reads(self.read, "all" if self.protocol == "nested" else "test")
         return Family(tasks, read, self.run, protocol=self.protocol)
 
 
 def _adjusted(settings: ClassifierSettings, name: str) -> ClassifierSettings:
-    """Returns the settings that SentEval has for a data set."""
+    """Returns the settings that SentEval uses for a data set."""
     if name == "WordContent":
         # there are a thousand classes of words, and the original uses no hidden units
         return replace(settings, nhid=0)
@@ -421,7 +421,7 @@ def _run_coco(embedder: Embedder, context: Context, _part: Part, splits: _CocoSp
 _MINI_BATCH = 500
 """Texts of a mini-batch in MTEB."""
 _C = 1.0
-"""Inverse of the penalty, as in MTEB. SentEval's grids take hours with 150 classes."""
+"""Inverse penalty, as in MTEB. SentEval's grids take hours with 150 classes."""
 RUNS = 10
 """Number of clusterings, each with its own seed."""
 
