@@ -49,7 +49,7 @@ def test_without_any_model_that_is_one_sentence(here, monkeypatch, words):
     error = call(*words).exception
     assert str(error) == (
         "no model named 'rejoinder-base' is installed (installed: none). Give the "
-        "path of a model folder that is there, such as RUN/model."
+        "path of an existing model folder, such as RUN/model."
     )
 
 

@@ -235,7 +235,7 @@ def edited(matrix=None, drop=None, **changes):
         (edited(matrix_of(4)), "SHA-256"),
         (edited(matrix_of()[:4]), "square"),
         (edited(matrix_of() * np.inf), "not finite"),
-        (edited(np.eye(5)), "of float64; float32"),
+        (edited(np.eye(5)), "of float64; it must be float32"),
     ],
 )
 def test_damage_is_named(file, damage, said):
@@ -320,8 +320,8 @@ def test_what_is_no_adaptation_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("matrix", "facts", "said"),
     [
-        ([[1.0]], {}, "of list; float32 is needed"),
-        (np.eye(2), {}, "of float64; float32 is needed"),
+        ([[1.0]], {}, "of list; it must be float32"),
+        (np.eye(2), {}, "of float64; it must be float32"),
         (np.eye(2, dtype=np.float32), None, "facts .*`object`"),
         (np.eye(2, dtype=np.float32), {"pairs": "7"}, "facts .* got `str` - at `..pairs`"),
         (np.eye(2, dtype=np.float32), {"data": ["stsb"]}, "facts .* got `array` - at `..data`"),

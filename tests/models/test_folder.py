@@ -443,22 +443,22 @@ def test_a_config_that_lacks_a_key(model, table):
             lambda t: t.update({TABLE: t[TABLE][:20].copy()}),
             f"has 20 rows, for {len(WORDS)} words",
         ),
-        (lambda t: t.update({TABLE: t[TABLE].astype(np.int32)}), "of type int32"),
+        (lambda t: t.update({TABLE: t[TABLE].astype(np.int32)}), "has type int32"),
         (
             lambda t: t.update({TABLE: t[TABLE].astype(np.int8)}),
             r"\['encoder\.table\.scales'\] are missing",
         ),
-        (lambda t: t.update({HEAD: t[HEAD].astype(np.int8)}), f"{HEAD} is of type int8"),
+        (lambda t: t.update({HEAD: t[HEAD].astype(np.int8)}), f"{HEAD} has type int8"),
         (
             lambda t: t.update({"encoder.table.scales": np.ones(len(t[TABLE]), np.float32)}),
             r"\['encoder\.table\.scales'\] are unknown",
         ),
-        (lambda t: t.update({TABLE: t[TABLE].astype(np.float64)}), "of type float64"),
+        (lambda t: t.update({TABLE: t[TABLE].astype(np.float64)}), "has type float64"),
         (
             lambda t: t.update(scale=np.array(-20, np.float32)),
             r"scale is -20\.0; it must be above 0",
         ),
-        (lambda t: t.update({BIGRAM_ROWS: t[BIGRAM_ROWS].astype(np.float32)}), "of type float32"),
+        (lambda t: t.update({BIGRAM_ROWS: t[BIGRAM_ROWS].astype(np.float32)}), "has type float32"),
     ],
 )
 def test_weights_that_do_not_fit(model, change, said):

@@ -201,7 +201,7 @@ def test_an_adaptation_goes_along():
     [
         (dan_model(), {}, "no option is given"),
         (dan_model(), {"dtype": "int4"}, "'int4'.*float32, float16, int8"),
-        (dan_model(head=(), layers=(), dtype=np.float16), {"dtype": "float16"}, "float16 already"),
+        (dan_model(head=(), layers=(), dtype=np.float16), {"dtype": "float16"}, "already has"),
         (dan_model(), {"max_words": len(WORDS)}, r"max_words .*1 to 5\d"),
         (dan_model(), {"max_words": 0}, "max_words must be from 1 to"),
         (dan_model(), {"unknown_buckets": 0}, r"unknown_buckets .*\b0\b.*tiny"),
@@ -218,9 +218,9 @@ def test_an_adaptation_goes_along():
         (
             dan_model(**LINEAR, unknown_buckets=9),
             {"letter_buckets": 9, "unknown_buckets": 3},
-            "instead of unknown_buckets",
+            "replaces unknown_buckets",
         ),
-        (dan_model(), {"spelling": False}, "does not read misspelt words as known ones already"),
+        (dan_model(), {"spelling": False}, "already does not read misspelt words as known ones"),
         (transformer_model(), {"dtype": "int8"}, "int8 .*float16"),
         (dan_model(**LINEAR), {"saturation": 0.0}, "must be above 0; got 0"),
         (dan_model(**LINEAR), {"saturation": float("nan")}, "must be above 0; got nan"),

@@ -1,1 +1,1 @@
-"""Library calls that join training, evaluation and the runtime. Each command calls one of them."""
+"""Library calls that combine training, evaluation and the runtime. Each command makes one call."""

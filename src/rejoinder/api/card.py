@@ -1,4 +1,4 @@
-"""Writes the model card of a model folder with results and with the time that training took."""
+"""Adds results and the training time to the model card of a model folder."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,15 +30,15 @@ def write_card(
     run: Path | str | None = None,
     out: Path | str | None = None,
 ) -> Path:
-    """Writes `MODEL_CARD.md` of a model folder again, with results and the time of training.
+    """Rewrites `MODEL_CARD.md` of a model folder, with results and the training time.
 
     Args:
-        model: a model by name or folder. Its other files stay as they are.
+        model: the name or folder of a model. Its other files stay as they are.
         results: results files of `evaluate` for this model.
-        baselines: results files of other encoders; their results on the same tasks, data and
-            settings stand next to the model's.
-        run: the folder of the run that trained the model, which knows machine and minutes. None
-            takes the folder that `model` is in, if it is a run.
+        baselines: results files of other encoders. Their results on the same tasks, data and
+            settings are shown next to the model's.
+        run: the folder of the run that trained the model, for the machine and the minutes. None
+            takes the folder that contains `model`, if that is a run.
         out: a file to write instead.
 
     Returns:
@@ -70,7 +70,7 @@ def write_card(
 
 
 def _own_results(path: Path, config: dict[str, Any]) -> "list[Result]":
-    """Reads results, and refuses those of another model."""
+    """Reads results, and refuses results of another model."""
     require("eval", "polars")
     from rejoinder.evaluation.results import read_results
 
@@ -86,7 +86,7 @@ def _own_results(path: Path, config: dict[str, Any]) -> "list[Result]":
 
 
 def _tables(own: "Sequence[Result]", baselines: Sequence[Path | str]) -> str:
-    """Returns the main scores as Markdown, and a line on what was not checked for leaks."""
+    """Returns the main scores as Markdown, and a line that lists what was not checked for leaks."""
     from rejoinder.evaluation.report import overview
     from rejoinder.evaluation.results import read_results
 
@@ -139,7 +139,7 @@ def _task_type(task: str) -> str:
 
 
 def _machine(folder: Path, run: Path | None, config: dict[str, Any]) -> tuple[str, float | None]:
-    """Returns the machine that a run was trained on, and its minutes; nothing without a run."""
+    """Returns the machine and the minutes of a run; an empty string and None if there is no run."""
     if run is None:
         run = folder.absolute().parent
         if not (run / "manifest.json").is_file() or not (run / "config.toml").is_file():

@@ -1,6 +1,6 @@
-"""Evaluates encoders: one call scores tasks and saves the results, another repeats a file.
+"""Evaluates encoders: `evaluate` scores tasks and saves the results, `repeat` computes them again.
 
-Opens encoders by name: models of this package, and encoders of other libraries.
+`load_encoder` opens encoders by name: models of this package, and encoders of other libraries.
 """
 
 import re
@@ -37,12 +37,12 @@ from rejoinder.protocols import CachesItself, Encodes, Prepares
 from rejoinder.registry import Registry
 
 _ALL_IN = {"train": (1.0, 0.0, 0.0), "dev": (0.0, 1.0, 0.0), "test": (0.0, 0.0, 1.0)}
-"""Shares of the splits for pairs in memory, all of which are ranked."""
+"""Shares of the splits for pairs in memory: all of them are ranked."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What an evaluation was asked for, as every result in a results file holds it."""
+    """The settings of an evaluation, which every result in a results file contains."""
 
     encoder: str
     adaptation: str | None
@@ -69,10 +69,10 @@ class Request:
         )
 
     def refuse_idle(self) -> None:
-        """Refuses settings that act on none of the tasks.
+        """Refuses settings that have no effect on any of the tasks.
 
         Raises:
-            InputError: names the first such setting, or an unknown task.
+            InputError: a setting has no effect, or a task is unknown.
         """
         tasks, context = resolve(self.tasks.split(",")), self.context()
         usual = {
@@ -98,13 +98,13 @@ class Repeated:
     """The results of a file, compared with the same results computed again."""
 
     same: int
-    """Number of scores that are the same."""
+    """Number of equal scores."""
     differences: tuple[tuple[str, str, str, Any, Any], ...]
-    """Task, split, name, value before and value now of everything that differs."""
+    """Task, split, name, value before and value now of each difference."""
     missing: tuple[Missing, ...]
     """Tasks whose data is missing now."""
     speeds: tuple[float | None, float | None] = (None, None)
-    """Sentences a second before and now, None where none was encoded."""
+    """Sentences per second before and now; None if no sentence was encoded."""
 
 
 def evaluate(
@@ -134,25 +134,25 @@ def evaluate(
         encoder: a name for `load_encoder`, or any object with `encode(list[str]) -> (N, D)`.
         tasks: ids or groups of tasks, as a sequence or joined by commas: `stsb`, `sts,senteval`.
         data: folder of data sets, for all tasks but `response` and `graded`. For `graded`, pairs
-            with your scores from 0 (unrelated) to 5 (same meaning): a file, as
-            `datasets.graded.read_graded` reads it, rows of two sentences and a score, or a table
-            of Polars, pandas or Arrow with the columns sentence1, sentence2 and score.
+            with your scores from 0 (unrelated) to 5 (same meaning): a file for
+            `datasets.graded.read_graded`, rows of two sentences and a score, or a Polars, pandas
+            or Arrow table with the columns sentence1, sentence2 and score.
         pairs: for `response`: folder of `rejoinder extract`, rows of message and reply, or a table
             with these columns. All rows in memory are ranked.
-        split: split of the pairs that is ranked: `train`, `dev` or `test`.
-        form: form of the STS data, `official` or `senteval`. None takes what is there, official
+        split: split of the pairs to rank: `train`, `dev` or `test`.
+        form: form of the STS data, `official` or `senteval`. None takes whichever exists, official
             first.
-        text: part of the questions of community question answering: `subject`, `body` or `both`.
-        seed: seeds the draws of negatives and of intervals.
+        text: for community question answering, the part of a question: `subject`, `body` or `both`.
+        seed: seeds the random negatives and the intervals.
         mode: how classifiers are fitted: `fast`, or `compat` (as SentEval fits them).
         pytorch: in `compat`, use SentEval's PyTorch classifier and its penalties.
         nhid: number of hidden units of the classifiers; 0 is logistic regression.
         kfold: number of folds of cross-validation.
-        adaptation: what `rejoinder adapt` wrote for the encoder.
-        out: results file, written after each task. Results that it holds of the same encoder, data
-            and settings are reused; those of other settings are kept.
+        adaptation: the file or folder that `rejoinder adapt` wrote for the encoder.
+        out: results file, written after each task. If it has results of the same encoder, data and
+            settings, they are reused; results of other settings are kept.
         cache: folder that keeps embeddings for later runs of the encoder.
-        overwrite: score again what `out` holds, and drop what it holds of another encoder.
+        overwrite: compute again the results in `out`, and drop those of another encoder.
         skip_missing: list tasks whose data is missing in `Results.missing`, instead of raising an
             error at the first of them.
         progress: called before each task, and by long tasks in between.
@@ -162,14 +162,14 @@ def evaluate(
 
     Raises:
         DataMissingError: the data of a task is missing. Results before it are saved in `out`.
-        InputError: a task or setting is unknown, a setting acts on none of the tasks, data is
+        InputError: a task or setting is unknown, a setting has no effect on any task, data is
             damaged, the encoder misbehaves, or `out` holds results of another encoder.
         ModelError: the model is damaged.
         BusyError: another process writes `out`.
         StorageError: `out` can't be written.
     """
     rows = None if data is None or isinstance(data, str | Path) else graded_in_memory(data)
-    # what has no name can't be opened again: such results can't be repeated
+    # an encoder without a name can't be opened again, so its results can't be repeated
     is_named = rows is None and isinstance(encoder, str | Path)
     is_named = is_named and (pairs is None or isinstance(pairs, str | Path))
     with ExitStack() as stack:
@@ -221,7 +221,7 @@ def repeat(
     cache: str | Path | None = None,
     progress: EvaluationProgress = lambda _done, _total, _task: None,
 ) -> Repeated:
-    """Computes every result of a file again, each as it was asked for.
+    """Computes every result of a file again, with its recorded settings.
 
     Args:
         path: the results file. It is not changed.
@@ -229,7 +229,7 @@ def repeat(
         progress: called before each task, and by long tasks in between.
 
     Raises:
-        InputError: the file is damaged, or a result does not say how it was asked for.
+        InputError: the file is damaged, or a result does not contain its settings.
     """
     groups: dict[Request, list[Result]] = {}
     for number, result in enumerate(read_results(Path(path))):
@@ -294,7 +294,7 @@ def _loaded(encoder: str | Path | Encodes, adaptation: str | Path | None) -> Enc
         return load_encoder(encoder, adaptation)
     if not isinstance(encoder, Encodes):
         raise InputError(
-            f"a {type(encoder).__name__} has no encode(list[str]) -> (N, D), which is needed."
+            f"a {type(encoder).__name__} is not an encoder: it has no encode(list[str]) -> (N, D)."
         )
     return encoder if adaptation is None else Adapted(encoder, read_adaptation(Path(adaptation)))
 
@@ -311,15 +311,15 @@ PREFIXES: Registry[Callable[[str], Encodes]] = Registry(
         "vectors": "rejoinder.evaluation.adapters:StoredVectors",
     },
 )
-"""Functions that open an encoder, by the prefix of its name. A name without one is a model."""
+"""Functions that open an encoder, by the prefix of its name. A name without a prefix is a model."""
 _MAY_BE_FOREIGN = re.compile(r"[\w-]+/[\w.-]+")
-"""Names as they are in the hub of Sentence Transformers: an owner and a model."""
+"""Names in the hub of Sentence Transformers: an owner and a model."""
 
 
 def load_encoder(
     name: str | Path, adaptation: str | Path | None = None, *, sha256: str | None = None
 ) -> Encodes:
-    """Opens the encoder that a name means.
+    """Opens an encoder by name.
 
     Args:
         name: a model as `SentenceEncoder.load` takes it (name, folder, https address), or a prefix
@@ -327,11 +327,11 @@ def load_encoder(
             `scorer:FOLDER` (of `fit_scorer`), `st:NAME` (Sentence Transformers), `vectors:FILE`
             (stored embeddings), `openai:MODEL@URL` and `tei:URL` (servers).
         adaptation: a file of `rejoinder adapt`, or its folder, to apply to the embeddings.
-        sha256: SHA-256 of the archive at an https address, which needs it.
+        sha256: SHA-256 of the archive, required for an https address.
 
     Raises:
         RejoinderError: there is no such encoder, the adaptation does not fit it, or `sha256` is
-            given for anything but an address.
+            given for a name that is not an https address.
     """
     if adaptation is not None:
         fitted = read_adaptation(Path(adaptation))
@@ -339,14 +339,14 @@ def load_encoder(
     prefix, colon, rest = str(name).partition(":")
     if colon and prefix in PREFIXES:
         if sha256 is not None:
-            raise InputError(f"sha256 is for a model at an https address, and {name} is none.")
+            raise InputError(f"sha256 is for a model at an https address; {name} is not one.")
         return PREFIXES[prefix](rest)
     try:
         return SentenceEncoder.load(name, sha256=sha256)
     except ModelError as error:
         if not isinstance(name, str) or not _MAY_BE_FOREIGN.fullmatch(name) or Path(name).exists():
             raise
-        raise ModelError(f"{error} A model of Sentence Transformers is st:{name}.") from None
+        raise ModelError(f"{error} For Sentence Transformers, write st:{name}.") from None
 
 
 REFERENCES = ("rejoinder-small", "baseline:bow")
@@ -354,15 +354,15 @@ REFERENCES = ("rejoinder-small", "baseline:bow")
 
 
 _PARTS = (20, 80, 400, 1_500, 6_000, 12_000)
-"""Numbers of reference sentences in the parts that are encoded one after the other."""
+"""Numbers of reference sentences in the parts, which are encoded one after another."""
 _WORDS = (4, 24)
 
 
 @cache
 def _reference() -> list[str]:
-    """Returns sentences that are always the same.
+    """Returns fixed sentences.
 
-    The words are those of `rejoinder-small`, drawn about as often as words are used (Zipf's law).
+    Their words are from `rejoinder-small`, drawn about as often as people use them (Zipf's law).
     """
     model = files("rejoinder").joinpath("data/models/rejoinder-small/vocabulary.txt")
     words = np.array(model.read_text("utf-8").split())
@@ -373,10 +373,10 @@ def _reference() -> list[str]:
 
 
 def reference_speed(encoder: Encodes) -> float:
-    """Returns sentences a second of an encoder on 20,000 sentences that are always the same.
+    """Returns how many sentences per second an encoder reaches on 20,000 fixed sentences.
 
-    Larger and larger parts of them are encoded until one takes a second; its speed counts. Divided
-    by that of another encoder on the same machine, it compares across machines.
+    It encodes larger and larger parts until one takes a second, and returns the speed on that part.
+    To compare machines, divide it by the speed of another encoder on the same machine.
     """
     texts, done, meter = _reference(), 0, Meter()
     if isinstance(encoder, Prepares):
@@ -397,10 +397,10 @@ def _reference_speeds() -> dict[str, float]:
 
 
 def _costs(encoder: str | Path | Encodes, loaded: Encodes) -> dict[str, float]:
-    """Returns speeds on the reference sentences, and the bytes of a model that is in files.
+    """Returns speeds on the reference sentences, and the bytes of a model stored in files.
 
-    A server is not sent these sentences, and stored vectors lack them. A warning tells of an
-    encoder that fails on them.
+    Servers are not measured, and stored vectors don't have these sentences. If an encoder fails on
+    them, a warning says so.
     """
     speeds = dict(_reference_speeds())
     try:
@@ -418,5 +418,5 @@ def _costs(encoder: str | Path | Encodes, loaded: Encodes) -> dict[str, float]:
 
 
 def places_of(encoder: object) -> tuple[object, str]:
-    """Returns what may be the path that an encoder is read from, such as that of `vectors:FILE`."""
+    """Returns the possible path that an encoder is read from, such as FILE in `vectors:FILE`."""
     return encoder, str(encoder).partition(":")[2]

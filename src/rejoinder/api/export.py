@@ -1,7 +1,4 @@
-"""Exports a smaller model, and measures what it loses.
-
-Adapts any encoder to the STS Benchmark in one call.
-"""
+"""Exports a smaller model and measures what it loses; adapts an encoder to the STS Benchmark."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -28,36 +25,36 @@ Scores = Callable[[ModelContents], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class ModelSize:
-    """What a model takes on disk, and how good it is."""
+    """The size of a model on disk, and its scores."""
 
     bytes: int
     """Size of all files of the folder."""
     rows: int
-    """Rows of the embedding table: words, buckets of unknown words, bigrams; 0 without a table."""
+    """Rows of the embedding table (words, buckets of unknown words, bigrams); 0 if it has none."""
     dim: int
     """Embedding dimension."""
     dtype: str
     """Type of the encoder's weights: `float32`, `float16` or `int8`."""
     scores: Mapping[str, float]
-    """Scores on dev by name, of the data given: `STS-B Pearson` (angular), and `P@1` of 100."""
+    """Dev scores by name, for the data given: `STS-B Pearson` (angular), and `P@1` of 100."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A smaller model, its size and scores, and those of the model that it was made from."""
+    """A smaller model, with the sizes and scores before and after."""
 
     encoder: SentenceEncoder
     """The smaller model."""
     before: ModelSize
-    """Of the model that it was made from."""
+    """Size and scores of the model that it was made from."""
     after: ModelSize
-    """Of the smaller model."""
+    """Size and scores of the smaller model."""
     dropped: tuple[str, ...]
-    """Heads that were left out, `responses` or `entailment`: they read dimensions that are gone."""
+    """Heads that were left out because they need removed dimensions: `responses`, `entailment`."""
 
     @property
     def changes(self) -> Mapping[str, float]:
-        """Scores of the smaller model minus those before; what only one of them has is left out."""
+        """Score after minus score before, for the scores that both models have."""
         after, before = self.after.scores, self.before.scores
         return {name: after[name] - before[name] for name in before if name in after}
 
@@ -79,41 +76,41 @@ def export(
     pairs: str | Path | None = None,
     overwrite: bool = False,
 ) -> Exported:
-    """Writes a smaller model folder, made from another. The same options give the same bytes.
+    """Writes a smaller model folder from another. The same options give the same bytes.
 
     Args:
         model: the model folder to start from. It is not changed.
         out: the folder to write.
-        dtype: type of the weights: `float32`, `float16` or `int8`. With `int8`, a row of the
-            embedding table is whole numbers from -31 to 31 and a scale, and other matrices are
+        dtype: type of the weights: `float32`, `float16` or `int8`. With `int8`, each row of the
+            embedding table is stored as integers from -31 to 31 and a scale, and other matrices as
             float16. None keeps the types.
-        dim: number of dimensions to keep, the first ones, of a DAN without dense layers. None keeps
-            all. Heads that read more are left out.
-        max_words: number of words to keep, the most frequent ones. None keeps all. The others are
-            then unknown to the model.
+        dim: keep the first `dim` dimensions, for a DAN without dense layers. None keeps all. Heads
+            that need more are left out.
+        max_words: keep only so many of the most frequent words. The others become unknown to the
+            model. None keeps all.
         unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
             None keeps all. With a divisor of the model's number, more words keep their row.
-        letter_buckets: number of buckets of letters, by which unknown words are then read instead:
-            sequences of 3 to 6 letters get rows that are fitted to those of known words, and rare
-            words turn towards them. 0 leaves out those that there are.
-        spelling: read words that are likely to be misspelt as the known words that they stand for.
-            For English. False undoes it. None keeps the way.
-        saturation: K above 0; long rows, those of rare words, are shortened: a row n times as long
-            as the median becomes (1 + K) n / (n + K) times as long. The larger K, the less changes.
-            For a DAN without dense layers. None keeps the rows.
+        letter_buckets: number of buckets of letter sequences, used to read unknown words:
+            sequences of 3 to 6 letters get rows fitted to those of known words, and rows of rare
+            words turn towards them. 0 removes existing buckets.
+        spelling: read words that are probably misspelt as the intended known words. For English.
+            False turns this off. None keeps the setting.
+        saturation: K above 0 shortens long rows, which belong to rare words: a row n times as long
+            as the median becomes (1 + K) n / (n + K) times as long. The larger K, the smaller the
+            change. For a DAN without dense layers. None keeps the rows.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         data: folder of data sets. If it holds the STS Benchmark, both models are scored on dev.
-        pairs: folder of `rejoinder extract`. Both models rank the responses of its dev split, those
-            of at most 10,000 inputs.
+        pairs: folder of `rejoinder extract`. Both models rank the responses of its dev split, for
+            at most 10,000 inputs.
         overwrite: replace what `out` holds.
 
     Returns:
-        The smaller model with its size and scores, and those of the model it was made from.
+        The smaller model, with the sizes and scores before and after.
 
     Raises:
         InputError: an option changes nothing or does not fit the model, or `out` is occupied.
-        ModelError: the model is damaged, or a weight has no float16.
+        ModelError: the model is damaged, or a weight is out of range for float16.
         DataMissingError: `data` does not hold the STS Benchmark.
         BusyError: another command is writing `out`.
         StorageError: `out` can't be written.
@@ -142,9 +139,9 @@ def export(
 
 
 def scores_of(data: str | Path | None, pairs: str | Path | None) -> Scores:
-    """Returns the scores that the data allow, P@1 only of models with a response side.
+    """Returns a function for the scores that the data allow; P@1 needs a response side.
 
-    Without data, no package of an extra is needed.
+    Without data, no extra is needed.
     """
     if data is None and pairs is None:
         return lambda _: {}
@@ -177,14 +174,14 @@ def adapt(
     settings: FitSettings | None = None,
     overwrite: bool = False,
 ) -> SentenceEncoder | Adapted:
-    """Fits u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W.
+    """Fits u* = W u on the training pairs of the STS Benchmark, and selects W on its dev pairs.
 
     Args:
         encoder: anything with `encode(list of strings)`, or a name that `load_encoder` opens,
             such as a model folder.
         sts: the folder of sts-train.csv and sts-dev.csv, or a folder of data sets.
-        out: a folder to write. It gets the adapted model if the encoder is a `SentenceEncoder`,
-            else `adaptation.safetensors` alone. None means that nothing is written.
+        out: a folder for the adapted model if the encoder is a `SentenceEncoder`, else for
+            `adaptation.safetensors` only. None writes nothing.
         form: `official` or `senteval`, the form of the STS files. None means either.
         settings: how W is fitted. None means the defaults of `FitSettings`.
         overwrite: replace what `out` holds.

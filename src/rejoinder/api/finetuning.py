@@ -1,7 +1,7 @@
 """Fine-tunes a model on your pairs, and keeps it only if it got better.
 
-The model gets the words of the pairs, is trained further by a recipe, and learns how much meaning
-counts in a hybrid search.
+It adds the words of the pairs to the model, trains it further by a recipe, and chooses the weight
+of meaning in a hybrid search.
 """
 
 import signal
@@ -47,19 +47,19 @@ from rejoinder.training.initial_rows import FUNCTION_WORDS
 from rejoinder.training.loop.checkpoint import Reporter
 
 WEIGHTS = (0.25, 0.2, 0.3, 0.15, 0.4, 0.1, 0.5, 0.05, 0.7, 0.0, 1.0)
-"""The shares of meaning that are tried, up to either alone. Of equally good ones the first wins."""
+"""Weights of meaning to try, including 0 and 1. Of equally good ones, the first wins."""
 _QUERIES = 1_000
 
 
 @dataclass(frozen=True)
 class SearchWeight:
-    """What finds the replies of the dev split, and how well.
+    """How well each kind of search finds the replies of the dev split.
 
-    Scores are MRR: the mean of 1 / place of the reply among 100 hits, 0 where it is not there.
+    Scores are MRR: the mean of 1 / rank of the reply among 100 hits, 0 if it is not among them.
     """
 
     weight: float
-    """The share of meaning by which both find most."""
+    """The weight of meaning with the highest score of a hybrid search."""
     meaning: float
     words: float
     both: float
@@ -67,10 +67,10 @@ class SearchWeight:
 
 
 def search_weight(encoder: SentenceEncoder, pairs: Pairs, folder: Path) -> SearchWeight:
-    """Returns the weight by which hybrid searches for the replies of the dev split find most.
+    """Returns the weight with which a hybrid search finds most replies of the dev split.
 
-    All different replies are indexed in `folder`, as responses. A query is a message; there are at
-    most 1,000, from all over the split.
+    All distinct replies are indexed in `folder`, as responses. The queries are at most 1,000
+    messages from all over the split.
     """
     rows = pairs.frame("dev", ["input", "response"])
     replies = rows["response"].unique(maintain_order=True)
@@ -95,9 +95,9 @@ def search_weight(encoder: SentenceEncoder, pairs: Pairs, folder: Path) -> Searc
 
 
 _PROBED = 40
-"""Steps after which the time of a step is known."""
+"""Steps after which the time per step is known."""
 _SURE = 120
-"""Steps that take less than a minute on slow machines, too: they are not measured before."""
+"""So few steps take less than a minute even on slow machines, so their speed is not measured."""
 _MOST_WORDS = 50_000
 _SPLIT = (80.0, 10.0, 10.0)
 """Shares of train, dev and test in pairs in memory."""
@@ -106,35 +106,35 @@ Stage = Callable[[str], None]
 
 @dataclass(frozen=True)
 class FineTuned:
-    """What fine-tuning did."""
+    """The outcome of fine-tuning."""
 
     folder: Path | None
     """The model; None if it got worse and was not kept."""
     before: Mapping[str, float]
-    """Scores of the model that it began with, on the held-out threads of the test split."""
+    """Scores of the original model on the held-out threads of the test split."""
     after: Mapping[str, float]
     pairs: int
     """Number of pairs trained on."""
     words: int
-    """Number of words that the model did not know before."""
+    """Number of words added to the model."""
     steps: int
     seconds: float
     share: float
-    """How far the weights went from the old ones to the trained ones, from 0 to 1."""
+    """Share of the trained weights in the final ones, from 0 (old) to 1 (trained)."""
     search: SearchWeight
-    """The weight that hybrid searches take by default, of indexes made with the model."""
+    """The default weight of hybrid searches, for indexes made with the model."""
     model: str
-    """Name or folder of the model that it began with."""
+    """Name or folder of the original model."""
 
     @property
     def first_found(self) -> Mapping[str, tuple[float, float]]:
-        """P@1 of replies, and of questions if there are any, before and after."""
+        """P@1 before and after, of replies and, if there are any, of questions."""
         names = [next(iter(self.before)), *({QUESTIONS_SCORE} & {*self.before})]
         return {name: (self.before[name], self.after[name]) for name in names}
 
     @property
     def is_better(self) -> bool:
-        """Whether replies and questions together are found first at least as often."""
+        """Whether replies and questions together are ranked first at least as often as before."""
         return sum(after - before for before, after in self.first_found.values()) >= 0
 
 
@@ -155,33 +155,33 @@ def finetune(
     progress: PreparationProgress | None = None,
     stage: Stage = lambda _doing: None,
 ) -> FineTuned:
-    """Goes on training a model on pairs, and writes it if it got better at finding replies.
+    """Trains a model further on pairs, and writes it if it got better at finding replies.
 
-    The model keeps its shape, its words and its terms, and learns the words of the pairs. Weights
-    between the old and the trained ones are chosen on the dev split (Wortsman et al. 2022, Robust
-    fine-tuning of zero-shot models); the scores are those of the test split.
+    The model keeps its shape, words and licence terms, and learns the words of the pairs. The mix
+    of old and trained weights is chosen on the dev split (Wortsman et al. 2022, Robust fine-tuning
+    of zero-shot models); the reported scores are from the test split.
 
     Args:
         pairs: a folder that `extract` wrote, with dev and test pairs; rows of message and reply; or
             a table of Polars, pandas or Arrow with these columns. Of rows in memory 80 % are
             trained on, 10 % are dev and 10 % test, by a hash of the message.
         out: the model folder to write.
-        model: name or folder of the model to begin with. Default: `rejoinder-base`, or an installed
-            model that alone knows all languages of the pairs.
-        minutes: about how long to train. Small data take less.
+        model: name or folder of the model to start from. Default: `rejoinder-base`, or the only
+            installed model that covers all languages of the pairs.
+        minutes: about how long to train. Small data takes less.
         questions: a file of groups of questions with the same answer, as `read_groups` reads them.
-            They are a part of the training, and a tenth of them tells what it was good for.
+            Training includes them, and a tenth of them is held out to measure the effect.
         sts: a file of graded pairs, as `read_graded` reads them. A linear map is fitted on them
             after the training (see `adapt`).
-        data: a folder of data sets. If it holds the STS Benchmark, its dev split shows how much of
-            the general similarity was kept.
+        data: a folder of data sets. If it holds the STS Benchmark, its dev split shows whether
+            general similarity got worse.
         seed: seed of the order of the pairs.
         threads: number of CPU threads; None leaves torch's setting.
         force: keep a model that got worse.
         overwrite: replace what is at `out`.
         reporter: told about steps.
-        progress: called with the number of prepared pairs and that of all pairs.
-        stage: called with what is being done.
+        progress: called with the number of prepared pairs and the number of all pairs.
+        stage: called with a description of each stage.
 
     Raises:
         RejoinderError: the pairs or the model can't be used, or `out` can't be written.
@@ -230,7 +230,7 @@ def finetune(
             _end_if_interrupted(run)
             trained = read_model(run.folder / "model")
         stage("choosing between the old and the trained weights")
-        # of equal scores the first one counts, which stays nearest to the old weights
+        # of equal scores the first wins, which is nearest to the old weights
         on_dev = {one: held_out.dev(SentenceEncoder(mixed(wider, trained, one))) for one in SHARES}
         share = max(on_dev, key=on_dev.__getitem__)
         made = _begun_from(str(model), mixed(wider, trained, share))
@@ -269,7 +269,7 @@ def finetune(
 
 
 def _end_if_interrupted(run: Run) -> None:
-    """Gives a signal that training caught to this process: there is nothing to go on with."""
+    """Raises a signal that training caught again in this process, which then ends."""
     if run.interrupted is not None:
         signal.raise_signal(run.interrupted)
 
@@ -301,7 +301,7 @@ def _new_words(model: ModelContents, pairs: Pairs) -> list[str]:
 
 
 def _begun_from(name: str, model: ModelContents) -> ModelContents:
-    """Returns a model whose config names the model that it began with, not a scratch folder."""
+    """Returns a model whose config names the original model instead of a scratch folder."""
     config = model.training["config"]
     config = {**config, "training": {**config["training"], "init_from": name}}
     return replace(model, training={**model.training, "config": config})
@@ -310,19 +310,19 @@ def _begun_from(name: str, model: ModelContents) -> ModelContents:
 Rows = NDArray[np.float32]
 
 _SPELT = 0.8
-"""Weight of the known word that a new word is a letter away from; its context weighs 1."""
+"""Weight of the known word that differs in one letter from a new word; its context weighs 1."""
 _TEXTS = 20_000
 _FEW = 100_000
-"""Number of pairs from which a word must occur more often."""
+"""Number of pairs above which words must occur more often to be added."""
 _BATCHES = ((20_000, 256, 12), (500_000, 1_024, 6), (None, 2_048, 1))
-"""Up to how many pairs: the batch, and the passes over them."""
+"""Largest number of pairs, with the batch size and the number of passes over them."""
 _RATE, _TABLE_RATE = 0.0003, 0.01
 QUESTIONS = "questions.jsonl"
 """File of groups of questions, below the folder of data."""
 _OF_QUESTIONS = 0.3
 """Share of the steps for questions."""
 SHARES = (0.25, 0.5, 0.75, 1.0)
-"""Shares of the trained weights that are tried on dev."""
+"""Shares of the trained weights to try on dev."""
 
 
 def widened(
@@ -330,9 +330,9 @@ def widened(
 ) -> ModelContents:
     """Returns a model that also knows `words`.
 
-    The row of a new word points to the known words that stand next to it in `texts` and to the one
-    that it is a letter away from, and is as long as those of rare words. Models of other features
-    than words, with bigrams or without words to add are returned as they are.
+    The row of a new word points to the known words next to it in `texts` and to the known word that
+    differs in one letter, and is as long as rows of rare words. A model that does not read words,
+    has bigrams, or needs no new words is returned as it is.
     """
     features = model.features
     if not words or not isinstance(features, WordFeatures) or features.buckets:
@@ -348,7 +348,7 @@ def widened(
     spelt = np.where(meant[:, None] >= 0, _SPELT * unit[meant], 0)
     rows = unit_rows(_by_context(wider, known, len(words), unit, texts) + spelt)
     bare = np.flatnonzero(~rows.any(axis=1))
-    if len(bare):  # as the model has read such a word so far
+    if len(bare):  # the vectors that the model has given these words so far
         rows[bare] = unit_rows(BagSums(table)(features([words[row] for row in bare.tolist()])))
     tensors[name] = np.concatenate([table[:known], rows * length, table[known:]])
     return replace(model, features=wider, tensors=tensors, sha256="")
@@ -374,7 +374,7 @@ def _by_context(
 
 
 def _without_defaults(encoder: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns an encoder's settings, which a config refuses where they have no effect."""
+    """Returns an encoder's settings without defaults, as configs refuse keys without effect."""
     fields = ENCODERS[encoder["kind"]].config_class.model_fields
     return {
         name: value
@@ -393,9 +393,9 @@ def recipe(
     seed: int = 0,
     most_steps: int | None = None,
 ) -> RunConfig:
-    """Returns the config that goes on training the model in `folder` on so many pairs.
+    """Returns the config to train the model in `folder` further on this number of pairs.
 
-    With `questions` a share of the steps is for the groups of `QUESTIONS`.
+    With `questions`, a share of the steps trains on the groups of `QUESTIONS`.
 
     Raises:
         InputError: the model has no response head.
@@ -403,7 +403,7 @@ def recipe(
     head = model.heads.get(RESPONSES)
     if head is None:
         raise InputError(
-            f"{model.name} was exported without its response head, which is trained on replies."
+            f"{model.name} was exported without its response head, which training on replies needs."
         )
     text = model.features.config()
     nested = model.training.get("config", {}).get("training", {}).get("nested_dims", [])
@@ -455,8 +455,8 @@ def recipe(
 def mixed(old: ModelContents, trained: ModelContents, share: float) -> ModelContents:
     """Returns the trained model with weights between the old ones (share 0) and its own (1).
 
-    Tensors of another shape than before, as those of bigrams that were never seen, are its own. The
-    linear map of the old model stays.
+    Tensors whose shape changed, as for bigrams that were never seen, are taken from the trained
+    model. The linear map of the old model stays.
     """
     before, after = dequantized(old.tensors), dequantized(trained.tensors)
     tensors = dict(after)

@@ -1,8 +1,7 @@
-"""Pairs that are given to library calls: folders of them, or rows in memory.
+"""Reads the pairs given to library calls, and scores models on held-out pairs.
 
-Scores on dev: during training, where they choose the best weights, and of exported models.
-
-What a model that is fine-tuned is not trained on: scores that choose weights, and that tell.
+`folder_of_pairs` takes folders or rows in memory. `DevScores` chooses the best weights during
+training, and scores exported models. `HeldOut` and `Questions` score a model that is fine-tuned.
 """
 
 import json
@@ -34,30 +33,30 @@ Shares = tuple[float, float, float]
 
 @runtime_checkable
 class Table(Protocol):
-    """A table of Polars, pandas, Arrow or anything else that hands its columns over as Arrow."""
+    """A table of Polars, pandas, Arrow or any library that exports its columns as Arrow."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Returns the columns."""
 
 
 GivenPairs = str | Path | Table | Iterable[tuple[str, str] | Mapping[str, str]]
-"""A folder that `extract` wrote; or pairs of message and reply, or a table of these columns."""
+"""A folder that `extract` wrote, rows of message and reply, or a table with these columns."""
 Graded = str | Path | Table | Iterable[tuple[str, str, float] | Mapping[str, Any]]
-"""A path; or two sentences and a score from 0 to 5, or a table of sentence1, sentence2, score."""
+"""A path, rows of two sentences and a score from 0 to 5, or a table with these columns."""
 
 
 @contextmanager
 def folder_of_pairs(given: GivenPairs, shares: Shares) -> Iterator[Path]:
-    """Yields a folder of pairs. Pairs in memory are extracted to a scratch folder, all of them.
+    """Yields a folder of pairs. Pairs in memory are all extracted to a scratch folder.
 
     Args:
         given: The folder, or pairs.
-        shares: Those of train, dev and test in pairs in memory. The message decides by its hash, so
-            that all replies to it are in one split.
+        shares: Shares of train, dev and test for pairs in memory. The hash of the message decides
+            the split, so that all replies to it are in the same one.
 
     Raises:
         InputError: a pair lacks a message or a reply.
-        MissingExtraError: what extracts pairs is not installed.
+        MissingExtraError: the packages that extract pairs are not installed.
     """
     if isinstance(given, str | Path):
         yield Path(given)
@@ -83,13 +82,13 @@ def graded_in_memory(given: Table | Iterable[Any]) -> GradedPairs:
 
 
 def _frame(given: object, columns: Sequence[str], what: str) -> pl.DataFrame:
-    """Returns rows with `columns`, of which those that are not named score are strings."""
+    """Returns rows with `columns`; all but score are strings."""
     if isinstance(given, Table):
         frame: pl.DataFrame = pl.DataFrame(given)
     elif isinstance(given, Iterable):
         frame = _of_rows(list(given), columns, what)
     else:
-        raise InputError(f"{what} are a {type(given).__name__}; a path or rows are needed.")
+        raise InputError(f"{what} are a {type(given).__name__}; give a path or rows.")
     if missing := [name for name in columns if name not in frame.columns]:
         raise InputError(
             f"{what} have no column {', '.join(map(repr, missing))}; their columns are "
@@ -159,12 +158,12 @@ class DevScores:
     ) -> None:
         """Reads the dev splits of a folder of pairs and of a folder of data sets, if given.
 
-        Pairs of the sources `without` are left out: what a run leaves out of training shall not
-        choose its weights either.
+        Pairs of the sources `without` are left out, so that sources excluded from training don't
+        choose the weights either.
 
         Raises:
             InputError: the folder of pairs is not usable, or the benchmark is damaged.
-            DataMissingError: the benchmark is missing, although it is `needed`.
+            DataMissingError: the benchmark is `needed` but missing.
         """
         self._max_inputs, self._needed = max_inputs, needed
         self._pairs = None if pairs is None else response_pairs(pairs, "dev", without)
@@ -176,7 +175,7 @@ class DevScores:
             self._benchmark = None
 
     def __call__(self, encoder: Encodes) -> Mapping[str, float]:
-        """Returns the scores by name; those of the pairs come first, if there are any."""
+        """Returns the scores by name; scores on pairs come first, if there are any."""
         return {**self.responses(encoder), **self.similarity(encoder)}
 
     def responses(self, encoder: Encodes) -> Mapping[str, float]:
@@ -194,7 +193,7 @@ class DevScores:
 
 
 def agreement(embedder: Embedder, pairs: GradedPairs) -> float:
-    """Returns Pearson's r of angular similarities with gold, that of `stsb/angular`.
+    """Returns Pearson's r of angular similarities with gold, as in `stsb/angular`.
 
     Raises:
         InputError: an embedding is not usable, or the correlation is not defined.
@@ -206,15 +205,15 @@ def agreement(embedder: Embedder, pairs: GradedPairs) -> float:
 LEAST_PAIRS = 20
 """Fewest held-out pairs that can show whether a model got better."""
 _LEAST = 200
-"""Groups or graded pairs, of which a tenth is held out twice."""
+"""Fewest groups or graded pairs: a tenth is held out for dev and another for test."""
 _RANKED = 3_000
-"""Inputs of the dev split by which weights are chosen."""
+"""Inputs of the dev split that weights are chosen on."""
 QUESTIONS_SCORE = "questions P@1"
 Split = Literal["train", "dev", "test"]
 
 
 def tenths(count: int, split: Split) -> Sequence[int]:
-    """Returns the rows of a split: of ten rows one is dev and one is test.
+    """Returns the rows of a split: of every ten rows, one is dev and one is test.
 
     >>> tenths(11, "dev"), tenths(11, "test"), len(tenths(11, "train"))
     ([8], [9], 9)
@@ -227,10 +226,10 @@ class Questions:
     """Groups of questions, each of which has the same answer."""
 
     def __init__(self, path: Path) -> None:
-        """Reads what `read_groups` does.
+        """Reads a file for `read_groups`.
 
         Raises:
-            InputError: it can't be read, or has too few groups.
+            InputError: the file can't be read, or has too few groups.
         """
         self._groups = read_groups(path)
         _refuse_few(len(self._groups), "groups", path)
@@ -242,7 +241,7 @@ class Questions:
         path.write_text("".join(f"{line}\n" for line in lines))
 
     def found_first(self, encoder: SentenceEncoder, split: Split) -> float:
-        """Returns the share of questions whose nearest other question is of their group."""
+        """Returns the share of questions whose nearest other question is in the same group."""
         groups = [dict.fromkeys(self._groups[row]) for row in tenths(len(self._groups), split)]
         texts = [text for group in groups for text in group]
         group_of = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
@@ -254,12 +253,12 @@ class Questions:
 
 
 class HeldOut:
-    """The scores of models on what they are not trained on."""
+    """Scores models on held-out data."""
 
     def __init__(
         self, pairs: Pairs, data: Path | None, questions: Path | None, graded: Path | None
     ) -> None:
-        """Reads the dev and test threads of `pairs`, and what else there is.
+        """Reads the dev and test threads of `pairs`, and the other held-out data if given.
 
         Raises:
             InputError: a file can't be read, or is too small.
@@ -283,7 +282,7 @@ class HeldOut:
         return self._graded and self._graded.at(tenths(len(self._graded), split))
 
     def dev(self, encoder: SentenceEncoder) -> float:
-        """Returns what weights are chosen by: P@1 of replies, and that of questions, if any."""
+        """Returns the score that chooses weights: P@1 of replies, and of questions if any."""
         found = next(iter(self._dev.responses(encoder).values()))
         return found + (self.questions.found_first(encoder, "dev") if self.questions else 0.0)
 
@@ -291,7 +290,7 @@ class HeldOut:
         """Returns the scores by name; P@1 of replies comes first."""
         embedder = Embedder(encoder)
         scores = ranked_responses(embedder, self._test).precisions
-        first, *_, last = scores  # P@1 and P@10, of fewer than 100 replies where there are no more
+        first, *_, last = scores  # P@1 and P@10, of 100 replies or all if there are fewer
         found = {first: scores[first], last: scores[last]}
         found["recall@10 of all"] = recall_of_all(embedder, self._test, 10)
         if self.questions:
@@ -306,5 +305,5 @@ class HeldOut:
 def _refuse_few(count: int, what: str, path: Path | None) -> None:
     if count < _LEAST:
         raise InputError(
-            f"{path} has {count} {what}; {_LEAST} are needed, as a tenth is held out to test on."
+            f"{path} has {count} {what}; {_LEAST} are needed, because a tenth is held out."
         )

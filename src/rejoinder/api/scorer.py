@@ -1,6 +1,6 @@
 """Fits a scorer of pairs of texts on pairs that people scored.
 
-Pairs of nearly the same words that say something else, which graded pairs are short of.
+It also makes pairs with nearly the same words but another meaning, which are rare in graded pairs.
 """
 
 import json
@@ -35,9 +35,9 @@ from rejoinder.scoring.batch import NUMBERS, lexicon
 from rejoinder.scoring.families import FAMILIES
 
 TRANSLATIONS = "paraphrases/tatoeba_pivot.jsonl"
-"""Groups of `sentences`, the first of which is changed."""
+"""File of groups of sentences; the first sentence of a group is changed."""
 SCORE = 0.5
-"""What a sentence and the changed one score."""
+"""The score of a sentence and its changed version."""
 MOST = 300
 """Pairs of each kind."""
 _WORDS = range(4, 15)
@@ -52,7 +52,7 @@ _AUXILIARY = re.compile(
 )
 _PERSON = re.compile(r"(I|You|We|They) [a-z]+\b")
 _COUNTS = NUMBERS[2:]
-"""Without `one`, which is a pronoun more often."""
+"""Without `one`, which is more often a pronoun."""
 _NUMBER = re.compile(rf"\b(\d+|{'|'.join(_COUNTS)})\b")
 _NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]{2,}")
 _SIDE = (
@@ -65,11 +65,11 @@ _ORDER = re.compile(
 )
 
 Change = Callable[[str, Random], str | None]
-"""Returns a changed sentence, None where it does not apply."""
+"""Returns a changed sentence, or None where the change does not apply."""
 
 
 def contrast_pairs(data: Path, seed: int = 0) -> GradedPairs:
-    """Returns pairs of a sentence and one with a changed negation, number, name, word or order.
+    """Returns pairs of a sentence and a copy with another negation, number, name, word or order.
 
     The same data and seed give the same pairs. Sentences of the tasks `contrasts` are left out.
 
@@ -109,7 +109,7 @@ def _changes(names: list[str]) -> Mapping[str, Change]:
 
 
 def negated(text: str, draw: Random) -> str | None:
-    """Returns a sentence with a negation more or less.
+    """Returns a sentence with a negation added or removed.
 
     >>> negated("He is not here.", Random(0)), negated("I like it.", Random(0))
     ('He is here.', "I don't like it.")
@@ -136,7 +136,7 @@ def renumbered(text: str, draw: Random) -> str | None:
 
 
 def opposite(text: str, draw: Random) -> str | None:
-    """Returns a sentence with the opposite of one of its words."""
+    """Returns a sentence with one word replaced by its opposite."""
     parts = re.findall(r"\w+|\W+", text)
     places = [place for place, word in enumerate(parts) if lexicon().opposites(word)]
     if not places:
@@ -147,7 +147,7 @@ def opposite(text: str, draw: Random) -> str | None:
 
 
 def exchanged(text: str, _draw: Random) -> str | None:
-    """Returns a sentence whose subject and object have changed places.
+    """Returns a sentence with subject and object exchanged.
 
     >>> exchanged("The dog bit my friend.", Random(0))
     'My friend bit the dog.'
@@ -166,18 +166,18 @@ def _replaced(pattern: re.Pattern[str], text: str, other: Callable[[str], str]) 
 
 
 Stage = Callable[[str, int, int], None]
-"""Called with what is done, how many regressions are fitted, and of how many."""
+"""Called with the current stage, the number of fitted regressions, and their total."""
 
 DEFAULT_SETS = ("stsb", "sts")
 _LEAKS = ("stsb-dev", "stsb-test", "sts2017")
 _LEAST = 200
-"""Pairs without which folds and intervals mean nothing."""
+"""Fewest pairs for meaningful folds and intervals."""
 _FOLDS = 5
 _BINS = 10
-"""Groups of pairs of like scores, whose residuals give the intervals."""
+"""Number of groups of pairs with similar scores, whose residuals give the intervals."""
 _CONTRASTS = "contrasts"
 WEIGHTS = {"stsb": 8, _CONTRASTS: 2}
-"""How often a pair of a set counts, where not once; chosen with sources of STS held out."""
+"""How often a pair of a set counts, if not once; chosen with sources of STS held out."""
 
 
 _SETS: Mapping[str, Callable[[Path], list[GradedPairs]]] = {
@@ -189,7 +189,7 @@ _SETS: Mapping[str, Callable[[Path], list[GradedPairs]]] = {
 
 @dataclass(frozen=True)
 class TrainingPairs:
-    """Pairs to fit on, without leaks and repetitions."""
+    """Pairs to fit on, without leaks and duplicates."""
 
     first: list[str]
     second: list[str]
@@ -197,7 +197,7 @@ class TrainingPairs:
     weights: Indices
     """How often each pair counts."""
     constructed: NDArray[np.bool_]
-    """Which pairs a rule made and scored, not people."""
+    """Whether a pair was made and scored by a rule, not by people."""
     sources: NDArray[np.str_]
     """The name of the source of each pair."""
     keys: scorer.Keys
@@ -219,17 +219,17 @@ def fit_scorer(
 ) -> scorer.Scorer:
     """Fits a scorer on pairs with scores from 0 to 5, and writes it.
 
-    Pairs of the dev and test splits of the STS Benchmark and of STS 2017 are left out, and pairs
-    that repeat another, in either order. The score is that of random and boosted trees and a
-    linear part. Scores of sources that a fit has not seen calibrate it, and give intervals; of
-    fewer than five sources, scores of pairs that it has not seen.
+    Pairs of the dev and test splits of the STS Benchmark and of STS 2017 are left out, and so are
+    duplicates, in either order. The score combines random trees, boosted trees and a linear part.
+    Held-out sources calibrate the scores and give the intervals; with fewer than five sources,
+    held-out pairs do.
 
     Args:
         out: The folder to write.
-        data: The folder of data sets, which `sets` by name need.
+        data: The folder of data sets, required for `sets` given by name.
         sets: `stsb` (the training split of the STS Benchmark, whose pairs count eight times), `sts`
-            (STS 2012 to 2015), `contrasts` (`api.scorer.contrast_pairs`), or a file of pairs as
-            `rejoinder finetune --sts` reads it.
+            (STS 2012 to 2015), `contrasts` (`api.scorer.contrast_pairs`), or a file of pairs in
+            the format of `rejoinder finetune --sts`.
         encoder: The model whose embeddings are compared. Default: `rejoinder-base`.
         families: Names of families of features. Default: all.
         seed: Seed of the fit. The same data and seed give the same bytes.
@@ -238,7 +238,7 @@ def fit_scorer(
         progress: Called after each step.
 
     Returns:
-        The scorer. `facts.dev` has its correlations on STS-B dev, if `data` has that.
+        The scorer. `facts.dev` has its correlations on STS-B dev, if `data` contains that split.
 
     Raises:
         InputError: a set can't be read or has too few pairs, or `out` is not empty.
@@ -302,7 +302,7 @@ def training_pairs(data: Path | None, sets: Sequence[str]) -> TrainingPairs:
             total += len(keys)
     if len(kept) < _LEAST:
         raise InputError(
-            f"{', '.join(sets)}: {len(kept):,} pairs are left without repetitions and leaks; "
+            f"{', '.join(sets)}: {len(kept):,} pairs are left without duplicates and leaks; "
             f"{_LEAST} are needed."
         )
     owners, first, second, gold, sources = map(list, zip(*kept.values(), strict=True))
@@ -340,10 +340,10 @@ def _fitted(
 
 
 def _folds(training: TrainingPairs, seed: int) -> Indices:
-    """Returns (N,) the fold that leaves each pair out; -1 for constructed ones among others.
+    """Returns (N,) the fold that holds out each pair; -1 for constructed pairs among others.
 
-    A fold is some whole sources if there are enough. Else pairs that share their first text, by
-    alphabet, are in one fold.
+    A fold consists of complete sources if there are enough. Otherwise, pairs with the same
+    alphabetically first text are in the same fold.
     """
     rated = np.flatnonzero(~training.constructed | training.constructed.all())
     folds = np.full(len(training.gold), -1)
@@ -365,9 +365,9 @@ def _folds(training: TrainingPairs, seed: int) -> Indices:
 def calibration(
     unseen: Floats, gold: Floats, sources: NDArray[np.str_]
 ) -> tuple[float, float, scorer.Interval]:
-    """Returns the slope and the intercept of the gold of (N,) scores, and the intervals then.
+    """Returns slope and intercept of the gold on (N,) scores, and the intervals after scaling.
 
-    Each source counts as much as another, for a new one may be like any of them.
+    All sources count equally, because a new one may resemble any of them.
     """
     _, owner, counts = np.unique(sources, return_inverse=True, return_counts=True)
     shares = 1 / counts[owner]
@@ -377,7 +377,7 @@ def calibration(
 
 
 def scaled(regression: scorer.Regression, slope: float, offset: float) -> scorer.Regression:
-    """Returns a regression whose scores are `slope` times those of another, plus `offset`."""
+    """Returns a regression with its scores multiplied by `slope`, plus `offset`."""
     return replace(
         regression,
         linear=regression.linear * np.float32(slope),
@@ -387,10 +387,10 @@ def scaled(regression: scorer.Regression, slope: float, offset: float) -> scorer
 
 
 def intervals(scores: Floats, gold: Floats, shares: Floats) -> scorer.Interval:
-    """Returns points of the score, and how far below and above them the true score may be.
+    """Returns points on the scale of scores, and how far below and above the true score may be.
 
-    The distances are quantiles of the residuals of pairs of like scores, so that `COVERAGE` of the
-    true scores lie between. A pair counts its share (N,).
+    The distances are quantiles of the residuals of pairs with similar scores, so that `COVERAGE` of
+    the true scores lie between them. `shares` (N,) are the weights of the pairs.
     """
     scores = np.clip(scores, 0, scorer.HIGHEST)
     order = np.argsort(scores, kind="stable")
@@ -408,7 +408,7 @@ def intervals(scores: Floats, gold: Floats, shares: Floats) -> scorer.Interval:
 
 
 def _quantiles(values: Floats, shares: Floats) -> list[float]:
-    """Returns the values between which `COVERAGE` of the shares lie."""
+    """Returns the two values that enclose `COVERAGE` of the shares."""
     order = np.argsort(values)
     reached = np.cumsum(shares[order]) / shares.sum()
     places = np.searchsorted(reached, ((1 - scorer.COVERAGE) / 2, (1 + scorer.COVERAGE) / 2))
@@ -416,7 +416,7 @@ def _quantiles(values: Floats, shares: Floats) -> list[float]:
 
 
 def _dev(data: Path | None, score: Callable[[list[str], list[str]], Array]) -> dict[str, float]:
-    """Returns the correlations on STS-B dev; none if it is not there."""
+    """Returns the correlations on STS-B dev; empty if the data is missing."""
     if data is None:
         return {}
     try:

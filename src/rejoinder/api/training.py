@@ -1,9 +1,8 @@
-"""Trains models: one call for a run, and one for runs of several seeds.
+"""Trains models: `train` makes one run, `train_seeds` makes a run per seed.
 
-Where a run is trained: at its output, or next to it while it replaces another run.
-
-A run that replaces another is trained in `.NAME.unfinished` and takes its place once it has a
-model. Until then the old run stays as it was, and `--resume` continues the new one.
+A run is trained in its output folder. A run that replaces another is trained next to it, in
+`.NAME.unfinished`, and moved into place once it has a model. Until then the old run stays as it
+was, and `--resume` continues the new one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,9 +29,9 @@ from rejoinder.training.workers import Workers, joined_workers
 Config = RunConfig | Path | str
 """A config, the path of a TOML file, or the name of a shipped config."""
 _SPLIT = (95.0, 2.5, 2.5)
-"""Shares of train, dev and test in pairs in memory, those of `extract`."""
+"""Shares of train, dev and test for pairs in memory, the same as in `extract`."""
 _MOST_RANKED = 10_000
-"""Inputs of the dev split that an evaluation during training ranks."""
+"""Inputs of the dev split to rank in an evaluation during training."""
 
 
 @dataclass(frozen=True)
@@ -88,33 +87,33 @@ def train(
 ) -> Run:
     """Trains an encoder in the folder `out`; the model is `out/model`.
 
-    Started by `torchrun`, the processes train the model together, each on a part of every batch;
-    all get the same arguments, and a folder that all of them see.
+    Under `torchrun`, the processes train the model together, each on a part of every batch. All
+    need the same arguments, and a shared folder.
 
-    The same config, data, number of workers and number of threads give the same bytes, also if the
+    The same config, data, number of workers and number of threads give the same bytes, even if the
     run is stopped and resumed. SIGINT and SIGTERM stop it after the current step, with a
     checkpoint.
 
     Args:
-        config: a config, the path of a TOML file or the name of a shipped config. With `resume` it
-            may be None for the config of the run.
+        config: a config, the path of a TOML file or the name of a shipped config. With `resume`,
+            None means the config of the run.
         out: the folder of the run.
         pairs: for the task `responses`: a folder that `extract` wrote; rows of message and reply;
-            or a table of Polars, pandas or Arrow with these columns. Of rows in memory 95 % are
-            trained on, 2.5 % are dev and 2.5 % test, by a hash of the message.
-        data: a folder of data sets: the files of `[[tasks]]` are below it, and if it holds the STS
-            Benchmark, evaluations include its dev split.
+            or a table of Polars, pandas or Arrow with these columns. Rows in memory are split by a
+            hash of the message: 95 % train, 2.5 % dev and 2.5 % test.
+        data: a folder of data sets with the files of `[[tasks]]`. If it holds the STS Benchmark,
+            evaluations include its dev split.
         overrides: settings to replace, as `key=value` (see `docs/config.md`).
         device: `auto`, `cpu` or `cuda`.
         threads: number of CPU threads of torch during the call; None leaves torch's setting.
-        stop_at: step to stop at, with a checkpoint and no model.
-        minutes: minutes in steps after which to stop, with a checkpoint and a model.
+        stop_at: step to stop at, with a checkpoint but no model.
+        minutes: minutes of training steps after which to stop, with a checkpoint and a model.
         resume: continue from the last checkpoint.
-        overwrite: replace what is at `out`, once the new run has a model. Until then the new run is
+        overwrite: replace what is at `out` once the new run has a model. Until then the new run is
             next to it, in `.NAME.unfinished`, where `resume` finds it.
-        evaluate: scores the model in training; None scores it with `DevScores`.
+        evaluate: scores the model during training; None means `DevScores`.
         reporter: told about steps, evaluations and checkpoints.
-        progress: called with the number of prepared pairs and that of all pairs.
+        progress: called with the number of prepared pairs and the number of all pairs.
 
     Raises:
         RejoinderError: an option, the config or the data is not usable, or training fails. A new
@@ -150,19 +149,18 @@ def train_seeds(
     out: Path | str,
     **options: Unpack[SessionOptions],
 ) -> Mapping[int, Run]:
-    """Trains a run per seed, in the folders `out/seed-N`.
+    """Trains one run per seed, in the folders `out/seed-N`.
 
-    With `resume`, runs that were begun are continued, and the others begin. Limits are those of
-    each run.
+    With `resume`, unfinished runs continue and missing ones start. Limits apply to each run.
 
     Args:
         config: see `train`.
         seeds: seeds of the runs; each is trained once.
-        out: the folder that the folders of the runs are in.
+        out: the folder for the folders of the runs.
         options: see `train`.
 
     Returns:
-        The runs by seed. A signal stops the run in progress, which is then the last one.
+        The runs by seed. A signal stops the current run, and later seeds are not trained.
 
     Raises:
         RejoinderError: see `train`.
@@ -193,11 +191,11 @@ class _Plan:
 
     config: RunConfig
     source: Config
-    """What the config was read from."""
+    """The source of the config."""
     folder: Path
-    """The place of the run."""
+    """The folder of the run."""
     work: Path
-    """Where it is trained: next to its place while it replaces another run."""
+    """Where it is trained: next to `folder` while it replaces another run."""
     resume: bool
 
 
@@ -220,14 +218,14 @@ class _Session:
         self._limits = Limits(stop_at, None if minutes is None else 60 * minutes)
         pairs, data = options.get("pairs"), options.get("data")
         self._prepared: Prepared | None = None
-        """What the first run prepared; the others differ in their seeds only."""
+        """The data that the first run prepared; the others differ in their seeds only."""
         opened = None
         if pairs is not None:
             opened = open_pairs(stack.enter_context(folder_of_pairs(pairs, _SPLIT)))
         self._data = Data(opened, None if data is None else Path(data))
 
     def plan(self, config: Config | None, run: Path, seed: int | None = None) -> _Plan:
-        """Loads and checks the config of the run in a folder, one of several if `seed` is given."""
+        """Loads and checks the config of the run in a folder; `seed` means one of several runs."""
         work = self._place(run)
         begun = self.resume and (work / CONFIG).is_file()
         if self.resume and not begun and (config is None or seed is None):
@@ -260,7 +258,7 @@ class _Session:
         return unfinished_folder(out) if self.overwrite and is_full else out
 
     def train(self, plan: _Plan) -> Run:
-        """Begins or resumes a run, and moves it to its folder once it has a model."""
+        """Starts or resumes a run, and moves it to its folder once it has a model."""
         leads, work, threads = self._workers.leads, plan.work, self._options.get("threads")
         with ExitStack() as stack:
             with self._workers.agreed():  # the others wait until the run has begun
@@ -302,7 +300,7 @@ class _Session:
             return replace(run, folder=plan.folder, model=plan.folder / run.model.name)
 
     def _inputs(self, plan: _Plan) -> list[object]:
-        """Returns what a run reads and must not replace."""
+        """Returns the files and folders that a run reads, which it must not replace."""
         source = plan.source
         if isinstance(source, RunConfig) or is_shipped_name(str(source)):
             source = ""
@@ -323,6 +321,6 @@ CONFIG = "config.toml"
 
 
 def place_of_run(out: Path) -> Path:
-    """Returns where the run of an output is now."""
+    """Returns the folder that the run of an output is in now."""
     unfinished = unfinished_folder(out)
     return unfinished if (unfinished / CONFIG).is_file() else out

@@ -1,4 +1,4 @@
-"""Fits the regression of a scorer, and reads the trees that scikit-learn fitted."""
+"""Fits the regression of a scorer with scikit-learn, and converts its trees to tensors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ ROWS_OF_BOOST, FEATURES_OF_BOOST = 0.5, 0.3
 OFFSET_PENALTY, LINEAR_PENALTY = 10.0, 0.06
 """The second one times the sum of the weights."""
 RANDOM_SHARE, BOOSTED_SHARE, LINEAR_SHARE = 0.35, 0.25, 0.4
-"""All chosen with sources of STS held out, see `notebook/scorer.md`."""
+"""All were chosen with sources of STS held out: see `notebook/scorer.md`."""
 _LEAST_SPREAD = 1e-3
 
 
@@ -29,12 +29,12 @@ def fitted_regression(
     constructed: NDArray[np.bool_] | None = None,
     sources: NDArray[np.str_] | None = None,
 ) -> Regression:
-    """Returns a regression: extremely randomised trees, boosted trees and a line.
+    """Returns a regression of extremely randomised trees, boosted trees and a linear part.
 
     They are fitted on (N, F) features and (N,) scores. A pair counts `weights` (N,) times. The
-    line leaves out `constructed` (N,) pairs if there are others: it would blur both. What all pairs
-    of one of the `sources` (N,) score more than those of others is not learnt: it does not tell
-    about new ones. The line is shrunk to that of the one feature that says most, as a rule the
+    linear part leaves out `constructed` (N,) pairs if there are others, as they would blur it.
+    Offsets between the scores of `sources` (N,) are not learned, as they say nothing about new
+    sources. The linear part is shrunk towards a line of the single best feature, usually the
     cosine.
     """
     from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingRegressor
@@ -47,7 +47,7 @@ def fitted_regression(
     mean, spread = given.mean(axis=0), np.maximum(given.std(axis=0), _LEAST_SPREAD)
     z = np.clip((given - mean) / spread, -Regression.FARTHEST, Regression.FARTHEST)
     z = z.astype(np.float64)
-    with threadpool_limits(1):  # several threads add up in another order each time
+    with threadpool_limits(1):  # several threads would sum in a different order each time
         if sources is not None:
             gold = gold.copy()
             gold[rated] -= _offsets(z, gold[rated], counts, sources[rated])
@@ -79,9 +79,9 @@ def fitted_regression(
 
 
 def _offsets(z: Floats, gold: Floats, weights: Indices, sources: NDArray[np.str_]) -> Floats:
-    """Returns (N,) how much more the source of each pair scores than its features tell.
+    """Returns (N,) how much higher the source of each pair scores than its features explain.
 
-    They tell what they do within each source.
+    Their effect is estimated within sources.
     """
     from sklearn.linear_model import Ridge
 
@@ -110,9 +110,9 @@ def _best_alone(z: Floats, gold: Floats, weights: Indices) -> tuple[int, float, 
 
 
 def trees_of(learners: Sequence[tuple[Any, float]]) -> dict[str, NDArray[Any]]:
-    """Returns fitted trees as tensors of a `Regression`; each counts as often as given with it.
+    """Returns fitted trees as tensors of a `Regression`; each learner comes with its weight.
 
-    Children of a node come next to each other, which scikit-learn does not ensure.
+    The children of a node are next to each other, which scikit-learn does not ensure.
     """
     parts, roots, begin = list[dict[str, NDArray[Any]]](), list[int](), 0
     for learner, factor in learners:
@@ -125,12 +125,12 @@ def trees_of(learners: Sequence[tuple[Any, float]]) -> dict[str, NDArray[Any]]:
 
 def _tree(tree: Any, begin: int, factor: float) -> dict[str, NDArray[Any]]:
     order, children = [0], np.arange(begin, begin + tree.node_count, dtype=np.int32)
-    for place, node in enumerate(order):  # it grows: the children come after all nodes of a level
+    for place, node in enumerate(order):  # it grows: children come after all nodes of a level
         if tree.children_left[node] >= 0:
             children[place] = begin + len(order)
             order += [int(tree.children_left[node]), int(tree.children_right[node])]
     inner = tree.children_left[order] >= 0
-    # a float32 is above a threshold as it is above the next lower float32
+    # a float32 is above a float64 threshold if it is above the float32 just below the threshold
     thresholds = tree.threshold[order].astype(np.float32)
     rounded_up = thresholds > tree.threshold[order]
     thresholds[rounded_up] = np.nextafter(thresholds[rounded_up], np.float32(-np.inf))

@@ -1,7 +1,7 @@
-"""Encoder kinds: one record each, looked up by name; importing this needs no torch.
+"""Encoder kinds: one record each, looked up by name. Importing this needs no torch.
 
-A record is all that the rest of the package knows about a kind. A new kind is a module with its
-record, and a call of `register_encoder` (docs/extend/encoder.md).
+The rest of the package knows a kind only by its record. To add a kind, write a module with a
+record, and call `register_encoder` (docs/extend/encoder.md).
 """
 
 import re
@@ -30,7 +30,7 @@ _Table = TypeVar("_Table")
 
 
 class WordSizes(Struct, frozen=True):
-    """What is read of the table `text` of a model that reads words."""
+    """The sizes in the table `text` of a model that reads words."""
 
     words: Size
     unknown_buckets: SizeOrNone
@@ -40,13 +40,13 @@ class WordSizes(Struct, frozen=True):
 
     @property
     def rows(self) -> int:
-        """Number of rows of words: known ones, and buckets of the others and of their letters."""
+        """Number of rows of words: known words, buckets of unknown words and of their letters."""
         letters = self.letter_buckets + self.arabic_letter_buckets
         return self.words + self.unknown_buckets + letters
 
 
 class SubwordSizes(Struct, frozen=True):
-    """What is read of the table `text` of a model that reads subwords."""
+    """The sizes in the table `text` of a model that reads subwords."""
 
     subwords: Size
     bigram_buckets: SizeOrNone = 0
@@ -66,7 +66,7 @@ def checked(kind: type[_Table], tree: object, where: str, name: str = "") -> _Ta
     Messages name the file `where` and the table `name`.
 
     Raises:
-        ModelError: a key is missing, or a value is not what is annotated.
+        ModelError: a key is missing, or a value does not match its annotation.
     """
     try:
         return decoded(kind, tree)
@@ -110,19 +110,19 @@ class EncoderKind:
     bigrams: bool = False
     """Whether it reads hashed bigrams."""
     runtime: Any = None
-    """What computes its embeddings without torch, an `inference.runtimes.Runtime` built from
+    """Computes its embeddings without torch: an `inference.runtimes.Runtime` built from
     (`ModelContents`, number of threads or None), or `"module:class"`. None means its module."""
     dim: Callable[[Mapping[str, Any]], int] = _configured_dim
     """Embedding dimension of a valid `encoder` table; by default its key `dim`."""
     sizes: Any = None
-    """Of a kind with `shapes`: what those read of the table `encoder`, a `Struct`."""
+    """For a kind with `shapes`: a `Struct` of the keys of the table `encoder` that they need."""
     shapes: Callable[[Any, TextSizes], Shapes] | None = None
-    """Tensor shapes of a model from `sizes` and those of its text, for a kind that computes without
-    torch. None means that they are read off the module."""
+    """Tensor shapes of a model from `sizes` and the text sizes, for a kind that computes without
+    torch. None means that they are taken from the module."""
 
     @property
     def token_rows(self) -> str | None:
-        """Name of the tensor with one row per token, whose first rows `training.row_init` turns."""
+        """Name of the tensor with one row per token, initialised by `training.row_init`."""
         return self.table or self.embedding
 
     @property
@@ -138,7 +138,7 @@ class EncoderKind:
     def tensor_shapes(self, encoder: object, text: object, where: str) -> Shapes:
         """Shapes of its tensors in a model folder, without the prefix `encoder.`.
 
-        `encoder` and `text` are tables of the `config.json` that messages call `where`.
+        `encoder` and `text` are tables of a `config.json`, which messages call `where`.
 
         Raises:
             ModelError: the tables describe no such encoder.
@@ -151,10 +151,10 @@ class EncoderKind:
         return self.shapes(checked(self.sizes, encoder, where, "encoder"), sizes)
 
     def text_sizes(self, text: object, where: str) -> TextSizes:
-        """Returns the sizes of the table `text` of a `config.json` that messages call `where`.
+        """Returns the sizes in the table `text` of a `config.json`, which messages call `where`.
 
         Raises:
-            ModelError: the table describes no text that it reads.
+            ModelError: the table does not describe the text that this kind reads.
         """
         of_text: type[TextSizes] = WordSizes if self.text == "words" else SubwordSizes
         sizes = checked(of_text, text, where, "text")
@@ -181,7 +181,7 @@ def dense_shapes(name: str, width: int, layers: Sequence[int], *, residual: bool
 
 
 BIGRAM_ROWS = "encoder.bigram_rows"
-"""Maps a bigram bucket to its row of the embedding table; -1 where the bucket was never trained."""
+"""Maps a bigram bucket to its row of the embedding table; -1 if the bucket was never trained."""
 COMBINERS: Mapping[str, float] = {"mean": 1.0, "sqrtn": 0.5, "sum": 0.0}
 """A sum of n rows is divided by n to this power."""
 
@@ -247,6 +247,6 @@ def register_encoder(kind: EncoderKind) -> None:
     """Adds an encoder kind defined outside rejoinder.
 
     Raises:
-        InputError: another kind has that name.
+        InputError: another kind has the same name.
     """
     ENCODERS.register(kind.name, kind)

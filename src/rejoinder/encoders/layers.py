@@ -85,7 +85,7 @@ def _transposed(weight: NDArray[Any]) -> Array:
 def unit_rows(x: Array) -> Array:
     """Returns (N, D) float32 rows scaled to length 1; zero rows stay zero.
 
-    Computed by a kernel in C (`encoders/dan/_sums.c`) or, where it is not built, NumPy.
+    Computed by a C kernel (`encoders/dan/_sums.c`) or, if that is not built, by NumPy.
 
     Raises:
         ModelError: a row is not finite, which finite but huge weights can cause.
@@ -103,7 +103,7 @@ def unit_rows(x: Array) -> Array:
 
 
 def finite(values: Array) -> Array:
-    """Returns `values`, which must be finite.
+    """Returns `values` after checking that all are finite.
 
     Raises:
         ModelError: a value is not finite.
@@ -116,9 +116,9 @@ def finite(values: Array) -> Array:
 Tensors = dict[str, NDArray[Any]]
 
 LARGEST = 31
-"""Largest number of a row. 127 would fit, and is read; but STS-B dev of `rejoinder-base` is the
-same to .0002 with 127, 63, 31 and 15, and its table, compressed as in a wheel, takes 21.5 MB with
-127 and 16.3 with 31."""
+"""Largest integer in a row. Up to 127 fits, and can be read. With 127, 63, 31 and 15, STS-B dev of
+`rejoinder-base` is the same to .0002, but its table, compressed as in a wheel, takes 21.5 MB with
+127 and 16.3 MB with 31."""
 
 
 def scales_name(table: str) -> str:
@@ -143,7 +143,7 @@ def quantize_rows(table: NDArray[np.floating]) -> tuple[NDArray[np.int8], NDArra
     largest = np.abs(table).max(axis=1, initial=0).astype(np.float32)
     scales: NDArray[np.float32] = np.divide(largest, LARGEST, dtype=np.float32)
     divisors = np.where(scales > 0, scales, np.float32(1))[:, None]
-    # a scale below the least normal float32 is so coarse that a quotient may exceed it
+    # a scale below the least normal float32 is so coarse that a quotient may exceed `LARGEST`
     rounded = np.clip(np.rint(table / divisors), -LARGEST, LARGEST)
     return rounded.astype(np.int8), scales
 
@@ -168,12 +168,12 @@ _NO_SCALES = np.empty(0, np.float32)
 
 
 class DanRuntime:
-    """Token ids to embeddings, computed in float32 whatever the table is stored in."""
+    """Computes embeddings from token ids, in float32 whatever type the table is stored in."""
 
     library: ClassVar[str] = "numpy"
 
     def __init__(self, model: "ModelContents", threads: int | None) -> None:
-        """The runtime of a model of kind `dan`, on `threads` threads, by default one per core."""
+        """Takes a model of kind `dan` and the number of threads, by default one per core."""
         self.workers = threads or default_workers()
         scales = model.tensors.get(scales_name(_TABLE))
         self.sums = BagSums(model.tensors[_TABLE], scales, COMBINERS[model.encoder["combiner"]])
@@ -203,16 +203,16 @@ class DanRuntime:
 
 
 class BagSums:
-    """Sums, for each sentence, of the rows of a table that its ids name, divided by n^power.
+    """For each sentence, the sum of its rows of a table, divided by n^power.
 
-    n is the number of the sentence's ids, so that power 1 gives means. Computed by a kernel in C
-    (`_sums.c`) or, where it is not built, NumPy. Both agree up to the rounding of float32 sums.
+    n is the number of ids in the sentence, so that power 1 gives means. Computed by a C kernel
+    (`_sums.c`) or, if that is not built, by NumPy. Both agree up to the rounding of float32 sums.
     """
 
     def __init__(
         self, table: NDArray[Any], scales: Array | None = None, power: float = 0.0
     ) -> None:
-        """Takes a table (R, D) of float32, float16, or int8 with (R,) float32 scales of rows."""
+        """Takes an (R, D) table of float32, float16, or int8 with (R,) float32 scales of rows."""
         self.table, self.power = np.ascontiguousarray(table), float(power)
         self.scales = _NO_SCALES if scales is None else np.ascontiguousarray(scales, np.float32)
         self._native = kernel("encoders.dan._sums")
@@ -236,7 +236,7 @@ class BagSums:
         return out
 
     def _by_numpy(self, batch: Ragged) -> Array:
-        """Adds the first rows of all sentences, then the second ones, and so on."""
+        """Adds the first rows of all sentences, then the second rows, and so on."""
         if len(batch.ids) and not 0 <= batch.ids.min() <= batch.ids.max() < len(self.table):
             raise ValueError(f"sums: an id is not one of the {len(self.table)} rows")
         used, indices = np.unique(batch.ids, return_inverse=True)

@@ -1,16 +1,16 @@
 """The encoders in torch: Transformer, deep averaging network, bidirectional LSTM.
 
-The Transformer is that of Yang et al. (2018, §2.3.2 and §4.1; Vaswani et al. 2017), except that
-layer normalisation comes before each block (Xiong et al. 2020), which trains without warm-up tricks
-at the paper's plain SGD. Its batches have no padding: most of its steps go token by token.
+The Transformer follows Yang et al. (2018, §2.3.2 and §4.1; Vaswani et al. 2017), except that
+layer normalisation comes before each block (Xiong et al. 2020), so that it trains with the paper's
+plain SGD without warm-up tricks. Batches have no padding, as most operations are per token.
 
 The deep averaging network sums rows, then applies a DNN (Yang et al. 2018, §2.3.1).
 
 The LSTM with max pooling is InferSent's encoder (Conneau et al. 2017, §3.2.2). A forward and a
 backward LSTM give each word a state; the embedding is the maximum of each unit over the words.
-Three things differ from the published code: padding never enters the maximum (in its first version
-the zeros after shorter sentences did), sentences have no tokens for their beginning and end, and
-word vectors are learned, not pre-trained.
+Three things differ from the published code: the maximum ignores padding (its first version
+included the zeros after shorter sentences), sentences have no begin and end tokens, and word
+vectors are learned, not pre-trained.
 """
 
 import math
@@ -31,51 +31,51 @@ from rejoinder.encoders.settings import BilstmConfig, DanConfig, TransformerConf
 from rejoinder.text.ragged import Padded, Ragged, offsets_of, padded_groups
 
 _PACK_TOKENS = 32_768
-"""Most tokens of a pack, unless one sentence has more; bounds the memory of a pass."""
+"""Maximum tokens in a pack, unless one sentence has more; bounds the memory of a pass."""
 _GROUP_TOKENS = 8_192
-"""Most padded positions of a group; bounds the memory that attention needs."""
+"""Maximum padded positions in a group; bounds the memory that attention needs."""
 _GROUP_OVERHEAD = 16
-"""Cost of a group besides its sentences, in sentences."""
+"""Fixed cost of a group, in sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedGroup(layers.OnDevice):
-    """Where the K tokens of G sentences of similar lengths go if padded to T positions."""
+    """Positions of the K tokens of G sentences of similar lengths when padded to T positions."""
 
     lengths: Tensor
     """(G,) int64."""
     present: Tensor
     """(G, T) bool, false where padded."""
     slots: Tensor
-    """(K,) int64, the place of each token among the G * T."""
+    """(K,) int64, the index of each token among the G * T positions."""
 
     def pad(self, rows: Tensor) -> Tensor:
-        """Takes the (K, C) rows of the tokens to (G, T, C), with zeros where padded."""
+        """Returns the (K, C) rows of the tokens as (G, T, C), with zeros where padded."""
         padded = rows.new_zeros(self.present.numel(), rows.shape[1])
         return padded.index_copy_(0, self.slots, rows).view(*self.present.shape, -1)
 
     def unpad(self, padded: Tensor) -> Tensor:
-        """Takes (G, T, C) to the (K, C) rows of the tokens."""
+        """Returns the (K, C) rows of the tokens from (G, T, C)."""
         return padded.flatten(0, 1).index_select(0, self.slots)
 
 
 @dataclass(frozen=True, slots=True)
 class Pack(layers.OnDevice):
-    """The P tokens of some sentences, one after the other."""
+    """The concatenated P tokens of some sentences."""
 
     ids: Tensor
     """(P,) int64."""
     positions: Tensor
-    """(P,) int64, the place of each token in its sentence."""
+    """(P,) int64, the position of each token in its sentence."""
     offsets: Tensor
     """(S + 1,) int32, where each of the S sentences begins, and P."""
     longest: int
-    """Tokens of the longest sentence."""
+    """Number of tokens of the longest sentence."""
     groups: tuple[PackedGroup, ...]
 
     def split(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """Takes (P, C) to the (K, C) rows of each group."""
-        # one operation, whose gradient is one, too
+        """Returns the (K, C) rows of each group from (P, C)."""
+        # a single operation, and so is its gradient
         return torch.split(rows, [len(group.slots) for group in self.groups])
 
 
@@ -118,7 +118,7 @@ with suppress(ImportError):
     from torch.nn.attention.varlen import varlen_attn
 
 Attend = Callable[[Tensor, int], Tensor]
-"""Queries, keys and values of tokens, (..., 3 * C), and the number of heads, to (..., C)."""
+"""Maps queries, keys and values of tokens, (..., 3 * C), and the number of heads to (..., C)."""
 
 
 class TransformerEncoder(nn.Module):
@@ -222,8 +222,7 @@ class _Block(nn.Module):
 def attend_packed(pack: Pack, config: TransformerConfig) -> Attend:
     """Returns the attention within the sentences of a pack.
 
-    A GPU that multiplies in bfloat16 has a kernel that needs no padding; elsewhere groups are
-    padded.
+    In bfloat16 on a GPU, a kernel needs no padding; otherwise groups are padded.
     """
 
     def by_group(query_key_value: Tensor, heads: int) -> Tensor:
@@ -246,7 +245,7 @@ def attend_packed(pack: Pack, config: TransformerConfig) -> Attend:
 
 
 def attend_padded(query_key_value: Tensor, present: Tensor, heads: int) -> Tensor:
-    """Returns (G, T, C), each token's mix of its sentence's tokens, from (G, T, 3 * C)."""
+    """Returns (G, T, C), the attention of each token within its sentence, from (G, T, 3 * C)."""
     count, positions, width = query_key_value.shape
     split = query_key_value.view(count, positions, 3, heads, width // 3 // heads)
     query, key, value = split.permute(2, 0, 3, 1, 4)  # (G, H, T, C / H) each
@@ -257,10 +256,10 @@ def attend_padded(query_key_value: Tensor, present: Tensor, heads: int) -> Tenso
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
     """Returns the (G, H, T, d) scaled dot-product attention of Vaswani et al. (eq. 1).
 
-    `mask` is true where a key may be read, and of a shape that broadcasts to (G, H, T, T).
+    `mask` is true where a key may be read, and broadcasts to (G, H, T, T).
 
-    On the CPU PyTorch's fused kernel is made for long texts. For sentences plain products take a
-    fraction of its time in bfloat16 (`benchmarks/transformer.py`).
+    On the CPU, PyTorch's fused kernel is meant for long texts. For sentences in bfloat16, plain
+    products take a fraction of its time (`benchmarks/transformer.py`).
     """
     if query.device.type != "cpu":
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
@@ -315,7 +314,7 @@ class DanEncoder(nn.Module):
         counts = batch.counts
         sums = self.table.sum_bags(batch)  # (N, W)
         power = COMBINERS[self.config.combiner]
-        # multiplied: division takes much longer, and once more in the backward pass
+        # multiply: division takes much longer, in the backward pass too
         pooled = sums * counts.clamp(min=1).to(sums.dtype).pow(-power).unsqueeze(1)
         out = self.dnn(pooled)
         present = counts > 0
@@ -325,18 +324,18 @@ class DanEncoder(nn.Module):
 _GROUP_WORDS = 4_096
 """Padded positions per pass; bounds the memory of the states."""
 _PASS_OVERHEAD = 64
-"""Cost of a pass besides its sentences, in sentences: the matrix products of a time step are
-inefficient for few sentences."""
+"""Fixed cost of a pass, in sentences: the matrix products of a time step are inefficient for few
+sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordBatch(layers.OnDevice):
-    """Padded sentences over the U different words that they contain."""
+    """Padded sentences, with the U different words that they contain."""
 
     rows: Tensor
     """(U,) int64, the touched rows of the table, in ascending order."""
     padded: layers.SortedBatch
-    """Its parts are of type `PaddedGroup`, with indices into `rows` as ids."""
+    """Its parts are `PaddedGroup`s, with indices into `rows` as ids."""
 
 
 class BilstmEncoder(nn.Module):
@@ -351,8 +350,8 @@ class BilstmEncoder(nn.Module):
         self.config = config
         self.dim = config.dim
         self.table = layers.SparseTable(rows, config.width, config.width**-0.5, generator)
-        # One module per direction: oneDNN's LSTM takes padded batches, and a backward one that
-        # reads reversed sentences needs no packing, which costs several times as much on the CPU.
+        # One module per direction: oneDNN's LSTM takes padded batches. A backward LSTM over
+        # reversed sentences needs no packing, which is several times as slow on the CPU.
         self.forwards = nn.LSTM(config.width, config.hidden)
         self.backwards = nn.LSTM(config.width, config.hidden)
         self.projection = nn.Linear(2 * config.hidden, config.dim) if config.projected else None
@@ -383,7 +382,7 @@ class BilstmEncoder(nn.Module):
 
     def _encode(self, values: Tensor, group: layers.PaddedGroup) -> Tensor:
         """(G, D), not normalised."""
-        # positions come first: an LSTM steps through them
+        # an LSTM steps through the first dimension, the positions
         forth = _states(self.forwards, F.embedding(group.ids.T, values))  # (T, G, H)
         back = _states(self.backwards, F.embedding(_reversed(group).T, values))
         # the maximum does not depend on the order of the backward states

@@ -1,7 +1,7 @@
-"""Tables of settings that Pydantic checks, and those of encoders; importing this needs no torch.
+"""Tables of settings that Pydantic checks, and the settings of encoders, without torch.
 
-A frozen base model, types of values that several tables share, faults as people read them, and the
-table `[encoder]` of each kind. `import rejoinder` and encoding with a DAN work without Pydantic.
+Defines a frozen base model, shared types of values, readable messages about faults, and the table
+`[encoder]` of each kind. `import rejoinder` and encoding with a DAN work without Pydantic.
 
 Raises:
     MissingExtraError: Pydantic is not installed.
@@ -37,11 +37,11 @@ from pydantic import (  # noqa: E402
 from pydantic_core import ErrorDetails  # noqa: E402
 
 _TAGS: set[str] = set()
-"""The keys that tell kinds of tables apart."""
+"""The keys that hold the kind of a table."""
 _LONGEST = 60
-"""Number of characters of a value that a message shows."""
+"""Maximum number of characters of a value in a message."""
 _FEW = 3
-"""Paths of a key that a message names."""
+"""Maximum number of paths of a key in a message."""
 
 
 class Settings(BaseModel):
@@ -49,8 +49,8 @@ class Settings(BaseModel):
 
     Unknown keys, values of another type ("3" for 3, true for 1), NaN and infinity are faults.
     Constructing a table with a faulty value raises Pydantic's `ValidationError`, a `ValueError`.
-    `check` raises a `ConfigError` written for users instead. The docstring
-    of a field is its description in `docs/config.md`.
+    `check` raises a `ConfigError` written for users instead. The docstring of a field is its
+    description in `docs/config.md`.
     """
 
     model_config = ConfigDict(
@@ -83,14 +83,14 @@ Probability = Annotated[float, Field(ge=0, lt=1)]
 
 
 def tagged(kinds: tuple[type[Settings], ...], tag: str, default: str | None = None) -> Any:
-    """Returns the type of a table that is one of `kinds`, told apart by the key `tag`.
+    """Returns the type of a table whose kind, one of `kinds`, is given by the key `tag`.
 
-    The kinds come as a tuple, so that a registry can pass whatever it holds at that moment. Each
-    has a field `tag`, a literal string. A table without the key is of the kind `default`; None
-    means that the key is required.
+    `kinds` is a tuple, so that a registry can pass its current content. Each kind has a field
+    `tag`, a literal string. A table without the key has the kind `default`; None means that the key
+    is required.
     """
     _TAGS.add(tag)
-    # type checkers can't follow a union that is built from a tuple
+    # type checkers can't follow a union built from a tuple
     union = Annotated[Union[kinds], Field(discriminator=tag)]  # type: ignore[valid-type]  # noqa: UP007
     if default is None:
         return union
@@ -105,9 +105,9 @@ Table = TypeVar("Table", bound=Settings)
 
 
 def check(model: type[Table], values: object, where: str) -> Table:
-    """Returns plain values, such as TOML or JSON holds, as a table of settings.
+    """Returns plain values, as read from TOML or JSON, as a table of settings.
 
-    `where` is the name of the values in error messages.
+    Messages call the values `where`.
 
     Raises:
         ConfigError: The values have faults. The message lists all of them, one per line.
@@ -119,7 +119,7 @@ def check(model: type[Table], values: object, where: str) -> Table:
 
 
 def refused(where: str, lines: Sequence[str]) -> ConfigError:
-    """Returns the error for some faults: a single fault as a sentence, several one per line."""
+    """Returns the error for some faults: a sentence for one fault, a line each for several."""
     if len(lines) == 1:
         message = f"{where}: {lines[0]}" + ("" if lines[0].endswith("?") else ".")
     else:
@@ -202,7 +202,7 @@ def _path(values: Any, details: ErrorDetails) -> tuple[str, str]:
 
 
 def shown(value: object) -> str:
-    """Returns a value as JSON, whose values are written as those of TOML, shortened if it is long.
+    """Returns a value as JSON, which writes values like TOML, shortened if it is long.
 
     >>> shown([1.5, True, "a"])
     '[1.5, true, "a"]'
@@ -232,21 +232,21 @@ class EncoderSettings(Settings):
 
 
 class DanConfig(EncoderSettings):
-    """A deep averaging network. Defaults are the paper's (§4.1), and ours where it is silent."""
+    """A deep averaging network. Defaults are from the paper (§4.1), or ours if it gives none."""
 
     kind: Literal["dan"] = "dan"
     width: Units = 300
     """Width of the rows of words and bigrams."""
     layers: Layers = (300, 300, 500)
-    """Units of the dense layers; the last is the embedding. Empty: the pooled sum is the
-    embedding."""
+    """Units of the dense layers; the last layer is the embedding. Without layers, the pooled sum is
+    the embedding."""
     activation: Activation = "tanh"
     """Activation between layers; there is none after the last."""
     residual: bool = False
-    """Add the pooled sum to the output of the layers, through a linear map where the widths
+    """Add the pooled sum to the output of the layers, through a linear map if the widths
     differ."""
     combiner: Combiner = "sqrtn"
-    """Divides the sum of n rows by the root of n, by n, or by 1."""
+    """Divide the sum of n rows by the square root of n, by n, or by 1."""
 
     @property
     def dim(self) -> int:
@@ -263,10 +263,10 @@ class BilstmConfig(EncoderSettings):
     hidden: Units = 2_048
     """Units of each direction."""
     dim: int = Field(default=0, ge=0, le=32_768)
-    """Embedding dimension. 0 means 2 * hidden, the pooled states themselves, as published; any
-    other number adds a linear map of them."""
+    """Embedding dimension. 0 means 2 * hidden: the pooled states are the embedding, as published.
+    Any other number adds a linear map of them."""
     max_tokens: int = Field(default=128, ge=1, le=8_192)
-    """Known words read per sentence; the rest is cut off."""
+    """Maximum number of known words per sentence; the rest is cut off."""
 
     @model_validator(mode="after")
     def _pooled_states_by_default(self) -> Self:

@@ -1,1 +1,1 @@
-"""Which earlier message of a channel each message answers, where the export does not say."""
+"""Predicts which earlier message of a channel each message answers, if the export lacks it."""

@@ -1,7 +1,7 @@
-"""What a first look at a piece says about its conversations, for a second look at each message.
+"""Features for the second look at each message, computed from the probabilities of the first.
 
-The first look gives the probability that a message answers each of those before it. From these
-follow threads, who has been answered already, and who answers later.
+The first look gives the probability that a message answers each earlier one. From these follow
+the threads, who has been answered already, and who answers later.
 """
 
 import numpy as np
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from rejoinder.links.features import WINDOW, Floats, Ints, hops
 
 CANDIDATES = 16
-"""Messages before a message, the most probable by the first look, that the second compares."""
+"""Number of earlier messages, the most probable by the first look, that the second compares."""
 BELIEFS = 4
-"""Numbers of a message."""
+"""Features of a message."""
 
 
 def best_candidates(shares: Floats) -> Ints:
-    """Returns (N, 16) the columns of the most probable messages by (N, 61), in their order."""
+    """Returns the (N, 16) columns of the most probable messages in (N, 61), in column order."""
     best = np.argpartition(-shares[:, :WINDOW], CANDIDATES, axis=1)[:, :CANDIDATES]
     return np.sort(best, axis=1)
 
 
 class Beliefs:
-    """The numbers of a piece's messages and pairs by a first look at it."""
+    """Features of a piece's messages and pairs, from a first look at it."""
 
     def __init__(self, authors: Ints, shares: Floats) -> None:
-        """Prepares (N, 61) probabilities of what messages answer, the last that it is none."""
+        """Prepares (N, 61) probabilities of the answered messages; the last means none."""
         count = len(authors)
         here = np.arange(count)
         self._authors, self._shares = authors, shares
@@ -33,7 +33,7 @@ class Beliefs:
         padded = np.concatenate([shares, np.zeros((WINDOW, WINDOW + 1), np.float32)])
         later = np.arange(1, WINDOW + 1)
         self._replies = padded[here[:, None] + later, WINDOW - later]
-        """(N, 60) the probability that the message so much later answers this one."""
+        """(N, 60) probabilities that the message so many rows later answers this one."""
         self._answered = self._replies.cumsum(axis=1)
         best = shares.argmax(axis=1)
         parents = np.where(best == WINDOW, -1, here + best - WINDOW)
@@ -48,7 +48,7 @@ class Beliefs:
         rank[order] = here - np.repeat(sizes.cumsum() - sizes, sizes)
         self._sure = shares.max(axis=1)
         self._parents = np.where(parents >= 0, authors[np.maximum(parents, 0)], -1)
-        """Authors of what is answered; -1 for none, which is nobody's number."""
+        """Authors of the answered messages; -1 for none, which no author has."""
         first = self._replies.argmax(axis=1)
         rest = self._replies.copy()
         rest[here, first] = 0
@@ -61,7 +61,7 @@ class Beliefs:
         ]).astype(np.float32)  # fmt: skip
 
     def pairs(self, start: int, columns: Ints) -> Floats:
-        """Returns (E, 16, rows) numbers of the rows from `start` with candidates in `columns`."""
+        """Returns (E, 16, rows) features of rows from `start`, with candidates in `columns`."""
         rows = np.arange(start, start + len(columns))
         places = np.maximum(rows - WINDOW + columns.T, 0)
         since = np.minimum(rows - places, WINDOW)

@@ -1,9 +1,9 @@
-"""What tells which earlier message a message answers: numbers of messages, and of pairs of them.
+"""Features of messages, and of pairs of them, that predict which message a message answers.
 
-A piece of a channel is some thousand messages. Numbers of a message (`M`) are its cues, its turns
-and its times; numbers of a pair (`P`) compare it with each of the 60 messages before it: time and
-distance, who spoke between, names, words and meaning. Arrays of pairs are (P, 60, rows), candidate
-c being the message 60 - c before, so that all that belongs to it is a sliding view.
+A piece is about a thousand messages of a channel. The `M` features of a message are its cues, turns
+and times. The `P` features of a pair compare it with each of the 60 messages before it: time and
+distance, who spoke between, names, words and meaning. Arrays of pairs are (P, 60, rows): candidate
+c is the message 60 - c rows before, so that its values are a sliding view.
 """
 
 from collections.abc import Sequence
@@ -20,20 +20,20 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.ragged import offsets_of
 
 WINDOW = 60
-"""Messages before a message that it may answer."""
+"""Number of messages before a message that it may answer."""
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 PAIRS = 37
-"""Numbers of a pair."""
+"""Features of a pair."""
 NAMES, PAIR_NAMES = 6, 11
-"""The last numbers of a message, and the first of a pair, are those of names."""
+"""The last features of a message, and the first of a pair, are about names."""
 _FAR = 256
-"""Messages within which an author counts as having spoken before."""
+"""Number of earlier messages in which an author counts as having spoken before."""
 _NEAR = 300.0
-"""Seconds within which messages of one author are his context."""
+"""Seconds within which an author's messages are context of each other."""
 _PAST, _FUTURE = 3, 2
-"""Messages of the author before and after a message that are its context."""
+"""Number of the author's messages before and after a message that are its context."""
 _BLOCK = 8
 _AROUND = ".,:;!?()<>\"'…*@"
 _TAIL = "_-^`|0123456789"
@@ -61,25 +61,25 @@ class Piece:
     """Messages of a channel in their order, as arrays."""
 
     authors: Ints
-    """(N,) a number for each author; one below -1 for each message without."""
+    """(N,) a number per author; for a message without an author, a unique number below -1."""
     times: NDArray[np.float64]
     """(N,) seconds; NaN where unknown."""
     texts: list[str]
-    """Without the names that they mention."""
+    """The texts without the names that they mention."""
     cues: Floats
     """(C, N)."""
     named: Ints
     """(2, N) the authors named in a text; -1 for none."""
     trust: Floats
-    """(2, N) how sure each is a name: 1 where it is addressed, as in `ann: yes`."""
+    """(2, N) how certain each name is: 1 where it is addressed, as in `ann: yes`."""
     shared: tuple[Ints, Ints, Floats]
-    """Rows i and j < i of messages that share a word, and what it weighs."""
+    """Rows i and j < i of messages that share a word, and its weight."""
 
 
 def read_piece(
     authors: Sequence[str], times: NDArray[np.float64], texts: Sequence[str], *, names: bool = True
 ) -> Piece:
-    """Reads what messages say. Without `names`, those in texts are taken out and not looked at."""
+    """Reads the texts of messages. Without `names`, names in texts are removed and ignored."""
     codes: dict[str, int] = {}
     numbers = np.array(
         [codes.setdefault(a, len(codes)) if a else -2 - n for n, a in enumerate(authors)], np.int64
@@ -118,7 +118,7 @@ def read_piece(
 
 
 def _aliases(codes: dict[str, int]) -> dict[str, int]:
-    """Returns who is meant by a word: a name, its first word, or it without digits at the end."""
+    """Maps words to authors: a name, its first word, or the name without digits at the end."""
     names = {name.lower(): code for name, code in codes.items()}
     short: dict[str, set[int]] = {}
     for name, code in names.items():
@@ -131,7 +131,7 @@ def _aliases(codes: dict[str, int]) -> dict[str, int]:
 def _named(
     count: int, rows: Ints, meant: Ints, words: Ints, sure: NDArray[np.bool_]
 ) -> tuple[Ints, Floats]:
-    """Returns the first two whom messages name, and how sure that is, of mentions in `rows`."""
+    """Returns the first two authors that messages name, and how certain; mentions are in `rows`."""
     who, trust = np.full((2, count), -1, np.int64), np.zeros((2, count), np.float32)
     shares = 0.9 * (1 + np.bincount(words, sure)) / (2 + np.bincount(words))
     place = np.arange(len(rows)) - np.searchsorted(rows, rows)
@@ -159,7 +159,7 @@ def _cues(texts: list[str], spoken: list[str], words: Ints, rows: Ints) -> Float
 
 
 def _shared(count: int, spoken: list[str], words: Ints, rows: Ints) -> tuple[Ints, Ints, Floats]:
-    """Returns pairs of messages at most 60 apart that share a word, rare words weighing more."""
+    """Returns pairs of messages at most 60 apart that share a word; rare words weigh more."""
     long = np.array([len(word) > 1 for word in spoken], np.bool_)[words]
     ids, rows = np.divmod(np.unique(words[long] * count + rows[long]), count)
     counts = np.bincount(ids, minlength=len(spoken))
@@ -176,7 +176,7 @@ def _shared(count: int, spoken: list[str], words: Ints, rows: Ints) -> tuple[Int
 
 
 def hops(authors: Ints) -> tuple[Ints, Ints]:
-    """Returns (N,) the rows of the same author's messages before and after; -1 and N for none."""
+    """Returns (N,) rows of the author's previous and next messages; -1 and N for none."""
     count = len(authors)
     order = np.argsort(authors, kind="stable")
     before, after = np.full(count, -1), np.full(count, count)
@@ -192,21 +192,21 @@ def _log(value: NDArray[np.generic], scale: float = 1.0) -> Floats:
 
 
 def _preceding(values: NDArray[Any]) -> NDArray[Any]:
-    """Returns (..., 60, N) of (..., N): what the 60 messages before each have, 0 for none."""
+    """Returns (..., 60, N) from (..., N): the values of the 60 messages before each, 0 for none."""
     padded = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(WINDOW, 0)])
     return sliding_window_view(padded, values.shape[-1], axis=-1)[..., :WINDOW, :]
 
 
 def _overlapping(rows: Embeddings, blocks: int, size: int) -> Embeddings:
-    """Returns (blocks, size, D): `size` rows from the first of each block on."""
+    """Returns (blocks, size, D): `size` rows from the start of each block."""
     step, one = rows.strides
     return as_strided(rows, (blocks, size, rows.shape[1]), (_BLOCK * step, step, one))
 
 
 def _band(rows: Embeddings, others: Embeddings, count: int) -> Floats:
-    """Returns (60, N) products of rows from 60 on with the 60 of the others before each."""
+    """Returns (60, N) products of the rows from 60 on with the 60 `others` before each."""
     blocks = -(-count // _BLOCK)
-    before = _overlapping(others, blocks, _BLOCK + WINDOW - 1)  # of larger blocks, more is waste
+    before = _overlapping(others, blocks, _BLOCK + WINDOW - 1)  # larger blocks waste more
     those = rows[WINDOW : WINDOW + blocks * _BLOCK].reshape(blocks, _BLOCK, -1)
     product = those @ before.swapaxes(1, 2)
     block, step, one = product.strides
@@ -215,10 +215,10 @@ def _band(rows: Embeddings, others: Embeddings, count: int) -> Floats:
 
 
 def _turns(authors: Ints) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int8]]:
-    """Returns (60, N) each: turns of the candidate's author, his next one, and the other's turns.
+    """Returns (60, N) each: turns of the candidate's author, distance to the next, others' turns.
 
-    Turns are those between candidate and message; the next one is so many messages after this one,
-    60 where it is more.
+    Turns are counted between candidate and message. The distance is from the message to the next
+    message of the candidate's author, at most 60.
     """
     count = len(authors)
     mine = (_preceding(authors) == authors).astype(np.int8)
@@ -236,7 +236,7 @@ def _turns(authors: Ints) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[n
 
 
 class PieceFeatures:
-    """The numbers of a piece's messages and pairs."""
+    """The features of a piece's messages and pairs."""
 
     def __init__(self, piece: Piece, embeddings: Embeddings, responses: Embeddings) -> None:
         """Prepares a piece of N messages with (N, D) embeddings."""
@@ -271,7 +271,7 @@ class PieceFeatures:
         self._shared = np.zeros((WINDOW, count), np.float32)
         np.add.at(self._shared, (earlier - later + WINDOW, later), weights)
         self.valid = np.add.outer(np.arange(-WINDOW, 0), rows) >= 0
-        """(60, N) which candidates there are."""
+        """(60, N) which candidates exist."""
         self._number = np.maximum(self.valid.sum(axis=0), 1).astype(np.float32)
         self._turns = np.stack(_turns(self._codes[0]))
         self.names = np.stack([
@@ -289,7 +289,7 @@ class PieceFeatures:
         ])  # fmt: skip
 
     def _context(self, rows: Embeddings, out: Embeddings, time: NDArray[np.float64]) -> None:
-        """Writes (N, D) unit rows: what an author says around each of his messages."""
+        """Writes (N, D) unit rows: what the author says around each message."""
         count, size = len(rows), _PAST + 1 + _FUTURE
         order = np.argsort(self._piece.authors, kind="stable")
         here = np.arange(count)[:, None]
@@ -298,7 +298,7 @@ class PieceFeatures:
         authors = self._piece.authors
         near = (there >= 0) & (there < count) & (authors[one] == authors[other])
         near &= (abs(time[one] - time[other]) <= _NEAR) & (abs(one - other) <= WINDOW)
-        # products of a few messages with those around them
+        # products of a few messages with the messages around them
         blocks = -(-count // _BLOCK)
         chosen = np.zeros((blocks * _BLOCK, size - 1 + _BLOCK), np.float32)
         np.put_along_axis(chosen[:count], here % _BLOCK + np.arange(size), near, axis=1)
@@ -309,7 +309,7 @@ class PieceFeatures:
         out[order] = unit_rows(total.reshape(-1, rows.shape[1])[:count])
 
     def _addressee(self, chain: Ints, end: int) -> Ints:
-        """Returns (N,) whom the author names in the nearest other message that names somebody."""
+        """Returns (N,) the name in the author's nearest other message that has a name."""
         named = self._piece.named[0]
         found = np.full(len(chain), -1)
         at = chain.copy()
@@ -321,10 +321,10 @@ class PieceFeatures:
         return found
 
     def pairs(self, start: int, end: int) -> Floats:
-        """Returns (P, 60, end - start): those before each message from `start` to `end` with it.
+        """Returns (P, 60, end - start) features of pairs of messages `start` to `end`.
 
-        The first `PAIR_NAMES` are those of names.
-        Candidates before the piece's first are zeros.
+        The first `PAIR_NAMES` are about names.
+        Candidates before the first message of the piece are zeros.
         """
         own = slice(start, end)
         mine, to, _, before_i, after_i = codes = self._codes[:, own]

@@ -31,39 +31,39 @@ class Recipe:
     """How to fit both networks."""
 
     widths: tuple[int, int] = (48, 96)
-    """Of the first and the second look."""
+    """Of the networks for the first and the second look."""
     second: int = 32
     """Units of the second layer."""
     epochs: tuple[int, int] = (3, 4)
     rate: float = 0.002
     dropout: float = 0.2
     without_names: float = 0.4
-    """Share of messages whose names are hidden, so that one network serves chats without."""
+    """Share of messages with hidden names, so that the network also works for chats without."""
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class _Look:
-    """What a network sees of N messages, K candidates each: with names, or without."""
+    """The inputs of a network for N messages with K candidates each, with names or without."""
 
     pairs: "Tensor"
     """(N, K, P)."""
     messages: "Tensor"
-    """(60 + N, M), the first of which are zeros."""
+    """(60 + N, M); the first 60 rows are zeros."""
     columns: "Tensor"
-    """(N, K) which of the 60 before a message are candidates."""
+    """(N, K) which of the 60 messages before are candidates."""
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Messages of all channels, one after the other."""
+    """Messages of all channels, one channel after another."""
 
     looks: tuple[_Look, _Look]
     """With names and without."""
     answers: "Tensor"
-    """(N, 61) bool: what each answers, the last for none."""
+    """(N, 61) bool: the messages that each answers; the last column means none."""
     valid: "Tensor"
-    """(N, 60) bool: which candidates there are."""
+    """(N, 60) bool: which candidates exist."""
     known: "Tensor"
     """(L,) the rows whose answers are known."""
     authors: dict[int, Ints]
@@ -84,12 +84,12 @@ def fit(
 ) -> dict[str, Any]:
     """Fits the networks on channels, writes their file, and returns its settings.
 
-    The second look learns from first looks by networks that did not see the channel, nor another of
-    the same of the `groups`, a number for each channel: those share messages. `held_out` are
-    other channels, on which the confidence is calibrated. `learned_from` names the data and its
-    licence, and `runs_with` the encoder that a `Linker` loads, by default that of `encoder`: one
-    that read the channels' replies would teach to trust it too much. The networks go on from those
-    of the file `begin_with`, whose widths they have; by default from random ones.
+    The second look learns from first looks by networks that saw neither the channel nor others of
+    its group: `groups` has a number per channel, equal for channels that share messages. The
+    confidence is calibrated on the channels `held_out`. `learned_from` names the data and its
+    licence. `runs_with` names the encoder that a `Linker` loads, by default `encoder`; don't fit
+    with an encoder trained on the channels' replies, or the networks trust it too much. Training
+    starts from the networks in the file `begin_with`, with their widths; by default from random.
 
     Raises:
         InputError: no message of the channels has a link that can be learned.
@@ -181,7 +181,7 @@ def _read(channels: Iterable[Channel], encoder: SentenceEncoder) -> _Rows:
 
 
 def _second_look(rows: _Rows, shares: "list[Tensor]") -> _Rows:
-    """Returns what the second network sees, by (N, 61) probabilities with names and without."""
+    """Returns the second network's inputs, from (N, 61) probabilities with and without names."""
     import torch
 
     looks = []
@@ -206,7 +206,7 @@ def _second_look(rows: _Rows, shares: "list[Tensor]") -> _Rows:
 def _fitted(
     rows: _Rows, known: "Tensor", recipe: Recipe, look: int, begun: Mapping[str, NDArray[Any]]
 ) -> "dict[str, Tensor]":
-    """Returns the tensors of a network fitted on the rows `known`, from those `begun` with."""
+    """Returns the tensors of a network fitted on the rows `known`, starting from `begun`."""
     import torch
 
     torch.manual_seed(recipe.seed)
@@ -235,7 +235,7 @@ def _fitted(
 
 
 def _network(numbers: int, count: int, width: int, second: int) -> "dict[str, Tensor]":
-    """Returns the tensors that `linker.Network` reads, which say how it is built."""
+    """Returns the tensors for `linker.Network`; their shapes define its structure."""
     import torch
 
     into = {
@@ -255,7 +255,7 @@ def _network(numbers: int, count: int, width: int, second: int) -> "dict[str, Te
 def _scores(
     net: "dict[str, Tensor]", rows: _Rows, some: "Tensor", hidden: "Tensor", dropout: float = 0.0
 ) -> "tuple[Tensor, Tensor]":
-    """Returns (B, K + 1) scores of rows, and which are right; names are `hidden` (B,) bool."""
+    """Returns (B, K + 1) scores of rows, and which are right; `hidden` (B,) bool hides names."""
     import torch
     from torch.nn.functional import dropout as dropped
 
@@ -284,7 +284,7 @@ def _scores(
 
 
 def _loss(scores: "Tensor", right: "Tensor") -> "Tensor":
-    """Returns the mean of -log of the probability of what is right; several answers are one."""
+    """Returns the mean of -log of the probability of a right answer; several add up."""
     known = right.any(dim=1)
     scores, right = scores[known], right[known]
     chosen = scores.masked_fill(~right, -float("inf")).logsumexp(dim=1)
@@ -292,7 +292,7 @@ def _loss(scores: "Tensor", right: "Tensor") -> "Tensor":
 
 
 def _shares(net: "dict[str, Tensor]", rows: _Rows, hide: bool) -> "Tensor":
-    """Returns (N, 61) the probabilities of a first look."""
+    """Returns the (N, 61) probabilities of a first look."""
     import torch
 
     with torch.no_grad():
@@ -303,7 +303,7 @@ def _shares(net: "dict[str, Tensor]", rows: _Rows, hide: bool) -> "Tensor":
 
 
 def _sharpness(net: "dict[str, Tensor]", rows: _Rows) -> float:
-    """Returns the factor of scores by which the right answers are most probable."""
+    """Returns the factor of scores that makes the right answers most probable."""
     import torch
 
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""`Linker`: which earlier message each message of a chat answers, and how sure that is."""
+"""`Linker` predicts which earlier message each message of a chat answers, and how likely."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,20 +29,20 @@ SETTINGS = "rejoinder.links"
 """The key of the settings in the header of a file."""
 FORMAT = "1"
 _PIECE, _BEFORE, _AFTER = 2_048, 256, 64
-"""Messages that are decided at a time, and those around them that are read with them."""
+"""Messages to decide at a time, and messages around them to read with them."""
 _ROWS, _TEXTS = 256, 512
-"""Messages whose pairs are in memory at a time, and those that are encoded together."""
+"""Messages whose pairs are in memory at a time, and messages to encode together."""
 _LATE = 12 * 3_600.0
-"""Seconds after which a message outside threads answers nothing. What others said before, word by
-word, does not answer that either."""
+"""Seconds after which a message outside threads answers nothing. A verbatim repetition of another
+person's message does not answer it either."""
 SURE = 0.7
-"""Confidence from which people are told that a message answers another: nine of ten do."""
+"""Least confidence of links to show to people: nine of ten are right."""
 NONE, KEPT = -1, -2
-"""Stand for messages that answer none, and for those that were not linked again."""
+"""Stand for messages that answer none, and for messages that were not linked again."""
 
 
 class EncodesBoth(Protocol):
-    """Makes unit rows of messages, and those of the replies that they would be."""
+    """Encodes messages as unit rows, and converts these to rows of the messages as replies."""
 
     def encode(self, texts: list[str], /) -> Embeddings: ...  # noqa: D102
     def as_responses(self, rows: Embeddings, /) -> Embeddings: ...  # noqa: D102
@@ -53,15 +53,15 @@ class Said(Protocol):
 
     @property
     def author(self) -> str | None:
-        """Empty or None where it is not known."""
+        """Empty or None if unknown."""
 
     @property
     def time(self) -> float | None:
-        """Seconds since any moment."""
+        """Seconds since any fixed moment."""
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text."""
 
     @property
     def source(self) -> str | None:
@@ -73,20 +73,20 @@ Message = TypeVar("Message", bound=Said)
 
 @dataclass(frozen=True)
 class Links:
-    """What N messages answer."""
+    """The messages that N messages answer."""
 
     parents: Ints
-    """(N,) int64: the index of the message that each one most likely answers; -1 where it begins a
+    """(N,) int64: the index of the message that each most likely answers; -1 if it begins a
     conversation."""
     confidence: Floats
-    """(N,) float32: the probability that this is so; 1 where it was given."""
+    """(N,) float32: the probability of this link; 1 if the link was given."""
 
 
 class Network:
-    """A network that scores messages that may be answered, and that a message answers none."""
+    """A network that scores the candidates of a message, and that it answers none of them."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], name: str) -> None:
-        """Takes the tensors of a file that begin with `name`, as `fit` writes them."""
+        """Takes the tensors whose names begin with `name`, from a file that `fit` wrote."""
         self._of = {
             key.removeprefix(name): np.asarray(value, np.float32)
             for key, value in tensors.items()
@@ -94,14 +94,14 @@ class Network:
         }
 
     def theirs(self, messages: Floats) -> Floats:
-        """Returns (N, H) what N messages with numbers (M, N) add as candidates."""
+        """Returns the (N, H) terms of N messages as candidates; `messages` are (M, N) features."""
         result: Floats = messages.T @ self._of["candidate.1"].T
         return result
 
     def shares(
         self, pairs: Floats, own: Floats, theirs: Floats, valid: NDArray[np.bool_]
     ) -> Floats:
-        """Returns (K + 1, rows) probabilities: of K candidates each, and last, that it is none.
+        """Returns (K + 1, rows) probabilities of K candidates, and last, of none.
 
         `pairs` are (P, K, rows), `own` (M, rows), `theirs` (K, rows, H), and `valid` (K, rows).
         """
@@ -129,10 +129,10 @@ class Network:
 
 
 class Linker:
-    """Tells which earlier message of its channel each message answers.
+    """Predicts which earlier message of its channel each message answers.
 
-    It compares a message with the 60 before it by time, turns, names, words and meaning. What comes
-    next counts as well, so that the last 64 messages are decided when the channel ends.
+    It compares a message with the 60 before it by time, turns, names, words and meaning. Later
+    messages count too, so the last 64 messages are decided only when the channel ends.
     """
 
     def __init__(
@@ -142,12 +142,12 @@ class Linker:
         encoder: EncodesBoth | None = None,
         names: bool = True,
     ) -> None:
-        """Reads a file that `fit` wrote, by default that which comes with the package.
+        """Reads a file that `fit` wrote, by default the one in the package.
 
         Args:
             path: The file.
-            encoder: What encodes messages. By default the shipped model that the file names.
-            names: Whether to look at names in texts; without, they are taken out.
+            encoder: Encodes the messages. By default the shipped model that the file names.
+            names: Whether to use names in texts; otherwise they are removed.
 
         Raises:
             ModelError: the file can't be read.
@@ -160,7 +160,7 @@ class Linker:
 
     @cached_property
     def encoder(self) -> EncodesBoth:
-        """What encodes messages."""
+        """The encoder of the messages."""
         return self._given or SentenceEncoder.load(self.settings["encoder"])
 
     def link(
@@ -172,15 +172,15 @@ class Linker:
         sources: Sequence[str | None] | None = None,
         same: Mapping[str | None, int] = {},
     ) -> Links:
-        """Returns what N messages answer, which are in the order of time within each channel.
+        """Returns which messages N messages answer. Each channel must be in order of time.
 
         Args:
-            texts: What they say.
-            authors: Who says it; None or an empty name where that is not known.
-            times: When, in seconds.
-            sources: Their channels; None means that all are of one.
-            same: How many first messages of a channel are those of another call. What they answer
-                is `KEPT`, as far as what came next was the same, too.
+            texts: The texts of the messages.
+            authors: Their authors; None or an empty name if unknown.
+            times: Their times, in seconds.
+            sources: Their channels; None means that all are from the same channel.
+            same: How many first messages of a channel are the same as in an earlier call. Their
+                parents are `KEPT` if the messages after them are the same, too.
 
         Raises:
             InputError: the arguments have different lengths.
@@ -203,10 +203,10 @@ class Linker:
     def stream(
         self, messages: Iterable[Message], *, same: Mapping[str | None, int] = {}
     ) -> Iterator[tuple[Message, Message | None, float]]:
-        """Yields each message, the one that it most likely answers, and how sure that is.
+        """Yields each message, the message that it most likely answers or None, and how likely.
 
-        None stands for none. The messages of a channel are in their order; memory holds about 2,400
-        of each. Of the `same`, see `link`, those are left out that are decided already.
+        The messages of a channel must be in order of time; memory holds about 2,400 per channel.
+        Messages of `same` (see `link`) that are already decided are left out.
         """
         with ThreadPoolExecutor(default_workers()) as pool:
             running = deque[Future[list[tuple[Message, Message | None, float]]]]()
@@ -231,7 +231,7 @@ class Linker:
         self, texts: list[str], authors: list[str], times: NDArray[np.float64],
         start: int, end: int,
     ) -> tuple[Ints, Floats]:  # fmt: skip
-        """Returns the parents of the messages from `start` to `end`, -1 for none, and how sure."""
+        """Returns the parents of messages `start` to `end`, -1 for none, and their confidence."""
         piece = read_piece(authors, times, texts, names=self._names)
         with one_core_each():
             features = PieceFeatures(piece, *self._encoded(piece.texts))
@@ -248,14 +248,14 @@ class Linker:
         return np.where(none, NONE, parents), np.where(none, 1 - sure, sure)
 
     def _encoded(self, texts: list[str]) -> tuple[Embeddings, Embeddings]:
-        """Returns (N, D) rows of messages and of replies; larger batches would leave the cache."""
+        """Returns (N, D) rows of messages and of replies, in batches that fit the CPU cache."""
         parts = [texts[start : start + _TEXTS] for start in range(0, len(texts), _TEXTS)]
         rows = [self.encoder.encode(part) for part in parts]
         replies = [self.encoder.as_responses(part) for part in rows]
         return np.concatenate(rows), np.concatenate(replies)
 
     def _first_look(self, features: PieceFeatures, count: int) -> tuple[Floats, Ints, Floats]:
-        """Returns (N, 61) probabilities, (N, 16) the best candidates, and (P, 16, N) of these."""
+        """Returns (N, 61) probabilities, (N, 16) best candidates and their (P, 16, N) features."""
         shares = np.empty((count, WINDOW + 1), np.float32)
         columns = np.empty((count, CANDIDATES), np.int64)
         kept = np.empty((PAIRS, CANDIDATES, count), np.float32)
@@ -308,9 +308,9 @@ class _Row(NamedTuple):
 def _pieces(
     messages: Iterable[Message], same: Mapping[str | None, int]
 ) -> Iterator[tuple[list[Message], int, int]]:
-    """Yields messages of a channel, and which of them to decide, as soon as those are there.
+    """Yields pieces of a channel, with the messages to decide, as soon as they are complete.
 
-    The first piece of a channel is the one in which anything may differ from the `same`.
+    The first piece of a channel is the first that may differ from the `same` messages.
     """
     waiting: dict[str | None, tuple[list[Message], int]] = {}
     for one in messages:
@@ -333,15 +333,15 @@ def _piece(said: list[Message], start: int) -> tuple[list[Message], int, int]:
 
 
 def shipped_links() -> Path:
-    """Returns the file that comes with the package."""
+    """Returns the file in the package."""
     return Path(str(files("rejoinder").joinpath("data", "links", "ubuntu-irc.safetensors")))
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Returns the settings in the header of a file: its encoder, and what it learned from.
+    """Returns the settings in the header of a file: its encoder and its training data.
 
     Raises:
-        ModelError: the file can't be read, or is of another format.
+        ModelError: the file can't be read, or has another format.
     """
     from safetensors import safe_open
 
@@ -351,5 +351,5 @@ def read_settings(path: Path) -> dict[str, Any]:
     except (*UNREADABLE, KeyError, JSONDecodeError) as error:
         raise ModelError(f"{path} is not a linker ({error}). Fit it again.") from None
     if settings.get("format") != FORMAT:
-        raise ModelError(f"{path} is of another version of this package. Fit it again.")
+        raise ModelError(f"{path} was written by another version of this package. Fit it again.")
     return settings

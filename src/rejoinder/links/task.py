@@ -1,8 +1,8 @@
-"""`links/ubuntu-irc`: who answers whom in #ubuntu, with names in the texts and without.
+"""The task `links/ubuntu-irc`: who answers whom in #ubuntu, with and without names in the texts.
 
 Kummerfeld et al. 2019 (P19-1374) annotated the logs. The network of the package reads the encoder's
-embeddings, next to times, turns and words. The score is F of links as their scripts count them,
-which also compare conversations, the connected messages.
+embeddings, and times, turns and words. The main score is F of links, computed as in their scripts,
+which also compare conversations (connected messages).
 """
 
 import re
@@ -32,20 +32,20 @@ _WITH, _WITHOUT = "links/ubuntu-irc", "links/ubuntu-irc-nameless"
 _SAID = re.compile(r"\[(\d\d):(\d\d)\]  ?(?:<([^>]*)>|\* (\S+)) ?(.*)")
 _HALF_DAY = 720
 _BACK = 700
-"""Minutes of half a day that mean that a line stands a little before the one above."""
+"""Above this many minutes of half a day, a line is a little earlier than the line above it."""
 Answers = Mapping[int, Sequence[int]]
-"""What some messages of a log answer, by line; themselves where they begin a conversation."""
+"""The lines that some messages answer, by line; their own if they begin a conversation."""
 
 
 @dataclass(frozen=True)
 class AnnotatedLog(Channel):
-    """The messages of a log, without those of the program, and what some of them answer."""
+    """The messages of a log without system messages, and what some of them answer."""
 
     name: str
     lines: list[int]
     """(N,) the line of each message, from 0."""
     answers: Answers
-    """By line, with the lines of the program."""
+    """By line, including system messages."""
 
     def predicted(self, parents: Iterable[int]) -> dict[int, list[int]]:
         """Returns answers by line from (N,) messages, -1 for none; others begin conversations."""
@@ -128,11 +128,11 @@ class LinkScores:
     one_to_one: float
     """Share of messages in the best assignment of conversations to conversations."""
     exact_f: float
-    """F of conversations of two messages or more that are the same."""
+    """F of exactly matching conversations of two or more messages."""
 
 
 def link_scores(logs: Iterable[tuple[Answers, Answers]]) -> LinkScores:
-    """Returns the scores of the predicted answers of each log, which follow the annotated ones.
+    """Returns the scores of logs; each log is a pair of annotated and predicted answers.
 
     >>> gold = {1: [1], 2: [1], 3: [3], 4: [2, 3]}
     >>> scores = link_scores([(gold, {1: [1], 2: [1], 3: [3], 4: [3]})])
@@ -161,7 +161,7 @@ def _scores(both: float, found: float, wanted: float) -> tuple[float, float, flo
 
 
 def _conversations(answers: Answers) -> dict[int, int]:
-    """Returns the first line of the conversation of each line: of all that links connect."""
+    """Returns the first line of each line's conversation, which is all lines that links connect."""
     root: dict[int, int] = {}
 
     def find(line: int) -> int:
@@ -204,7 +204,7 @@ def _agreement(pairs: Sequence[tuple[int, int, int]]) -> tuple[float, float]:
 
 
 class _Both:
-    """Both sides of the encoder that is judged."""
+    """Both sides of the evaluated encoder."""
 
     def __init__(self, embedder: Embedder, task: str) -> None:
         self._embedder, self._task, self._lock = embedder, task, Lock()

@@ -1,6 +1,6 @@
-"""Channels whose links are known: pieces of them to learn from, and quiet chats made of these.
+"""Makes training pieces and quiet chats from channels with known links, and scores a `Linker`.
 
-Links of a piece are hidden, and then found again by a `Linker`.
+`found_again` measures how many of the known links a `Linker` finds.
 """
 
 import random
@@ -10,22 +10,22 @@ from dataclasses import dataclass, replace
 from rejoinder.links.linker import SURE, Linker
 
 AROUND = 300, 64
-"""Messages before the first known link and after the last one that are read with them."""
+"""Numbers of messages to read before the first known link and after the last."""
 SHARES, SLOWEST, LEAST = (0.04, 0.1, 0.25, 0.5), 64, 4
-"""Shares of conversations of a channel that quiet chats keep, how much slower they become at most,
-and the fewest messages of one."""
+"""Shares of a channel's conversations that quiet chats keep, their greatest slowdown, and their
+fewest messages."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """Messages of a channel, or of a part of it, and what some of them answer."""
+    """Messages of a channel or a part of it, and what some of them answer."""
 
     authors: Sequence[str]
     times: Sequence[float]
     """Seconds; NaN where unknown."""
     texts: Sequence[str]
     labels: Mapping[int, Sequence[int]]
-    """What some messages answer, by index; themselves where they begin a conversation."""
+    """The messages that some messages answer, by index; themselves if they begin a conversation."""
 
 
 def pieces(channel: Channel, size: int) -> Iterator[Channel]:
@@ -43,9 +43,10 @@ def pieces(channel: Channel, size: int) -> Iterator[Channel]:
 
 
 def with_beginnings(channel: Channel, linker: Linker) -> Channel:
-    """Returns a channel in which messages begin a conversation that a linker says do so.
+    """Returns a channel that also labels the messages that begin a conversation by a linker.
 
-    Nobody states that a message answers none: learned from replies alone, each would answer one.
+    Exports don't say that a message answers none. From replies alone, a network would learn that
+    every message answers one.
     """
     found = linker.link(channel.texts, channel.authors, channel.times)
     begin = (found.parents < 0) & (found.confidence >= 0.5)
@@ -54,13 +55,13 @@ def with_beginnings(channel: Channel, linker: Linker) -> Channel:
 
 
 def quiet_chats(channel: Channel, draw: random.Random) -> Iterator[Channel]:
-    """Yields some conversations of a channel without the rest, slower, as a few people talk.
+    """Yields chats with only some conversations of a channel, slower, like chats of a few people.
 
-    There is at most one for each of `SHARES`.
+    There is at most one chat for each of `SHARES`.
     """
     labels = channel.labels
     groups: dict[int, list[int]] = {}
-    for row in sorted(labels):  # what a message answers comes before it
+    for row in sorted(labels):  # a message comes after the message that it answers
         first = groups.get(min(labels[row], default=row), [])
         groups[row] = first
         first.append(row)
@@ -87,15 +88,15 @@ class FoundAgain:
 
     messages: int
     right: float
-    """Share of messages whose answer, or that they begin a conversation, is right."""
+    """Share of messages with the right answer, or rightly found to begin a conversation."""
     precision: float
-    """Share of right ones among links that are `SURE`."""
+    """Share of right links among links that are `SURE`."""
     recall: float
-    """Share of links that are right and `SURE`."""
+    """Share of the known links that are found and `SURE`."""
 
 
 def found_again(linker: Linker | None, channels: Iterable[Channel]) -> FoundAgain:
-    """Returns how well a linker, None for the message before, finds the links of channels."""
+    """Returns how well a linker finds the links of channels; None links to the previous message."""
     count = right = links = sure = good = 0
     for channel in channels:
         found = linker.link(channel.texts, channel.authors, channel.times) if linker else None

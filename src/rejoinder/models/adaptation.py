@@ -1,6 +1,6 @@
-"""`Adaptation`: a map W, its facts, its file and its fit. `Adapted`: an encoder with that map.
+"""`Adaptation`: a linear map W, its file and its fit. `Adapted`: an encoder with such a map.
 
-W of u* = W u is fitted on graded pairs (Yang et al. 2018, §4.4.1, eq. 2), for any encoder. The
+The W of u* = W u is fitted on graded pairs (Yang et al. 2018, §4.4.1, eq. 2), for any encoder. The
 paper says that W is "parameterized using the STS training data", but not how. Here the loss is the
 squared error of a·s + b, where s is the score of eq. (2), plus a penalty on the squared distance of
 W from the identity.
@@ -34,11 +34,11 @@ FILE = "adaptation.safetensors"
 FORMAT = 1
 _FACTS = "adaptation"
 _FLATTEST = 1e-6
-"""Smallest ratio of the least to the largest singular value of a W that float32 can invert."""
+"""Least ratio of the smallest to the largest singular value at which float32 can invert W."""
 
 
 class _Facts(Struct, frozen=True):
-    """The facts that are read by code. The others are for people."""
+    """The facts that code reads. The others are for people."""
 
     data: Mapping[str, Any] | None = None
     pairs: int | None = None
@@ -59,17 +59,17 @@ class Adaptation:
     matrix: NDArray[np.float32]
     """W, (D, D) float32, finite and invertible."""
     facts: Mapping[str, Any]
-    """JSON values: what it was fitted on, how, and the correlations on dev before and after."""
+    """JSON values: training data and settings of the fit, correlations on dev before and after."""
     fitted_pairs: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     """(M,) uint64, ascending: `datasets.sts.pair_keys` of the pairs that W was fitted on."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.matrix, np.ndarray) or self.matrix.dtype != np.float32:
             given = getattr(self.matrix, "dtype", type(self.matrix).__name__)
-            raise ModelError(f"the matrix of an adaptation is of {given}; float32 is needed.")
+            raise ModelError(f"the matrix of an adaptation is of {given}; it must be float32.")
         shape = self.matrix.shape
         if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-            raise ModelError(f"an adaptation of shape {shape}; a square matrix is needed.")
+            raise ModelError(f"the matrix of an adaptation has shape {shape}; it must be square.")
         if not np.isfinite(self.matrix).all():
             raise ModelError("the adaptation holds values that are not finite.")
         try:
@@ -149,7 +149,7 @@ class Adaptation:
         values = np.linalg.svd(matrix, compute_uv=False)
         if values[-1] <= _FLATTEST * values[0]:
             raise ModelError(
-                "the adaptation can't be inverted, to rank responses; fit it with a larger penalty."
+                "the adaptation can't be inverted to rank responses; fit it with a larger penalty."
             )
         return np.asarray(np.linalg.inv(matrix), np.float64)
 
@@ -166,7 +166,7 @@ class Adaptation:
             )
 
     def write(self, path: Path) -> None:
-        """Writes the file, whole or not at all. The same adaptation gives the same bytes."""
+        """Writes the file completely or not at all. The same adaptation gives the same bytes."""
         tree = {"format_version": FORMAT, "sha256": self.sha256, "facts": dict(self.facts)}
         tensors: dict[str, NDArray[Any]] = {
             "matrix": np.ascontiguousarray(self.matrix, np.float32),
@@ -181,10 +181,10 @@ def read_adaptation(path: str | Path) -> Adaptation:
 
     Raises:
         InputError: `path` is not a path.
-        ModelError: the file is missing, damaged or of another format version.
+        ModelError: the file is missing, damaged or has another format version.
     """
     if not isinstance(path, str | Path):
-        raise InputError(f"a path is needed, of a file or a folder; got {path!r}.")
+        raise InputError(f"an adaptation is given by the path of a file or folder; got {path!r}.")
     path = Path(path)
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
@@ -221,11 +221,11 @@ class Adapted:
     """An encoder whose embeddings are W u, where u is the embedding of the encoder it wraps.
 
     It has the methods `prepare`, `cache_in`, `encode_response` and `entail` only if the wrapped
-    encoder has them, because callers ask an encoder for its methods (`protocols.py`). `entail` is
-    the wrapped encoder's own, without the map.
+    encoder has them, because callers check which methods an encoder has (`protocols.py`). `entail`
+    is the method of the wrapped encoder, without the map.
 
     Attributes:
-        adaptation: the map W, what it was fitted on, and how.
+        adaptation: the map W and the facts of its fit.
     """
 
     def __init__(self, encoder: protocols.Encodes, adaptation: Adaptation) -> None:
@@ -233,8 +233,8 @@ class Adapted:
 
         Raises:
             InputError: `encoder` is not an encoder, or `adaptation` not an adaptation.
-            ModelError: the encoder can't be adapted, or it describes itself with another
-                dimension than the adaptation has. If it describes none, `encode` raises this.
+            ModelError: the encoder can't be adapted, or its description has another dimension than
+                the adaptation. If it has none, `encode` raises this instead.
         """
         if not isinstance(adaptation, Adaptation):
             raise InputError(f"an adaptation is needed; got a {type(adaptation).__name__}.")
@@ -271,20 +271,20 @@ class Adapted:
         return self.adaptation.apply(np.asarray(self._encoder.encode(sentences), np.float32))
 
     def _responses(self, sentences: Sequence[str], /) -> protocols.Embeddings:
-        """Returns (N, D) float32 rows W⁻ᵀ v', not of length 1. They rank as without W."""
+        """Returns (N, D) float32 rows W⁻ᵀ v', not of length 1. Ranks are the same without W."""
         rows = np.asarray(self._encode_response(sentences), np.float32)
         return self.adaptation.apply_responses(rows)
 
 
 def refuse_unadaptable(encoder: protocols.Encodes) -> None:
-    """Refuses an encoder whose similarities a map of its vectors would not change, or change twice.
+    """Refuses an encoder if a map of its vectors would have no effect or be applied twice.
 
     Raises:
         InputError: it has no method `encode`.
-        ModelError: it scores pairs itself, or is adapted already.
+        ModelError: it scores pairs itself, or is already adapted.
     """
     if isinstance(encoder, type | str) or not isinstance(encoder, protocols.Encodes):
-        raise InputError(f"an object with encode(list of strings) is needed; got {encoder!r}.")
+        raise InputError(f"an encoder has encode(list of strings); got {encoder!r}.")
     about = described(encoder)
     if isinstance(encoder, protocols.ScoresPairs):
         raise ModelError(
@@ -295,7 +295,7 @@ def refuse_unadaptable(encoder: protocols.Encodes) -> None:
 
 
 def described(encoder: protocols.Encodes) -> dict[str, Any]:
-    """Returns what an encoder says of itself, at least the name of its class."""
+    """Returns an encoder's description of itself, at least the name of its class."""
     about = encoder.describe() if isinstance(encoder, protocols.Describes) else {}
     return {"name": type(encoder).__name__, **about}
 
@@ -323,7 +323,7 @@ class FitSettings:
     """Settings of the fit of W. The defaults were chosen on STS-B dev (notebook/results.md)."""
 
     learning_rate: _Above = 3e-4
-    """Learning rate of Adam for W. With large ones W learns the training pairs by heart."""
+    """Learning rate of Adam for W. With a large rate, W overfits the training pairs."""
     scale_learning_rate: _Above = 1e-3
     """Learning rate of Adam for a and b, which start at the least-squares fit."""
     penalty: Annotated[float, Meta(ge=0, le=sys.float_info.max)] = 1e-3
@@ -331,9 +331,9 @@ class FitSettings:
     batch_size: _Natural = 256
     """Pairs per step."""
     max_epochs: _Natural = 60
-    """Maximal number of passes over the pairs."""
+    """Maximum number of passes over the pairs."""
     patience: _Natural = 5
-    """The fit ends after so many epochs without a better Pearson correlation on dev."""
+    """The fit ends after this many epochs without a better Pearson correlation on dev."""
     seed: Count = 0
     """Seed of the order of pairs."""
 
@@ -373,7 +373,7 @@ def fit_adaptation(
     *,
     name: str = "stsb",
 ) -> Adaptation:
-    """Fits W on the pairs of `train`; those of `dev` select which W is kept.
+    """Fits W on the pairs of `train`, and keeps the W that is best on `dev`.
 
     The adaptation records `name`, the name of the data.
 
@@ -435,7 +435,7 @@ def _embed(encoder: protocols.Encodes, texts: Sequence[str]) -> protocols.Embedd
 
 
 def fit(train: Graded, dev: Graded, settings: FitSettings | None = None) -> Adaptation:
-    """Fits W with Adam, and keeps the epoch with the best correlation on dev, W = I included.
+    """Fits W with Adam, and keeps the epoch with the best correlation on dev, including W = I.
 
     The facts of the map hold the settings, the Pearson correlations on dev before and after, the
     epoch that was kept, and a and b. The same input and seed give the same map.
@@ -451,8 +451,8 @@ def fit(train: Graded, dev: Graded, settings: FitSettings | None = None) -> Adap
             )
     from threadpoolctl import threadpool_limits
 
-    # small products are faster on one core, because threads wait for each other where something
-    # else runs (24 s instead of 4 on two busy cores)
+    # small products are faster on one core: on a busy machine threads wait for each other
+    # (24 s instead of 4 on two busy cores)
     cores = 1 if train.first.shape[1] <= _MAX_DIM_ONE_CORE else None
     with threadpool_limits(cores, user_api="blas"):
         matrix: Floats = np.eye(train.first.shape[1], dtype=np.float32)
@@ -496,8 +496,8 @@ def loss_and_gradients(
 ) -> tuple[float, Floats, NDArray[np.float64]]:
     """Returns the mean squared error of a·s + b plus `penalty` · ||W - I||², and its gradients.
 
-    `matrix` is W, (D, D), and `scale` is (a, b). The gradients are those with respect to W, in
-    the type of `matrix`, and to (a, b).
+    `matrix` is W, (D, D), and `scale` is (a, b). The gradients are with respect to W, in the type
+    of `matrix`, and to (a, b).
     """
     x, y = pairs.first @ matrix.T, pairs.second @ matrix.T  # (N, D) each
     cosine, x_length, y_length = _cosines(x, y)
@@ -540,20 +540,20 @@ def _scores(cosine: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _least_squares(s: NDArray[np.float64], gold: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the (a, b) for which a·s + b is nearest to gold."""
+    """Returns the (a, b) that bring a·s + b nearest to gold."""
     design = np.stack([s, np.ones_like(s)], axis=1)
     return np.linalg.lstsq(design, gold, rcond=None)[0].astype(np.float64)
 
 
 def _pearson(s: NDArray[np.float64], gold: NDArray[np.float64]) -> float:
-    """Returns Pearson's r. It is 0 where all scores are equal: the encoder knows no word."""
+    """Returns Pearson's r, or 0 if all scores are equal because the encoder knows no word."""
     s, gold = s - s.mean(), gold - gold.mean()
     spread = float(np.sqrt((s @ s) * (gold @ gold)))
     return float(s @ gold) / spread if spread > 0 else 0.0
 
 
 class _Adam:
-    """Adam (Kingma and Ba 2015, algorithm 1). It changes `values` in place."""
+    """Adam (Kingma and Ba 2015, algorithm 1), which changes `values` in place."""
 
     def __init__(self, values: Floats, rate: float) -> None:
         self.values, self.rate = values, rate

@@ -29,7 +29,7 @@ from rejoinder.text.features import SPELT_RULES
 
 FILE = "MODEL_CARD.md"
 UNNAMED = "path/to/this/folder"
-"""What loads a model that is not installed, in its card."""
+"""What a card gives to `load` for a model that is not installed."""
 _TEXT = Path(__file__).parent.parent / "data" / "model_card.toml"
 _OTHER_NAMES = {"sts17": "sts2017", "cqa16": "cqa2016", "cqa17": "cqa2017"}
 """Sets of the catalogue that have another name in the list of leak sets."""
@@ -55,13 +55,13 @@ class Terms:
     title: str
     """The terms in a few words."""
     reason: str
-    """What they follow from."""
+    """The reason for these terms."""
     rows: tuple[DataRow, ...]
-    """What the model was trained on: sources of conversations and files, the largest first."""
+    """The training data of the model: sources of conversations and files, the largest first."""
 
     @property
     def closed(self) -> list[DataRow]:
-        """The rows whose licence is not open, or not known."""
+        """The rows with a licence that is not open or not known."""
         return [row for row in self.rows if not row.licence.open]
 
 
@@ -74,21 +74,21 @@ class Measured:
     index: Sequence[Mapping[str, Any]] = ()
     """The results as `model-index` of the front matter lists them."""
     machine: str = ""
-    """What the model was trained on."""
+    """The machine that the model was trained on."""
     minutes: float | None = None
     """Minutes of training."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """How a folder for another library is used, for its card."""
+    """How to use a folder for another library, for its card."""
 
     library: str
-    """The library that loads it, as model hubs call it."""
+    """The library that loads it, by its name on model hubs."""
     python: str
     """Lines of Python that load it and compare two sentences."""
     file: str = "README.md"
-    """Name of the card in it."""
+    """Name of the card in the folder."""
 
 
 def model_card(
@@ -101,7 +101,7 @@ def model_card(
     """Returns the model card: YAML front matter and Markdown, from the content of `config.json`.
 
     The same arguments give the same text. `use` is for the card of a folder for another library,
-    `name` for that of an installed model.
+    `name` for the card of an installed model.
     """
     text, training = _text(), config.get("training") or {}
     terms = terms_of(training_rows(training, config.get("adaptation")))
@@ -141,7 +141,7 @@ def model_card(
 
 @cache
 def _text() -> Mapping[str, Any]:
-    """Returns the sentences that are the same for many models."""
+    """Returns the sentences that many models share."""
     return tomllib.loads(_TEXT.read_text("utf-8"))
 
 
@@ -214,7 +214,7 @@ def _exported(facts: Mapping[str, Any]) -> str:
 
 
 def _shown(rows: Sequence[DataRow]) -> list[DataRow]:
-    """Returns the rows with all but the largest sources of unknown licence as one."""
+    """Returns the rows with small sources of unknown licence combined into one row."""
     unknown = [row for row in rows if row.kind == "source" and not row.licence.known]
     rest = unknown[_LARGEST:]
     if not rest:
@@ -254,7 +254,7 @@ def _data(training: Mapping[str, Any], rows: Sequence[DataRow], note: str) -> It
 
 
 def _leaks(training: Mapping[str, Any]) -> Iterator[str]:
-    """Yields what was dropped as leaks, by set if that was counted, and what was not checked."""
+    """Yields sentences on dropped leaks, by set if that was counted, and on unchecked sets."""
     sets = training.get("leak_sets") or []
     if sets:
         count = training.get("leaks_dropped") or 0
@@ -273,7 +273,7 @@ def _leaks(training: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unchecked(dataset: DataSet, sets: Sequence[str]) -> str:
-    """Returns the name of a data set, and which of its quoted splits are not among leak sets."""
+    """Returns the name of a data set, and its quoted splits that are not among the leak sets."""
     name = _OTHER_NAMES.get(dataset.id, dataset.id)
     quoted = [split for split in dataset.splits if split in ("dev", "test", "all")]
     absent = [split for split in quoted if f"{name}-{split}" not in sets]
@@ -304,7 +304,7 @@ def _table(columns: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Returns text on one line that neither ends a cell nor is taken for HTML."""
+    """Returns text on one line, escaped so that it does not end a cell or become HTML."""
     return " ".join(text.split()).replace("|", "/").replace("<", "&lt;")
 
 
@@ -333,7 +333,7 @@ class _Start(Struct, frozen=True):
 
 
 class _Tasks(Struct, frozen=True):
-    """What is read of a run's config: the languages of the rows that its tasks choose."""
+    """The part of a run's config with the languages of the rows that its tasks choose."""
 
     tasks: list[_Task] = []
 
@@ -347,7 +347,7 @@ class _Training(Struct, frozen=True):
 
 
 def _of_config(kind: type[_Part], training: Mapping[str, Any]) -> _Part:
-    """Returns a part of a run's config; an empty one where this version does not know its form."""
+    """Returns a part of a run's config; an empty part if this version does not know its form."""
     try:
         return decoded(kind, training.get("config", {}))
     except ValueError:
@@ -357,9 +357,9 @@ def _of_config(kind: type[_Part], training: Mapping[str, Any]) -> _Part:
 def training_rows(
     training: Mapping[str, Any], adaptation: Mapping[str, Any] | None = None
 ) -> list[DataRow]:
-    """Returns what a model was trained on, from `training` and `adaptation` of its config.json.
+    """Returns the training data of a model, from `training` and `adaptation` of its config.json.
 
-    What the model that training started from was trained on counts as well.
+    This includes the training data of the model that training started from.
     """
     inputs = training.get("inputs", ())
     sources = [
@@ -395,9 +395,9 @@ def _file_row(path: str, facts: Mapping[str, Any]) -> DataRow:
 def terms_of(rows: Sequence[DataRow]) -> Terms:
     """Returns the terms that follow from the licences of the data.
 
-    Open data alone give CC BY-SA 4.0, which the licences of all open data in the table allow. Data
-    that state a licence that is not open, or none, give non-commercial research. Where all else is
-    open, data that the table does not have, or no data at all, leave the terms open.
+    Open data only: CC BY-SA 4.0, which the licences of all open data in the table allow. Any data
+    with a stated licence that is not open, or with none: non-commercial research. Otherwise, with
+    data that is not in the table, or with no data at all: not stated.
     """
     closed = [row for row in rows if not row.licence.open]
     unknown = [row for row in closed if row.licence == NOT_STATED or row.licence == _OTHER_MODEL]
@@ -418,8 +418,8 @@ def terms_of(rows: Sequence[DataRow]) -> Terms:
 def languages_of(training: Mapping[str, Any]) -> list[str]:
     """Returns the ISO 639 codes of the languages that a model was trained on.
 
-    `training` is the table of `config.json`. Empty if its data are not known here. Of data in two
-    languages, the config chooses rows by their `lang`, such as `en-tr`; all others are English.
+    `training` is the table of `config.json`. Empty if its data is not known here. For data in two
+    languages, the config chooses rows by their `lang`, such as `en-tr`; all other data is English.
 
     >>> files = [{"path": "parallel/tldr.jsonl.zst", "where": {"lang": "en-tr"}}]
     >>> labelled = {"parallel/tldr.jsonl.zst": {"rows": {"turkish": 9}}}
@@ -434,15 +434,15 @@ def languages_of(training: Mapping[str, Any]) -> list[str]:
 
 
 def licence_of(folder: Path) -> str | None:
-    """Returns the licence that the card of a model folder states, None if it states none.
+    """Returns the licence in the card of a model folder, or None.
 
-    `license_name` comes before `license`, which is `other` where there is a name.
+    `license_name` takes precedence over `license`, which is `other` if there is a name.
     """
     return stated_in_card(folder, "license_name") or stated_in_card(folder, "license")
 
 
 def stated_in_card(folder: Path, key: str) -> str | None:
-    """Returns what the front matter of a model folder's card says under a key, None if nothing."""
+    """Returns the value of a key in the front matter of a model folder's card, or None."""
     try:
         card = (folder / FILE).read_text("utf-8")
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """Reads `config.json` of a model folder and the tensors that it describes, and checks them.
 
-Folders of format version 1 are read as version 2: other names of tables and tensors. Small tensors
-are copied, large ones mapped into memory: that takes no time, their pages are read when they are
-used, and processes that use the same file share them.
+Folders of format version 1 are converted to version 2, which has other names of tables and tensors.
+Small tensors are copied, large ones mapped into memory: this takes no time, reads pages only when
+they are used, and shares them between processes.
 """
 
 import json
@@ -28,16 +28,16 @@ from rejoinder.text.vocabulary import SUBWORDS
 
 FILE = "config.json"
 FORMATS = (1, 2, 3, 4)
-"""The format versions that are read. 3 is 2 with an int8 table or without a response head, which
-code that knows only 2 can't run; 4 has its encoder in a graph of ONNX. A model of neither is still
-written as 2."""
+"""The format versions that can be read. 3 is 2 with an int8 table or without a response head, which
+code for version 2 can't run; 4 has its encoder in an ONNX graph. Other models are still written as
+version 2."""
 GRAPH_FORMAT = FORMATS[-1]
 WEIGHTS = "weights.safetensors"
 GRAPH = "encoder.onnx"
 
 _SEAL = "sha256"
 _TEXT_FILES = {"subwords": SUBWORDS, "words": VOCABULARY}
-_REMEDY = "Copy the folder again, or export the model anew."
+_REMEDY = "Copy the folder again, or export the model again."
 
 Facts = Mapping[str, Any]
 
@@ -48,7 +48,7 @@ ENTAILMENT = "entailment"
 CLASSES = 3
 """Contradiction, neutral, entailment."""
 PAIR_FEATURES = 4
-"""Embeddings and functions of them that the classifier reads: u1, u2, |u1 - u2|, u1 * u2."""
+"""Number of inputs of the classifier: u1, u2, |u1 - u2|, u1 * u2."""
 
 
 class _Labelled(Struct, frozen=True):
@@ -58,7 +58,7 @@ class _Labelled(Struct, frozen=True):
 
 
 class _Training(Struct, frozen=True):
-    """The facts of training that model cards, notes on leaks and `rejoinder info` read."""
+    """The facts of training for model cards, notes on leaks and `rejoinder info`."""
 
     pairs: Count | None = None
     leaks_dropped: Count | None = None
@@ -79,7 +79,7 @@ class _Source(Struct, frozen=True):
 
 
 class _Export(Struct, frozen=True):
-    """The facts of an export, which model cards and messages read."""
+    """The facts of an export for model cards and messages."""
 
     source: _Source = field(name="from")
     dropped: list[str]
@@ -93,7 +93,7 @@ class _Text(Struct, frozen=True):
 
 
 class _Config(Struct, frozen=True):
-    """What code reads of `config.json`; `layout` checks the sizes."""
+    """The keys of `config.json` that code reads; `expected_shapes` checks the sizes."""
 
     name: str
     text: _Text
@@ -108,11 +108,11 @@ class _Config(Struct, frozen=True):
 def read_config(folder: Path) -> dict[str, Any]:
     """Reads `config.json` and checks all but its sizes.
 
-    Format version 1 is read as if it were the present one, with or without its seal `sha256`.
+    Format version 1 is read as version 2, with or without its seal `sha256`.
 
     Raises:
-        ModelError: `folder` is not a model folder, or the file is damaged, changed, or of another
-            format version.
+        ModelError: `folder` is not a model folder, or the file is damaged, was changed, or has an
+            unknown format version.
     """
     path = folder / FILE
     if folder.is_file():
@@ -130,7 +130,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     version = config.get("format_version") if isinstance(config, dict) else None
     if version not in FORMATS or isinstance(version, bool):
         raise ModelError(
-            f"{path} is of format version {short(version)}; this version reads 1 to {FORMATS[-1]}."
+            f"{path} has format version {short(version)}; this version reads 1 to {FORMATS[-1]}."
         )
     if _SEAL in config or version != 1:
         config = check_seal(config, path, ModelError, _REMEDY)
@@ -151,7 +151,7 @@ def format_of(
 
 
 def check_config(config: Mapping[str, Any], where: str) -> None:
-    """Checks the name, the facts of training and the files; `layout` checks the sizes.
+    """Checks the name, the facts of training and the files; `expected_shapes` checks the sizes.
 
     Raises:
         ModelError: a key is missing, or its value is of another type.
@@ -171,7 +171,7 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
 
 class _Head(Struct, frozen=True):
     inputs: Annotated[int, Meta(ge=1, le=64)]
-    """Embeddings, or functions of them, that the head reads side by side."""
+    """Number of embeddings, or functions of them, that the head reads, concatenated."""
     layers: list[encoders.Size]
     activation: encoders.ActivationName
     residual: bool
@@ -180,8 +180,8 @@ class _Head(Struct, frozen=True):
 def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> encoders.Shapes:
     """Returns the shapes of a model's tensors by name; -1 where the config does not fix a size.
 
-    `config` is the content of `config.json`; messages name `where`. The scales of an int8 table are
-    not among them.
+    `config` is the content of `config.json`, which messages call `where`. The scales of an int8
+    table are not included.
 
     Raises:
         ModelError: a size is missing or invalid, or a kind is unknown.
@@ -210,7 +210,7 @@ def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> en
 
 
 def known_kind(encoder: Mapping[str, Any], where: str) -> encoders.EncoderKind:
-    """The kind of an encoder, from the table `encoder` of `config.json`.
+    """Returns the kind of an encoder, from the table `encoder` of `config.json`.
 
     Raises:
         ModelError: the kind is unknown.
@@ -242,7 +242,7 @@ _PREFIXES = (
     (r"head\.", "heads.responses.layers."),
     (r"entailment\.", "heads.entailment.layers."),
 )
-"""Beginnings of names in version 1, and those of version 2."""
+"""Prefixes of names in version 1, with those of version 2."""
 
 
 def upgraded(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def upgraded(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renamed(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the tensors of a folder of version 1 by their present names.
+    """Returns the tensors of a version 1 folder by their current names.
 
     >>> list(renamed({"dan.0.bias": 0, "head.1.weight": 1, "scale": 2}))
     ['encoder.dnn.layers.0.bias', 'heads.responses.layers.1.weight', 'scale']
@@ -276,17 +276,17 @@ def _head(table: object, inputs: int) -> object:
 
 
 LARGE = 64 * 2**20
-"""Bytes of a file from which on its tensors are mapped."""
+"""Least size in bytes of a file whose tensors are mapped."""
 _TYPES = {"U8": "u1", "I8": "<i1", "I32": "<i4", "I64": "<i8", "F16": "<f2", "F32": "<f4"}
 
 
 def read_tensors(path: Path, *, remedy: str = "write it again.", mapped: bool = False) -> Tensors:
-    """Returns the tensors of a file, not to be changed. `remedy` says what to do about damage.
+    """Returns the tensors of a file, read-only. `remedy` says what to do about damage.
 
-    A large file, or any with `mapped`, is mapped into memory.
+    Large files are mapped into memory; with `mapped`, all are.
 
     Raises:
-        ModelError: the file can't be read, or is not of that format.
+        ModelError: the file can't be read, or has another format.
     """
     try:
         if mapped or path.stat().st_size >= LARGE:

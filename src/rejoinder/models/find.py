@@ -1,8 +1,8 @@
-"""Finds the folder of a model that is given by name, by path or by address.
+"""Finds the folder of a model given by name, by path or by address.
 
-The models that are installed, by name: those of the package, and those of other packages.
+Names are of installed models, from this package or from others.
 
-Models at https addresses: archives that are downloaded once, checked, and cached by SHA-256.
+Archives at https addresses are downloaded once, checked, and cached by SHA-256.
 """
 
 import os
@@ -23,20 +23,20 @@ from rejoinder.io.files.storage import resolved
 from rejoinder.models.config import FILE
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with the address, the number of bytes that are there, and that of all if known."""
+"""Called with the address, the number of bytes received, and the total number if known."""
 
 
 def find_model(model: object, sha256: str | None = None, progress: Progress | None = None) -> Path:
     """Returns the folder of a model given by name, by path or by address.
 
-    A string without a separator is the name of a shipped model, or a folder where none has this
-    name. A `Path`, and a string with a separator, is a folder. A model at an address needs the
-    `sha256` of its archive, and `progress` is told of its download (`cached_model`).
+    A string without a separator is the name of an installed model, or else a folder. A `Path`, or a
+    string with a separator, is a folder. A model at an address needs the `sha256` of its archive;
+    `progress` is called during its download (`cached_model`).
 
     Raises:
         InputError: the argument is neither a string nor a path, or `sha256` is given for a model
             that is not at an address; also what `cached_model` raises.
-        ModelError: there is neither a model nor a folder of that name, or both.
+        ModelError: there is neither a model nor a folder with that name, or there are both.
     """
     if is_address(model):
         return cached_model(str(model), sha256, progress)
@@ -68,19 +68,19 @@ def find_model(model: object, sha256: str | None = None, progress: Progress | No
 
 
 DEFAULT = "rejoinder-base"
-"""Name of the model that is used where none is named."""
+"""Name of the default model."""
 FOLDER = Path(str(files("rejoinder").joinpath("data", "models")))
 """The folder of the shipped models. A build without models does not have it."""
 GROUP = "rejoinder.models"
-"""Entry points of other packages: each is a package whose folders that are models are installed."""
+"""Group of entry points of other packages: each names a package that contains model folders."""
 
 
 def shipped_models() -> dict[str, Path]:
     """Returns the folders of the installed models by name, in alphabetical order.
 
-    A model of this package comes before one of the same name in another.
+    A model of this package takes precedence over a model with the same name in another.
     """
-    from importlib.metadata import entry_points  # takes 40 ms, and few models are elsewhere
+    from importlib.metadata import entry_points  # takes 40 ms, rarely needed
 
     packages = sorted({point.value for point in entry_points(group=GROUP)})
     others = [_models_in(Path(str(files(package)))) for package in packages]
@@ -95,7 +95,7 @@ def shipped_model(name: str = DEFAULT) -> Path:
     """Returns the folder of an installed model.
 
     Raises:
-        ModelError: no installed model has this name; the message lists those that there are.
+        ModelError: no installed model has this name; the message lists the installed models.
     """
     found = _models_in(FOLDER)
     if name not in found:
@@ -105,7 +105,7 @@ def shipped_model(name: str = DEFAULT) -> Path:
     known = ", ".join(found)
     raise ModelError(
         f"no model named {short(name)} is installed (installed: {known or 'none'}). Give the path "
-        "of a model folder that is there, such as RUN/model."
+        "of an existing model folder, such as RUN/model."
     )
 
 
@@ -113,20 +113,20 @@ CACHE = "REJOINDER_CACHE"
 """The environment variable that names the folder of the cache."""
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-"""How an address begins; a single letter would be a drive of Windows."""
+"""The beginning of an address; a single letter would be a Windows drive."""
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _POLL = 0.2
-"""Seconds between two looks at a model that another process downloads."""
+"""Seconds between checks for a model that another process downloads."""
 _PATIENCE = 600.0
 """Seconds to wait for that process."""
 
 _LOCK = Lock()
-"""Threads of this process take turns; the claim on the folder keeps other processes out."""
+"""Makes threads of this process take turns; the claim on the folder keeps other processes out."""
 
 
 def is_address(model: object) -> bool:
-    """Returns whether a model is given by address, not by name or folder.
+    """Whether a model is given by address, not by name or folder.
 
     >>> is_address("https://example.org/model.zip"), is_address("runs/dan/model")
     (True, False)
@@ -135,7 +135,7 @@ def is_address(model: object) -> bool:
 
 
 def cache_folder() -> Path:
-    """Returns the folder of the cache: `REJOINDER_CACHE`, or rejoinder's in the user's cache.
+    """Returns the cache folder: `REJOINDER_CACHE`, or a folder in the user's cache.
 
     Raises:
         MissingExtraError: platformdirs is not installed.
@@ -150,18 +150,18 @@ def cache_folder() -> Path:
 
 
 def cached_model(address: str, sha256: str | None, progress: Progress | None = None) -> Path:
-    """Returns the folder of the model in an archive, which is downloaded unless it is cached.
+    """Returns the folder of the model in an archive, which is downloaded unless already cached.
 
     Args:
-        address: https address of a zip, or of a tar in any compression, that holds one model
-            folder or its files. http is allowed for this machine alone.
-        sha256: SHA-256 of the archive, in hexadecimal. The cache goes by it: an archive is
+        address: https address of a zip, or of a tar in any compression, that contains one model
+            folder or its files. http is allowed for this machine only.
+        sha256: SHA-256 of the archive, in hexadecimal. It is the key of the cache: an archive is
             downloaded once, whatever addresses it has.
-        progress: told how far the download is.
+        progress: called during the download.
 
     Raises:
-        InputError: the address or the SHA-256 is not valid, the address can't be reached or sends
-            other bytes, or the archive is damaged, too large, or not the archive of a model.
+        InputError: the address or the SHA-256 is invalid, the address can't be reached or sends
+            other bytes, or the archive is damaged, too large, or not an archive of a model.
         MissingExtraError: a package that downloads or unpacks is not installed.
         BusyError: another process has been downloading the model for ten minutes.
         StorageError: the cache can't be written.
@@ -191,7 +191,7 @@ def _checked(sha256: str | None, address: str) -> str:
     if sha256 is None:
         raise InputError(
             f"{address} needs the SHA-256 of its archive: `model_sha256`, in Python sha256=. "
-            "Commands without that option take the folder that `rejoinder info` tells."
+            "Commands without that option take the folder that `rejoinder info` prints."
         )
     if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
         raise InputError(f"sha256 is {sha256!r}; a SHA-256 has 64 hexadecimal digits.")
@@ -221,7 +221,7 @@ def _fetch(address: str, folder: Path, progress: Progress | None) -> None:
             archive,
             progress or (lambda _address, _done, _total: None),
             sha256=folder.name,
-            advice="A model that was downloaded otherwise is given by its folder.",
+            advice="Or download the model some other way, and give its folder.",
         )
         try:
             with new_folder(folder) as new:
@@ -232,10 +232,10 @@ def _fetch(address: str, folder: Path, progress: Progress | None) -> None:
 
 
 def _model_in(folder: Path, address: str) -> Path:
-    """Returns the model folder that an archive holds: its files, or those of its only folder."""
+    """Returns the model folder in an archive: the archive's root or its only folder."""
     found = [config.parent for config in (*folder.glob(FILE), *folder.glob(f"*/{FILE}"))]
     if len(found) != 1:
         raise ModelError(
-            f"{address} holds {len(found) or 'no'} model folders; an archive of one is needed."
+            f"{address} holds {len(found) or 'no'} model folders; it must hold exactly one."
         )
     return found[0]

@@ -1,4 +1,4 @@
-"""The model folder: config.json, weights.safetensors, vocabulary, MODEL_CARD.md."""
+"""Reads and writes model folders: config.json, weights.safetensors, vocabulary, MODEL_CARD.md."""
 
 import json
 from collections.abc import Mapping
@@ -41,29 +41,29 @@ _REMEDY = "Copy the whole folder again."
 
 @dataclass(frozen=True)
 class ModelContents:
-    """A whole model in memory."""
+    """A complete model in memory."""
 
     name: str
     features: TextFeatures
     encoder: Mapping[str, Any]
     """Kind and sizes, as in the config of the run."""
     heads: Mapping[str, Mapping[str, Any]]
-    """Dense layers after the embedding, by objective: `inputs` (how many embeddings they read side
-    by side), `layers`, `activation`, `residual`. `responses` is missing only if an export left it
+    """Dense layers after the embedding, by objective: `inputs` (how many concatenated embeddings
+    they read), `layers`, `activation`, `residual`. `responses` is missing only if an export left it
     out."""
     training: Mapping[str, Any]
     """Pairs, steps, seed, data."""
     tensors: Tensors
-    """Named as in training: `encoder.…`, `heads.OBJECTIVE.…`, and `scale`."""
+    """Tensors by their names in training: `encoder.…`, `heads.OBJECTIVE.…`, and `scale`."""
     sha256: str = ""
     """SHA-256 of the weights file; empty before it is written."""
     adaptation: Adaptation | None = None
     """The linear map fitted on graded pairs after training, if any."""
     graph: bytes | None = None
-    """The encoder as a graph of ONNX, of a model exported to it; `tensors` then have no
+    """The encoder as an ONNX graph, if the model was exported to ONNX; `tensors` then have no
     `encoder.…`."""
     export: Mapping[str, Any] | None = None
-    """What a smaller model was made from: the source, the options, the heads left out."""
+    """How a smaller model was made: the source, the options, the heads left out."""
 
     @property
     def kind(self) -> EncoderKind:
@@ -79,7 +79,7 @@ class ModelContents:
     def weight_type(self) -> str:
         """NumPy name of the type of the encoder's weights, such as `float16`.
 
-        For a graph it is the type that it was exported with.
+        For a graph it is the type of the export.
         """
         if self.graph is not None:
             return str((self.export or {}).get("dtype") or "float32")
@@ -92,13 +92,13 @@ class ModelContents:
 
     @property
     def max_tokens(self) -> int | None:
-        """Number of tokens of a text that the encoder reads; None means all."""
+        """Maximum number of tokens of a text that the encoder reads; None means all."""
         most: int | None = self.features.config().get("max_tokens", self.encoder.get("max_tokens"))  # type: ignore[assignment]
         return most
 
     @property
     def is_sum_of_rows(self) -> bool:
-        """Whether its embeddings are sums of rows: those of a DAN without dense layers are."""
+        """Whether its embeddings are sums of rows, as for a DAN without dense layers."""
         return self.kind.name == "dan" and not self.encoder["layers"]
 
     def describe(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class ModelContents:
 
 
 def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) -> None:
-    """Writes the folder, whole or not at all; the same model gives the same bytes.
+    """Writes the folder completely or not at all; the same model gives the same bytes.
 
     Raises:
         InputError: `folder` is occupied.
@@ -147,7 +147,7 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
 
 
 def config_of(model: ModelContents) -> dict[str, Any]:
-    """Returns the content of `config.json`, all but `files` and the seal `sha256`."""
+    """Returns the content of `config.json` without `files` and the seal `sha256`."""
     config: dict[str, Any] = {
         "format_version": format_of(model.heads, model.tensors, model.graph),
         "rejoinder_version": VERSION,
@@ -171,10 +171,10 @@ def folder_bytes(folder: Path) -> int:
 def read_model(folder: Path, *, verify: bool = True) -> ModelContents:
     """Reads a model folder and checks its version, files, hashes, names, shapes and values.
 
-    Without `verify` neither hashes nor values are checked, so that the weights of a large model,
-    which are mapped into memory, are read as they are used. Sizes of files are still compared.
+    Without `verify`, hashes and values are not checked, so that the weights of a large model, which
+    are mapped into memory, are read only when used. Sizes of files are still compared.
 
-    All files are of one model, even if another process replaces the folder meanwhile.
+    All files are of the same model, even if another process replaces the folder meanwhile.
 
     Raises:
         ModelError: the folder is not a model, or is damaged; the message says where.
@@ -241,7 +241,7 @@ def _check_tensors(
         allowed = types.get(name, _FLOATS)
         if tensors[name].dtype not in allowed:
             needed = " or ".join(kind.__name__ for kind in allowed)
-            raise ModelError(f"{where}: {name} is of type {tensors[name].dtype}; needed: {needed}.")
+            raise ModelError(f"{where}: {name} has type {tensors[name].dtype}; allowed: {needed}.")
         if values and not _finite(tensors[name]):
             raise ModelError(f"{where}: {name} contains values that are not finite.")
     if not tensors["scale"] > 0:
@@ -258,8 +258,8 @@ def _check_tensors(
 
 
 def _finite(tensor: NDArray[Any]) -> bool:
-    """Returns whether all values are finite, without a second array of the tensor's size."""
+    """Whether all values are finite, without a second array of the tensor's size."""
     if tensor.dtype.kind != "f":
         return True
-    # an infinity or NaN makes the largest or the least value one
+    # an infinity or NaN would be the largest or the least value
     return bool(np.isfinite(tensor.max(initial=0)) and np.isfinite(tensor.min(initial=0)))

@@ -1,6 +1,6 @@
 """Makes a model smaller: fewer words, buckets or dimensions, or weights of fewer bits.
 
-Rows of sequences of letters, fitted so that those of a known word add up to its row.
+Also fits rows of letter sequences, so that the rows of a known word's sequences add up to its row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,20 +25,20 @@ _LARGEST_HALF = float(np.finfo(np.float16).max)
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """How a model is made smaller; None changes nothing."""
+    """How to make a model smaller; None changes nothing."""
 
     dtype: str | None = None
-    """Type of the weights. `int8` is that of the embedding table; other matrices get float16."""
+    """Type of the weights. `int8` applies to the embedding table; other matrices get float16."""
     dim: int | None = None
-    """Number of dimensions kept, the first ones."""
+    """Number of dimensions to keep, from the first."""
     max_words: int | None = None
-    """Number of words kept, the most frequent ones."""
+    """Number of words to keep, the most frequent ones."""
     unknown_buckets: int | None = None
-    """Number of buckets of unknown words kept, the first ones; 0 ignores unknown words."""
+    """Number of buckets of unknown words to keep, from the first; 0 ignores unknown words."""
     letter_buckets: int | None = None
-    """Number of buckets of letters, by which unknown words are read instead; 0 leaves them out."""
+    """Number of buckets of letter sequences to read unknown words by; 0 removes them."""
     spelling: bool | None = None
-    """Whether misspelt words are read as the known words that they stand for."""
+    """Whether to read misspelt words as the intended known words."""
     saturation: float | None = None
     """K by which long rows are shortened: length n, in medians, becomes (1 + K) n / (n + K)."""
 
@@ -48,17 +48,17 @@ def smaller(
 ) -> ModelContents:
     """Returns a smaller model, with the same name and the same facts of training.
 
-    Its `export` names the model that it was made from, the options, and the heads left out. With
-    `any_dim`, a model that was not trained for `options.dim` is cut too.
+    Its `export` names the original model, the options, and the heads left out. With `any_dim`, even
+    a model that was not trained for `options.dim` is cut.
 
     Raises:
-        InputError: an option does nothing, or the model can't be cut so.
-        ModelError: a weight is beyond the largest float16.
+        InputError: an option has no effect, or the model can't be cut like this.
+        ModelError: a weight exceeds the largest float16.
     """
     if options == ExportOptions():
         raise InputError(f"no option is given; give one of {', '.join(vars(options))}.")
     if options.dtype not in (None, *DTYPES):
-        raise InputError(f"dtype is {options.dtype!r}; one of {', '.join(DTYPES)} is needed.")
+        raise InputError(f"dtype is {options.dtype!r}; allowed: {', '.join(DTYPES)}.")
     made = replace(model, tensors=dequantized(model.tensors))
     if options.dim is not None:
         made = _with_dim(made, options.dim, any_dim=any_dim)
@@ -74,7 +74,7 @@ def smaller(
     again = options == ExportOptions(dtype="int8") and model.weight_type == "int8"
     if again or (made.features == model.features and _equal(made.tensors, model.tensors)):
         raise InputError(
-            f"{model.name} has weights of {options.dtype} already, so the export changes nothing."
+            f"{model.name} already has weights of {options.dtype}, so the export changes nothing."
         )
     facts = export_facts(model, options, model.heads.keys() - made.heads.keys())
     return replace(made, export=facts, sha256="")
@@ -90,7 +90,7 @@ def _equal(one: Tensors, other: Tensors) -> bool:
 def export_facts(
     model: ModelContents, options: ExportOptions, dropped: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Returns what an export of a model says of itself; `dropped` are heads that it left out."""
+    """Returns the facts of an export; `dropped` are the heads that it left out."""
     before = {} if model.export is None else {"export": dict(model.export)}
     earlier = [] if model.export is None else model.export["dropped"]
     return {
@@ -101,7 +101,7 @@ def export_facts(
 
 
 def nested_dims(model: ModelContents) -> Sequence[int]:
-    """Returns the dimensions that a model was trained to be cut to, as its config says."""
+    """Returns the dimensions that a model was trained to be cut to, from its config."""
     table: Any = model.training
     for key in ("config", "training", "nested_dims"):
         table = table.get(key) if isinstance(table, Mapping) else None
@@ -142,7 +142,7 @@ def _with_dim(model: ModelContents, dim: int, *, any_dim: bool) -> ModelContents
 
 
 def _cut_head(tensors: Tensors, layers: int, dim: int) -> Tensors:
-    """Returns the response head F cut to `dim`: it reads and returns the first entries alone.
+    """Returns the response head F cut to `dim`: it reads and returns only the first entries.
 
     Training with nested dimensions ranks responses in the same way.
     """
@@ -159,8 +159,8 @@ def _cut_head(tensors: Tensors, layers: int, dim: int) -> Tensors:
 def _with_rows(model: ModelContents, options: ExportOptions) -> ModelContents:
     """Returns a model with fewer words, or fewer buckets of unknown words.
 
-    Rows stay as they were trained. Averaging the rows that fall together was not better on STS-B
-    dev and P@1: trained rows point anywhere, and their mean is short.
+    Rows stay as they were trained. Averaging the rows that share a bucket was not better on STS-B
+    dev and P@1: trained rows point in unrelated directions, so their mean is short.
     """
     features = model.features
     if not isinstance(features, WordFeatures) or model.kind.table is None:
@@ -195,10 +195,10 @@ def _with_letters(model: ModelContents, options: ExportOptions) -> ModelContents
     features, buckets = model.features, options.letter_buckets or 0
     if not isinstance(features, WordFeatures) or features.buckets or model.kind.table is None:
         raise InputError(
-            f"letter_buckets is for models of words without bigrams; {model.name} is none."
+            f"letter_buckets is for models of words without bigrams; {model.name} is not one."
         )
     if options.unknown_buckets is not None:
-        raise InputError("letter_buckets are read instead of unknown_buckets; leave these out.")
+        raise InputError("letter_buckets replaces unknown_buckets; leave unknown_buckets out.")
     if buckets < 0 or (buckets == 0 and not features.letter_buckets):
         least = 0 if features.letter_buckets else 1
         raise InputError(f"letter_buckets must be {least} or more; got {buckets}.")
@@ -223,15 +223,15 @@ def _with_spelling(model: ModelContents, *, spelling: bool) -> ModelContents:
         )
     wanted: Spellings = "likely" if spelling else "as written"
     if features.spelling == wanted:
-        does = "reads" if spelling else "does not read"
-        raise InputError(f"{model.name} {does} misspelt words as known ones already.")
+        does = "already reads" if spelling else "already does not read"
+        raise InputError(f"{model.name} {does} misspelt words as known ones.")
     return replace(model, features=replace(features, spelling=wanted))
 
 
 def _with_saturation(model: ModelContents, k: float) -> ModelContents:
-    """Returns a model whose long rows, those of rare words, count less next to the others.
+    """Returns a model whose long rows, which belong to rare words, count less.
 
-    The lengths of rows saturate as counts of words do in BM25; a row of the median length stays.
+    The lengths of rows saturate like word counts in BM25; rows of median length keep theirs.
     """
     if not model.is_sum_of_rows or model.adaptation is not None:
         raise InputError(
@@ -248,7 +248,7 @@ def _with_saturation(model: ModelContents, k: float) -> ModelContents:
 
 
 def _stored(source: ModelContents, made: ModelContents, dtype: str | None) -> Tensors:
-    """Returns the tensors of a model as they are stored: by default in the types of `source`."""
+    """Returns the tensors of a model in their stored types: by default the types of `source`."""
     tensors = dict(made.tensors)
     table = None if made.kind.table is None else f"encoder.{made.kind.table}"
     if dtype == "int8" and table is None:
@@ -274,26 +274,26 @@ def _stored(source: ModelContents, made: ModelContents, dtype: str | None) -> Te
 
 
 _FREQUENT = 500
-"""So many most frequent words are left out: what they mean is not in their letters."""
+"""Number of most frequent words to leave out, as their letters don't predict their meaning."""
 _PENALTY = 3.0
 _ITERATIONS = 12
 _PULL = 2.0
-"""How many times its own weight the rarest word's letters have in its row."""
+"""Weight of the letters in the row of the rarest word, relative to the word's trained row."""
 _RARE = 0.25
-"""The share of the known words that are rare: they are as unknown words would be."""
+"""The share of known words that count as rare: they resemble unknown words."""
 _LENGTH = 0.85
-"""How long the sum of an unknown word's letters is, where a rare word's row is 1. The regression
-alone makes it half as long, and an unknown word, often a name, would then count less than any
-other; chosen on STS-B dev, SemRel and news (notebook/languages.md)."""
+"""Length of the sum of an unknown word's letters, relative to a rare word's row. With regression
+alone it is half as long, and an unknown word, often a name, would count less than any other. Chosen
+on STS-B dev, SemRel and news (notebook/languages.md)."""
 
 Rows = NDArray[np.float32]
 
 
 def with_letter_rows(features: WordFeatures, rows: Rows, buckets: int) -> tuple[WordFeatures, Rows]:
-    """Returns features that read unknown words by their letters, and rows with those of letters.
+    """Returns features that read unknown words by their letters, and rows that include letters.
 
-    Buckets of unknown words, and rows of letters that there are already, are left out. Rows of rare
-    words turn towards their letters and keep their lengths.
+    Buckets of unknown words and existing rows of letters are left out. Rows of rare words turn
+    towards their letters and keep their lengths.
     """
     known = rows[: len(features.vocabulary)]
     counts = letter_counts(features.vocabulary.words, buckets)
@@ -315,10 +315,10 @@ def letter_counts(words: Sequence[str], buckets: int, arabic: int = 0) -> sp.csr
 
 
 def fit_letters(counts: sp.csr_matrix, rows: Rows) -> Rows:
-    """Returns (buckets, D) float32 rows of sequences of letters.
+    """Returns (buckets, D) float32 rows of letter sequences.
 
-    A ridge regression, by conjugate gradients: `counts` and `rows` (W, D) are those of words, the
-    most frequent first.
+    Ridge regression by conjugate gradients, on the `counts` and `rows` (W, D) of words, the most
+    frequent first.
     """
     chosen = slice(_FREQUENT if len(rows) > 2 * _FREQUENT else 0, None)
     letters = counts[chosen]
@@ -340,8 +340,8 @@ def fit_letters(counts: sp.csr_matrix, rows: Rows) -> Rows:
 def turned(rows: Rows, spelt: Rows) -> Rows:
     """Returns (W, D) float32 rows of words, turned towards the sums of rows of their letters.
 
-    The rarer a word, the more: training met it too seldom. By Zipf's law the r-th most frequent
-    of W words was met W / r times as often as the last.
+    The rarer a word, the more it turns, as training saw it too seldom. By Zipf's law the r-th most
+    frequent of W words was seen W / r times as often as the last.
     """
     share = np.linspace(0, _PULL, len(rows), endpoint=False, dtype=np.float32)[:, None]
     moved = (rows + share * spelt) / (np.float32(1) + share)

@@ -1,8 +1,8 @@
-"""Pairs of texts as arrays, made once, of which the families of features compute theirs.
+"""Pairs of texts as arrays, computed once and shared by all families of features.
 
-Of each distinct word of a batch they know its row, weight, stem and marks, and which other words
-mean the same, the opposite, or more general things. Words of the two texts are aligned for a batch
-at a time.
+Each distinct word of a batch has its embedding, weight, stem and flags, and its relations to other
+words: same meaning, opposite, more general. The words of the two texts are aligned one batch at a
+time.
 """
 
 import re
@@ -24,7 +24,7 @@ from rejoinder.text.normalize import is_punctuation
 from rejoinder.text.ragged import Ragged
 
 KINDS = ("none", "general", "synonym", "antonym", "same")
-"""How two words are related; a later kind goes before an earlier one."""
+"""Relations of two words; a later kind takes precedence over an earlier one."""
 SAME = np.uint8(KINDS.index("same"))
 Kinds = NDArray[np.uint8]
 _ENDINGS = (
@@ -36,16 +36,16 @@ _LEAST_LEMMA = 3
 
 @dataclass(frozen=True)
 class Lexicon:
-    """V words, and for each the others that it is related to."""
+    """V words, and the related words of each."""
 
     places: dict[str, int]
     """The number of each word."""
     begins: NDArray[np.int32]
-    """(V + 1,) int32: where the related ones of each word begin."""
+    """(V + 1,) int32: where the related words of each word begin."""
     related: NDArray[np.uint16]
-    """(R,) uint16: words."""
+    """(R,) uint16: the numbers of the related words."""
     kinds: Kinds
-    """(R,) uint8: places in `KINDS`."""
+    """(R,) uint8: how they are related, as an index of `KINDS`."""
 
     def basic(self, word: str) -> int:
         """Returns the number of the basic form of a word, -1 if there is none."""
@@ -59,7 +59,7 @@ class Lexicon:
         return -1
 
     def opposites(self, word: str) -> list[str]:
-        """Returns the antonyms of a word, as it stands."""
+        """Returns the antonyms of a word, without looking up its basic form."""
         number = self.places.get(word, -1)
         part = slice(self.begins[number], self.begins[number + 1]) if number >= 0 else slice(0)
         kinds = zip(self.related[part].tolist(), self.kinds[part].tolist(), strict=True)
@@ -87,7 +87,7 @@ class Lexicon:
 
 @lru_cache(1)
 def lexicon() -> Lexicon:
-    """Returns the lexicon that comes with the package."""
+    """Returns the lexicon in the package."""
     path = Path(str(files("rejoinder").joinpath("data", "lexicon.safetensors")))
     tensors = read_tensors(path, remedy="install the package again.")
     words = tensors["words"].tobytes().decode().split("\n")
@@ -102,11 +102,11 @@ def lemmas_of(word: str) -> tuple[int, int]:
 
 
 def relations(words: Sequence[str]) -> tuple[NDArray[np.int32], Kinds]:
-    """Returns the lemmas of words, and how these are related.
+    """Returns the lemmas of words, and the relations of these.
 
     Returns:
-        (V, 2) int32 numbers of lemmas among the K of these words, K where there is none; and
-        (K + 1, K + 1) uint8 their `KINDS`, 0 for those that are none.
+        (V, 2) int32 numbers of lemmas among the K lemmas of these words, K for none; and
+        (K + 1, K + 1) uint8 their `KINDS`, 0 for unrelated lemmas.
     """
     found = [number for word in words for number in lemmas_of(word)]
     numbers = [*dict.fromkeys(number for number in found if number >= 0)]
@@ -155,18 +155,18 @@ _HALVED = 20.0
 
 @dataclass(frozen=True)
 class WordTable:
-    """Facts about V distinct words, each with one more row for the padding, which is the last."""
+    """Facts about V distinct words; the last row of each array is for padding."""
 
     rows: Array
     """(V + 1, D) float32: the embedding of each word alone, of length 1 or 0."""
     weights: Array
     """(V + 1,) float32: the rarer a word, the higher; 0 for padding."""
     stems: NDArray[np.int32]
-    """(V + 1,) int32: equal for words of one stem; -1 for padding."""
+    """(V + 1,) int32: equal for words with the same stem; -1 for padding."""
     lemmas: NDArray[np.int32]
     """(V + 1, 2) int32: a word and its basic form among K lemmas, or K."""
     kinds: Kinds
-    """(K + 1, K + 1) uint8: how lemmas are related, as `lexicon.KINDS`."""
+    """(K + 1, K + 1) uint8: how lemmas are related, as an index of `KINDS`."""
     numbers: NDArray[np.bool_]
     """(V + 1,) bool: whether a word is a number."""
     negations: NDArray[np.bool_]
@@ -176,7 +176,7 @@ class WordTable:
 def word_table(words: Sequence[str], rows: Array, ranks: Mapping[str, int]) -> WordTable:
     """Returns the facts about V distinct words with (V, D) embeddings.
 
-    `ranks` has those of known words, from 0.
+    `ranks` has the ranks of known words, from 0.
     """
     unknown = max(len(ranks), 1)
     places = np.array([ranks.get(word, unknown) for word in words], np.float32)
@@ -217,7 +217,7 @@ def stem(word: str) -> str:
 
 
 def negates(word: str) -> bool:
-    """Returns whether a word negates what it is about.
+    """Whether a word is a negation.
 
     >>> negates("isn't"), negates("nothing"), negates("note")
     (True, True, False)
@@ -226,14 +226,14 @@ def negates(word: str) -> bool:
 
 
 LEAST = np.float32(0.3)
-"""Least cosine of words that are aligned."""
+"""Least cosine of aligned words."""
 
 
 def one_to_one(cosines: Array) -> tuple[NDArray[np.int32], Array]:
     """Aligns words one to one, the nearest first, down to a cosine of `LEAST`.
 
-    `cosines` (N, L1, L2) float32. Returns (N, L1) int32 the partner of each word of the first side,
-    or -1, and (N, L1) float32 their cosines, or 0.
+    `cosines` are (N, L1, L2) float32. Returns the (N, L1) int32 partner of each word of the first
+    side, or -1, and their (N, L1) float32 cosines, or 0.
 
     >>> near = np.array([[[0.9, 0.8], [0.85, 0.4]]], np.float32)
     >>> one_to_one(near)[0].tolist()
@@ -263,8 +263,8 @@ def one_to_one(cosines: Array) -> tuple[NDArray[np.int32], Array]:
 def common_subsequence(same: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Returns (N,) int64 lengths of the longest common subsequences of up to 64 words.
 
-    `same` (N, L1, L2) says which words are equal. All pairs take a step at once, on bits of 64-bit
-    integers (Hyyrö 2004).
+    `same` (N, L1, L2) says which words are equal. All pairs are computed together, on the bits of
+    64-bit integers (Hyyrö 2004).
 
     >>> common_subsequence(np.eye(3, dtype=bool)[None, :, [1, 0, 2]]).tolist()
     [2]
@@ -281,12 +281,12 @@ def common_subsequence(same: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 MOST_WORDS = 64
-"""Words of a text that are compared one by one; its embedding is of all."""
+"""Words of a text that are compared one by one; its embedding includes all words."""
 _SAME_STEM, _OTHER_STEM = np.float32(1), np.float32(0.99)
-"""Cosine of words of one stem, and the highest of others."""
+"""Cosine of words with the same stem, and the highest cosine of other words."""
 
 _MEANING = np.array([0, 0.7, 0.9, 0, 1], np.float32)
-"""How much words mean the same, by `KINDS`."""
+"""How similar in meaning two words are, by `KINDS`."""
 
 _LEAST_WHOLE = np.float32(1e-6)
 
@@ -324,7 +324,7 @@ class Side:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """N pairs of texts. Of each pair the text that comes first in the alphabet is the first."""
+    """N pairs of texts. The first text of each pair is the alphabetically first."""
 
     first: Side
     second: Side
@@ -353,13 +353,13 @@ class PairBatch:
 
     @cached_property
     def shared(self) -> tuple[Flags, Flags]:
-        """(N, L1) and (N, L2) bool: whether the other text has the stem of a word, too."""
+        """(N, L1) and (N, L2) bool: whether the other text also has the stem of a word."""
         found = [np.asarray(self.same_stem.any(axis=axis)) for axis in (2, 1)]
         return found[0], found[1]
 
     @cached_property
     def kinds(self) -> Kinds:
-        """(N, L1, L2) uint8: how two words are related, as `lexicon.KINDS`."""
+        """(N, L1, L2) uint8: how two words are related, as an index of `KINDS`."""
         lemmas, kinds = self.table.lemmas, self.table.kinds
         first, second = lemmas[self.first.words], lemmas[self.second.words]
         found = np.maximum.reduce([
@@ -371,12 +371,12 @@ class PairBatch:
 
     @cached_property
     def related(self) -> Array:
-        """(N, L1, L2) float32: how much two words mean the same by the lexicon, from 0 to 1."""
+        """(N, L1, L2) float32: similarity of two words by the lexicon, from 0 to 1."""
         return np.asarray(_MEANING[self.kinds])
 
     @cached_property
     def alike(self) -> Array:
-        """(N, L1, L2) float32: how near two words are, by their rows or the lexicon."""
+        """(N, L1, L2) float32: similarity of two words, by their embeddings or the lexicon."""
         return np.asarray(np.maximum(self.cosines, self.related))
 
     @cached_property
@@ -386,7 +386,7 @@ class PairBatch:
 
     @cached_property
     def cosines(self) -> Array:
-        """(N, L1, L2) float32: how near two words are; 1 only for one stem, -1 for padding."""
+        """(N, L1, L2) float32: cosines of words; 1 only for the same stem, -1 for padding."""
         near = self.rows[0] @ self.rows[1].transpose(0, 2, 1)
         np.minimum(near, _OTHER_STEM, out=near)
         near[self.same_stem] = _SAME_STEM
@@ -396,12 +396,12 @@ class PairBatch:
 
     @cached_property
     def nearest(self) -> tuple[Array, Array]:
-        """(N, L1) and (N, L2) float32: the cosine of each word's nearest one on the other side."""
+        """(N, L1) and (N, L2) float32: the cosine of each word's nearest word on the other side."""
         return self.cosines.max(axis=2), self.cosines.max(axis=1)
 
     @cached_property
     def partners(self) -> tuple[Words, Array]:
-        """(N, L1) int32 the word of the second side aligned with each, or -1; their cosines."""
+        """(N, L1) int32 word of the second side aligned with each, or -1; and their cosines."""
         return one_to_one(self.cosines)
 
 
@@ -409,7 +409,7 @@ class PairReader:
     """Makes batches of pairs with an encoder."""
 
     def __init__(self, encode: Callable[[list[str]], Array], ranks: Mapping[str, int]) -> None:
-        """`encode` gives (N, D) unit rows; `ranks` are those of known words, frequent ones low."""
+        """Takes `encode`, which returns (N, D) unit rows, and the ranks of known words, from 0."""
         self._encode, self._ranks = encode, ranks
 
     def __call__(self, first: Sequence[str], second: Sequence[str]) -> PairBatch:
@@ -424,7 +424,7 @@ class PairReader:
         found = found.only(kept[found.ids])
         found = Ragged(numbers[found.ids], found.offsets).first(MOST_WORDS)
         words = [word for word, is_kept in zip(words, kept.tolist(), strict=True) if is_kept]
-        rows = self._encode([*words, *texts[0], *texts[1]])  # one call, for the sake of one pair
+        rows = self._encode([*words, *texts[0], *texts[1]])  # one call is faster for one pair
         table, rows = word_table(words, rows[: len(words)], self._ranks), rows[len(words) :]
 
         def side(number: int) -> Side:
@@ -443,7 +443,7 @@ def _padded(batch: Ragged) -> Words:
 
 
 def share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
-    """Returns the quotients of two arrays, 0 where `whole` is; `part` is 0 there, too.
+    """Returns the quotients of two arrays; 0 where `whole` is 0, as is `part` there.
 
     >>> share(np.array([1.0, 0.0]), np.array([2.0, 0.0])).tolist()
     [0.5, 0.0]

@@ -1,4 +1,4 @@
-"""The families of features that a scorer is fitted on: a function for each, and its record."""
+"""The families of features that a scorer is fitted on: a function and a `Family` for each."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ from rejoinder.scoring.batch import (
 
 @dataclass(frozen=True)
 class Family:
-    """Features of pairs of texts that say something alike. They ignore the order of the texts."""
+    """A group of related features of pairs of texts. They ignore the order of the two texts."""
 
     name: str
     features: tuple[str, ...]
-    """Their names, each once among all families."""
+    """Names of the features, unique among all families."""
     compute: Callable[[PairBatch], Sequence[Array]]
     """Returns a finite (N,) array for each feature."""
 
@@ -66,7 +66,7 @@ def _alignment(batch: PairBatch) -> list[Array]:
 
 
 def _covered(batch: PairBatch, near: Sequence[Array]) -> list[Array]:
-    """Returns how much of the weight of each side is near the other: less, more, and the mean."""
+    """Returns the share of each side's weight that is near the other: lower, higher and mean."""
     shares = [
         share((each * side.weights).sum(axis=1), side.weight)
         for side, each in zip(batch.sides, near, strict=True)
@@ -76,7 +76,7 @@ def _covered(batch: PairBatch, near: Sequence[Array]) -> list[Array]:
 
 
 def _mean(batch: PairBatch) -> Array:
-    """Returns how near the words of a text are to those of the other, all with all."""
+    """Returns the mean similarity of all words of a text with all words of the other."""
     both = batch.first.present[:, :, None] & batch.second.present[:, None, :]
     whole = batch.first.lengths * batch.second.lengths
     return share((batch.alike * both).sum(axis=(1, 2)), whole)
@@ -139,7 +139,7 @@ def _meanings(batch: PairBatch) -> list[Array]:
 def _opposites(batch: PairBatch, best: list[Array]) -> list[Array]:
     """Returns how many words have an opposite in the other text, and the weight of these pairs.
 
-    A word that the other text has too does not count.
+    Words that both texts have don't count.
     """
     opposite = batch.kinds == _OPPOSITE
     for axis, most in zip((2, 1), best, strict=True):
@@ -160,7 +160,7 @@ MEANINGS = Family(
 
 
 _SHARED = 0.9
-"""How near two words are that count as one."""
+"""Least similarity of two words that count as the same."""
 
 
 def _remainders(batch: PairBatch) -> list[Array]:
@@ -194,9 +194,9 @@ REMAINDERS = Family(
 
 
 _CONTENT = np.float32(1.6)
-"""Weight from which a word is not one of the 80 most frequent."""
+"""Least weight of a word outside the 80 most frequent."""
 _MOST = 500
-"""Characters of a text that are read."""
+"""Number of characters of a text to read."""
 
 
 def _ends(batch: PairBatch) -> list[Array]:
@@ -215,19 +215,19 @@ def _ends(batch: PairBatch) -> list[Array]:
 
 
 def _common(first: list[str], second: list[str]) -> Array:
-    """Returns the share of characters at the beginning that are the same."""
+    """Returns the share of equal characters at the beginning."""
     pairs = list(zip(first, second, strict=True))
     same = np.array([len(commonprefix(pair)) for pair in pairs], np.int64)  # noqa: RUF071
     return share(same, np.array([max(map(len, pair)) for pair in pairs], np.int64))
 
 
 def _first(side: Side) -> Indices:
-    """Returns (N,) int64 the place of the first content word, or of the first word."""
+    """Returns (N,) int64 the position of the first content word, or of the first word."""
     return np.asarray((side.weights >= _CONTENT).argmax(axis=1))
 
 
 def _last(side: Side) -> Indices:
-    """Returns (N,) int64 the place of the last content word, or of the last word."""
+    """Returns (N,) int64 the position of the last content word, or of the last word."""
     content = side.weights >= _CONTENT
     content |= side.present & ~content.any(axis=1, keepdims=True)
     last: Indices = content.shape[1] - 1 - content[:, ::-1].argmax(axis=1)
@@ -256,9 +256,9 @@ def _edits(batch: PairBatch) -> list[Array]:
 
 
 def _order(batch: PairBatch) -> list[Array]:
-    """Returns the shares of aligned neighbours that change places, and that stay neighbours."""
+    """Returns the shares of aligned neighbours that swap places, and that stay neighbours."""
     partners, _ = batch.partners
-    # the aligned words of each text move to its front, in their order
+    # move the aligned words of each text to its front, in their order
     order = np.argsort(partners < 0, axis=1, kind="stable")
     moved = np.take_along_axis(partners, order, axis=1)
     both = moved[:, 1:] >= 0
@@ -294,7 +294,7 @@ def _numbers(batch: PairBatch) -> list[Array]:
 
 
 def _in_common(shared: Indices, counts: list[Indices]) -> list[Array]:
-    """Returns the share of things in both texts, others, whether each has some, and either."""
+    """Returns the share of things in both texts, the rest, and whether both or any have some."""
     whole = counts[0] + counts[1]
     alike = np.where(whole > 0, share(shared, whole), 1)
     return [alike, np.log1p(whole - shared), np.minimum(*counts) > 0, whole > 0]
@@ -363,7 +363,7 @@ FAMILIES: Registry[Family] = Registry(
         )
     },
 )
-"""A new family needs a place here, or a call of `FAMILIES.register`."""
+"""Add a new family here, or register it with `FAMILIES.register`."""
 
 
 def features_of(batch: PairBatch, families: Sequence[Family]) -> Array:

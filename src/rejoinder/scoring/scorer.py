@@ -1,7 +1,7 @@
-"""`Scorer`: scores how alike two texts are from 0 to 5, with an interval and the reasons.
+"""`Scorer`: scores how similar two texts are from 0 to 5, with an interval and the reasons.
 
-Its folder holds what it was fitted on, the intervals, the keys of the pairs, and the `Regression`,
-the function from features to a score: a linear part and trees.
+Its folder holds the facts of the fit, the intervals, the keys of the training pairs, and the
+`Regression`, which computes a score from features with a linear part and trees.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from rejoinder.scoring.families import FAMILIES, Family, features_of
 from rejoinder.text.features import WordFeatures
 
 _TREE_ROWS = 256
-"""Rows of features that the trees take at a time."""
+"""Rows of features that the trees process at a time."""
 Places = NDArray[np.int32]
 
 
@@ -41,7 +41,7 @@ Places = NDArray[np.int32]
 class Regression:
     """score = bias + z · linear + the values of the leaves that the features reach in T trees.
 
-    z are the features less their `mean`, divided by their `spread`. All trees together have M
+    z are the features minus their `mean`, divided by their `spread`. All trees together have M
     nodes. Features above the threshold of a node go to its right child, which follows the left.
     """
 
@@ -60,22 +60,22 @@ class Regression:
     thresholds: Array
     """(M,) float32; infinite for a leaf."""
     children: Places
-    """(M,) int32: the left child of a node, which is after the node; a leaf has its own place."""
+    """(M,) int32: the left child of a node, later than the node; for a leaf, the leaf itself."""
     values: Array
-    """(M,) float32: the mean of what the training pairs of a node reach in its tree."""
+    """(M,) float32: the mean leaf value of the training pairs that pass a node."""
 
     FARTHEST: ClassVar[float] = 5.0
-    """Deviations at which the linear part cuts features, so that none decides alone."""
+    """Deviations at which the linear part clips features, so that none decides alone."""
     TYPES: ClassVar[Mapping[str, type]] = {
         "features": np.int16, "roots": np.int32, "children": np.int32,
     }  # fmt: skip
 
     @classmethod
     def of(cls, tensors: Mapping[str, NDArray[Any]], features: int, where: str) -> Self:
-        """Returns the regression with those tensors.
+        """Returns the regression with the given tensors.
 
         Raises:
-            ModelError: a tensor is missing, or has another shape, type or values than it can have.
+            ModelError: a tensor is missing, or its shape, type or values are impossible.
         """
         trees, nodes = (
             tensors[name].shape[:1] if name in tensors else () for name in ("roots", "values")
@@ -92,7 +92,7 @@ class Regression:
                 raise ModelError(f"{where}: {name} contains values that are not finite.")
         regression = cls(**{name: tensors[name] for name in shapes})
         if not regression._is_possible():
-            raise ModelError(f"{where}: a tensor contains values that it can't have.")
+            raise ModelError(f"{where}: a tensor contains values out of range.")
         return regression
 
     def _is_possible(self) -> bool:
@@ -126,14 +126,14 @@ class Regression:
 
     @cached_property
     def _places(self) -> tuple[Indices, Indices, Indices]:
-        """The roots, features and children of nodes as NumPy takes them without a conversion."""
+        """The roots, features and children of nodes in the types that NumPy indexes fastest."""
         roots, features, children = (
             each.astype(np.int64) for each in (self.roots, self.features, self.children)
         )
         return roots, features, children
 
     def _steps(self, features: Array) -> Iterator[tuple[Indices, Indices]]:
-        """Gives (N, T) the nodes that rows of features are at, and the next ones, to the leaves."""
+        """Yields (N, T) current nodes of rows of features, and their next nodes, to the leaves."""
         roots, compared, children = self._places
         values, width = features.ravel(), features.shape[1]
         begins = np.arange(0, len(features) * width, width)[:, None]
@@ -148,14 +148,14 @@ class Regression:
 
     @property
     def usual(self) -> float:
-        """The mean score of the training pairs by the trees, and that of the mean features."""
+        """The score of a usual pair: the trees' mean over training pairs, and the line's bias."""
         return float(self.bias[0] + self.values[self.roots].sum())
 
     def moves(self, features: Array) -> Array:
-        """Returns (N, F) float32: what each feature moved the score by, from `usual`.
+        """Returns (N, F) float32: how far each feature moved the score from `usual`.
 
-        They sum to the score less `usual`. A node of a tree moves it from the mean of its training
-        pairs to that of the child that is taken (Saabas 2014).
+        They sum to the score minus `usual`. A node of a tree moves it from the mean of its training
+        pairs to the mean of the child taken (Saabas 2014).
         """
         moved = self._standardised(features) * self.linear
         width = len(self.mean)
@@ -175,24 +175,24 @@ _REMEDY = "Copy the whole folder again, or fit it again: `rejoinder fit-scorer`.
 _INTERVAL, _PAIRS = ("interval.scores", "interval.low", "interval.high"), "fitted_pairs"
 
 Interval = tuple[Array, Array, Array]
-"""Scores in ascending order, and what to add to each for the ends of its interval."""
+"""Scores in ascending order, and the offsets of the interval's ends from each."""
 Keys = NDArray[np.uint64]
 """`datasets.sts.pair_keys` of pairs."""
 
 
 class ScorerFacts(Record, frozen=True):
-    """What a scorer was fitted on, and with what: the content of `scorer.json`."""
+    """Training pairs, encoder and features of a scorer: the content of `scorer.json`."""
 
     encoder: str
-    """Name of the model whose embeddings the features are of."""
+    """Name of the model whose embeddings the features use."""
     encoder_sha256: str
-    """SHA-256 of its weights."""
+    """SHA-256 of the weights of that model."""
     families: Mapping[str, list[str]]
     """Names of the features of each family."""
     pairs: Mapping[str, int]
     """Pairs fitted on, by set."""
     leaks_dropped: int
-    """Pairs of those sets that are left out because an evaluation set has them, or repeat."""
+    """Number of pairs of those sets left out as leaks from evaluation sets, or duplicates."""
     seed: int
     dev: Mapping[str, float]
     """Scores on STS-B dev."""
@@ -201,7 +201,7 @@ class ScorerFacts(Record, frozen=True):
 
 
 def shipped_scorer() -> Path:
-    """Returns the folder of the scorer that comes with the package.
+    """Returns the folder of the scorer in the package.
 
     Raises:
         ModelError: this installation has none.
@@ -216,7 +216,7 @@ def shipped_scorer() -> Path:
 
 
 def known_families(families: Mapping[str, Sequence[str]], where: object) -> list[Family]:
-    """Returns the families of those names, whose features are the named ones.
+    """Returns the families with these names, after checking the names of their features.
 
     Raises:
         ModelError: a family is unknown, or has other features in this version.
@@ -236,7 +236,7 @@ def write_scorer(
     folder: Path, facts: ScorerFacts, regression: Regression, interval: Interval,
     fitted_pairs: Keys, *, overwrite: bool = False,
 ) -> None:  # fmt: skip
-    """Writes the folder, whole or not at all; the same scorer gives the same bytes.
+    """Writes the folder completely or not at all; the same scorer gives the same bytes.
 
     Raises:
         InputError: `folder` is occupied.
@@ -253,7 +253,7 @@ def read_scorer(folder: Path) -> tuple[ScorerFacts, Regression, Interval, Keys]:
     """Reads what `write_scorer` wrote.
 
     Raises:
-        ModelError: it is missing, damaged, or not a scorer.
+        ModelError: the folder is missing, damaged, or not a scorer.
     """
     return read_one_state(folder / FILE, lambda: _read(folder))
 
@@ -279,20 +279,20 @@ def _read(folder: Path) -> tuple[ScorerFacts, Regression, Interval, Keys]:
 
 
 HIGHEST = 5.0
-"""The score of texts that mean the same; 0 is that of unrelated ones."""
+"""The score of texts with the same meaning; unrelated texts score 0."""
 COVERAGE = 0.9
 """Share of true scores that lie within their interval."""
 _BLOCK = 128
-"""Pairs whose features are computed at a time."""
+"""Number of pairs to compute features for at a time."""
 
 
 Found = TypeVar("Found")
-"""What a search returns: a dataclass with a `text` and a `score`."""
+"""A hit of a search: a dataclass with a `text` and a `score`."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """What a feature of a pair moved its score by."""
+    """How far a feature of a pair moved its score."""
 
     family: str
     feature: str
@@ -304,21 +304,21 @@ class Move:
 
 @dataclass(frozen=True)
 class ScoredPair:
-    """The score of a pair of texts, how sure it is, and what moved it."""
+    """The score of a pair of texts, with its interval and the reasons."""
 
     score: float
     """From 0 (unrelated) to 5 (same meaning)."""
     low: float
-    """The true score is between `low` and `high` for nine pairs of ten."""
+    """The true score is between `low` and `high` for nine of ten pairs."""
     high: float
     usual: float
-    """The score of a pair with the mean value of each feature. With all `moves` it sums to `score`,
-    before that is cut to the range from 0 to 5."""
+    """The score of a pair with the mean value of each feature. Added to all `moves` it gives
+    `score`, before that is clipped to the range from 0 to 5."""
     moves: tuple[Move, ...]
-    """What each feature moved the score by, the largest first."""
+    """How far each feature moved the score, the largest first."""
 
     def families(self) -> dict[str, float]:
-        """Returns what each family of features moved the score by, the largest first."""
+        """Returns how far each family of features moved the score, the largest first."""
         sums: dict[str, float] = {}
         for move in self.moves:
             sums[move.family] = sums.get(move.family, 0.0) + move.by
@@ -326,7 +326,7 @@ class ScoredPair:
 
 
 class Scorer:
-    """Scores how alike two texts are, by their embeddings and what the words say one by one.
+    """Scores how similar two texts are, by their embeddings and a comparison of their words.
 
     >>> scorer = Scorer()
     >>> scorer.score("A man is playing a guitar.", "A man plays the guitar.") > 4
@@ -335,8 +335,8 @@ class Scorer:
     >>> pair.families()["negation"] < 0
     True
 
-    It is fitted on pairs that people scored (`rejoinder.fit_scorer`), which a cosine is not. The
-    order of the two texts does not matter.
+    Unlike a cosine, it is fitted on pairs that people scored (`rejoinder.fit_scorer`). The order of
+    the two texts does not matter.
     """
 
     def __init__(
@@ -349,10 +349,10 @@ class Scorer:
         """Opens a scorer.
 
         Args:
-            scorer: A folder that `rejoinder fit-scorer` wrote. Default: the one that comes with the
+            scorer: A folder that `rejoinder fit-scorer` wrote. Default: the scorer in the
                 package.
-            encoder: The model that the scorer was fitted with. Default: the one of that name that
-                comes with the package.
+            encoder: The model that the scorer was fitted with. Default: the model with that name in
+                the package.
             threads: Number of CPU cores, by default all that the process may use.
 
         Raises:
@@ -377,11 +377,11 @@ class Scorer:
         return f"Scorer({self.facts.encoder!r}, {count} features)"
 
     def score(self, first: Sentences, second: Sentences, *, show_progress_bar: bool = False) -> Any:
-        """Returns how alike texts are, from 0 (unrelated) to 5 (same meaning).
+        """Returns how similar texts are, from 0 (unrelated) to 5 (same meaning).
 
         Args:
             first: A string, or N strings.
-            second: A string, or as many strings.
+            second: A string, or N strings.
             show_progress_bar: Whether to draw a progress bar on standard error.
 
         Returns:
@@ -400,9 +400,9 @@ class Scorer:
         return interval_ends(scores, self._interval)
 
     def explain(self, first: Sentences, second: Sentences) -> list[ScoredPair]:
-        """Returns the score of each pair with its interval, and what moved it.
+        """Returns the score of each pair with its interval and the reasons.
 
-        Arguments and errors are those of `score`; two strings are one pair.
+        Arguments and errors are the same as for `score`; two strings are one pair.
         """
         left, right, _ = _sides(first, second)
         features = self._features(left, right)
@@ -419,7 +419,7 @@ class Scorer:
     def rerank(
         self, queries: Sentences, hits: Sequence[Sequence[Found]], top_k: int | None = None
     ) -> list[list[Found]]:
-        """Scores again what a search found, and returns the best of each query, best first.
+        """Scores the hits of a search again, and returns the best of each query, best first.
 
         >>> from rejoinder import Scorer
         >>> scorer = Scorer()
@@ -432,7 +432,7 @@ class Scorer:
         Args:
             queries: A string, or Q strings.
             hits: Q lists of hits of `SentenceEncoder.search` or `Index.search`.
-            top_k: Most hits to return for each query. Default: all.
+            top_k: Maximum number of hits per query. Default: all.
 
         Returns:
             Q lists of the same hits with `score` from 0 to 5. Equal scores keep their order.
@@ -445,7 +445,7 @@ class Scorer:
         top_k = None if top_k is None else whole_number("top_k", top_k)
         if len(texts) != len(hits):
             raise InputError(
-                f"{len(texts)} queries and hits of {len(hits)}; as many of each are needed."
+                f"{len(texts)} queries and {len(hits)} lists of hits; give one list per query."
             )
         lists: Sequence[Sequence[Any]] = hits
         asked = [text for text, found in zip(texts, lists, strict=True) for _ in found]
@@ -453,7 +453,7 @@ class Scorer:
         scored = [[replace(hit, score=next(scores)) for hit in found] for found in lists]
         return [sorted(found, key=lambda hit: -hit.score)[:top_k] for found in scored]
 
-    # what `rejoinder evaluate` judges
+    # called by `rejoinder evaluate`
     def encode(self, sentences: Sequence[str]) -> Array:
         """Returns the embeddings of the model."""
         return np.asarray(self.encoder.encode(sentences))
@@ -463,7 +463,7 @@ class Scorer:
         return np.asarray(self.score(list(first), list(second)) / np.float32(HIGHEST))
 
     def _fitted_pairs(self) -> Keys:
-        """Returns the keys of the pairs that it was fitted on (`protocols.TellsFittedPairs`)."""
+        """Returns the keys of the training pairs (`protocols.TellsFittedPairs`)."""
         return self._pairs
 
     def describe(self) -> dict[str, Any]:
@@ -475,7 +475,7 @@ class Scorer:
 
 
 class PairFeatures:
-    """Computes the features of pairs, in blocks of like lengths and in threads."""
+    """Computes the features of pairs, in blocks of similar lengths and in threads."""
 
     def __init__(
         self, encoder: SentenceEncoder, families: Sequence[Family], threads: int | None = None
@@ -513,5 +513,5 @@ def interval_ends(scores: Array, interval: Interval) -> tuple[Array, Array]:
 def _sides(first: Sentences, second: Sentences) -> tuple[list[str], list[str], bool]:
     (left, one), (right, other) = as_texts(first), as_texts(second)
     if len(left) != len(right) or one != other:
-        raise InputError(f"{len(left)} and {len(right)} texts; as many of each are needed.")
+        raise InputError(f"{len(left)} and {len(right)} texts; give as many of each.")
     return left, right, one

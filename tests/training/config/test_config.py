@@ -335,7 +335,7 @@ CONTRADICTIONS = [
     ({"tasks": [{"objective": "paraphrase", "share": 1.0}]},
      "tasks.0.data is missing"),
     ({"tasks": [{**NLI, "share": 1.0, "data": ["x", "y", "x"]}]},
-     'tasks.0.data.2 is "x", which the task has already'),
+     'tasks.0.data.2 is "x", which the task already has'),
     ({"tasks": [{**NLI, "name": "a.b", "share": 1.0}]},
      'tasks.0.name is "a.b"; a name is letters, digits, - and _'),
     ({"tasks": [{**NLI, "name": "responses", "share": 1.0}]},

@@ -1,16 +1,16 @@
-"""Layers of the encoders in torch, and the interface of an encoder's module to training.
+"""Layers of the encoders in torch, and the interface between an encoder's module and training.
 
 Sums over rows of a large table have gradients for the touched rows only. PyTorch's own sparse
 gradients materialise one row per token and then coalesce them, which takes about half of a training
-step. Here no row of the table is copied: sums are taken from the table itself, and are leaves that
-collect gradients. The gradient of a row is the sum of those of all bags that it is in, so the
-optimiser can work it out row by row, while it moves the rows.
+step. Here no row of the table is copied: sums are computed directly from the table, as leaves that
+collect gradients. The gradient of a row is the sum of the gradients of all bags that contain it, so
+the optimiser can compute it row by row, while it updates the rows.
 
-On the CPU a kernel in C (`_rows.c`) computes sums and moves rows, with as many threads as torch
-has, which it shares with torch. One thread computes a sum, in the order of its rows, so that the
-number of threads does not change it. The kernel and torch agree up to the rounding of float32 sums.
+On the CPU a C kernel (`_rows.c`) computes sums and updates rows on torch's own threads. Each sum is
+computed by one thread, in the order of its rows, so the result does not depend on the number of
+threads. The kernel and torch agree up to the rounding of float32 sums.
 
-Dense layers are the network of the DAN and the heads of objectives. Encoders that read tokens in
+Dense layers form the network of the DAN and the heads of objectives. Encoders that read tokens in
 order get batches in parts, whose sentences are sorted by length.
 """
 
@@ -41,17 +41,17 @@ from rejoinder.text.ragged import Padded, Ragged, padded_groups
 def threads_for(work: int, least: int) -> tuple[int, int]:
     """Returns the first arguments of a kernel: the address of `GOMP_parallel`, and the threads.
 
-    Less than `least` work is not worth a second thread.
+    Less than `least` work gets a single thread.
     """
     return _parallel(), torch.get_num_threads() if work >= least else 1
 
 
 @contextmanager
 def short_spins() -> Iterator[None]:
-    """Lets idle threads of torch sleep soon, also if torch was imported to let them spin for long.
+    """Lets idle threads of torch sleep soon, even if torch's settings let them spin for long.
 
-    GNU's OpenMP spins for microseconds only while its pools have more threads than there are cores.
-    A second pool that does nothing makes that so.
+    GNU's OpenMP limits spinning to microseconds while its pools have more threads than cores. A
+    second, idle pool causes this.
     """
     address = 0 if spin_briefly() else _parallel()
     if not address:
@@ -81,7 +81,7 @@ def short_spins() -> Iterator[None]:
 def _parallel() -> int:
     """Returns the address of `GOMP_parallel` in the OpenMP library of torch; 0 if it has none.
 
-    A second pool of threads would compete with torch's for the cores, at 0.1 ms a call.
+    A second thread pool would compete with torch's for the cores, and cost 0.1 ms per call.
     """
     try:
         function = ctypes.CDLL(torch._C.__file__).GOMP_parallel
@@ -92,7 +92,7 @@ def _parallel() -> int:
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:
-    """Base class of a batch: a dataclass of tensors, of other batches, and of tuples of these."""
+    """Base class of batches: dataclasses of tensors, other batches, and tuples of these."""
 
     def to(self, device: torch.device) -> Self:
         """Returns a copy on `device`."""
@@ -110,14 +110,14 @@ def _moved(value: Any, device: torch.device) -> Any:
 
 
 _LEAST_WORK = 2_048
-"""Rows to read below which a second thread does not pay."""
+"""Number of rows to read below which a second thread does not pay."""
 EPSILON = 1e-8
-"""What Adagrad adds to the roots that it divides by."""
+"""Added by Adagrad to the roots that it divides by."""
 
 
 @dataclass(frozen=True, slots=True)
 class BagIndex(OnDevice):
-    """The rows that N bags sum, by bag and, for the gradient, by row.
+    """The rows that N bags sum, ordered by bag and, for the gradient, by row.
 
     There are n ids in total, of U different rows.
     """
@@ -164,10 +164,10 @@ def _by_row(
 
 @dataclass(frozen=True, slots=True)
 class RowGradient:
-    """The gradient of a loss by rows of a table, as sums of the gradients by what reads them.
+    """The gradient of a loss by rows of a table, as sums of gradients by the owners of the rows.
 
-    That of `rows[i]` is the sum of the rows `owners[offsets[i]:offsets[i + 1]]` of `by_owner`. An
-    owner is a bag, or a copy of a row.
+    The gradient of `rows[i]` is the sum of the rows `owners[offsets[i]:offsets[i + 1]]` of
+    `by_owner`. An owner is a bag, or a copy of a row.
     """
 
     rows: Tensor
@@ -186,8 +186,8 @@ class RowGradient:
     def move(self, table: Tensor, squares: Tensor, rate: float) -> None:
         """Moves the rows of a table (R, W) against their gradients.
 
-        With `squares` (R,) it is a step of Adagrad, to which the mean square of each gradient is
-        added first; if they are (0,), it is one of plain SGD.
+        With `squares` (R,) this is a step of Adagrad, which first adds the mean square of each
+        gradient to them. If `squares` is empty, it is a step of plain SGD.
         """
         native = _native(self.by_owner)
         if native is not None:
@@ -212,7 +212,7 @@ class RowGradient:
 
 
 def sum_rows(values: Tensor, places: Tensor, offsets: Tensor) -> Tensor:
-    """Returns (S, W) sums: sum i is of the rows `places[offsets[i]:offsets[i + 1]]` of `values`."""
+    """Returns (S, W): sum i is over rows `places[offsets[i]:offsets[i + 1]]` of `values`."""
     native = _native(values)
     if native is None:
         return F.embedding_bag(places, values, offsets, mode="sum", include_last_offset=True)
@@ -222,7 +222,7 @@ def sum_rows(values: Tensor, places: Tensor, offsets: Tensor) -> Tensor:
 
 
 def _native(values: Tensor) -> Any:
-    """Returns the kernel, or None where it can't be used."""
+    """Returns the kernel, or None if it can't be used."""
     fits = values.device.type == "cpu" and values.is_contiguous()
     return kernel("encoders.nn._rows") if fits else None
 
@@ -234,7 +234,7 @@ def _arrays(values: Tensor, places: Tensor, offsets: Tensor) -> tuple[Any, ...]:
 
 
 def gradient_of_rows(rows: Tensor, gradient: Tensor) -> RowGradient:
-    """Returns the gradient (U, W) by the ascending rows `rows` (U,)."""
+    """Returns the (U, W) gradient by the ascending rows `rows` (U,)."""
     each = torch.arange(len(rows) + 1, device=rows.device)
     return RowGradient(rows, each[:-1], each, gradient)
 
@@ -242,10 +242,10 @@ def gradient_of_rows(rows: Tensor, gradient: Tensor) -> RowGradient:
 def merged(
     ids: Sequence[Tensor], owners: Sequence[Tensor], counts: Sequence[int]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Merges gradients, of which each has its own owners, `counts` many.
+    """Merges gradients with separate owners; `counts` are the numbers of owners.
 
     Returns:
-        The `rows`, `owners` and `offsets` of their sum; the owners of all are one after the other.
+        The `rows`, `owners` and `offsets` of their sum, with the owners concatenated.
     """
     firsts = [0, *accumulate(counts)]
     together = torch.cat([part + first for part, first in zip(owners, firsts, strict=False)])
@@ -255,10 +255,10 @@ def merged(
 
 
 class SparseTable(nn.Module):
-    """A table of which each step reads and updates only a few rows.
+    """A table with only a few rows read and updated in each step.
 
     `sum_bags` and `gather` return leaves that collect gradients. After the backward pass the
-    optimiser takes the gradient by `take_gradient`, and moves the rows.
+    optimiser calls `take_gradient` and updates the rows.
     """
 
     def __init__(self, rows: int, width: int, std: float, generator: torch.Generator) -> None:
@@ -271,7 +271,7 @@ class SparseTable(nn.Module):
         self.seen: Tensor
         """(rows,) bool, rows that were trained; the others are random and dropped at export."""
         self.touched: list[tuple[BagIndex | Tensor, Tensor]] = []
-        """What was read since the last `take_gradient`: bags or rows, with their leaves."""
+        """Bags or rows read since the last `take_gradient`, with their leaves."""
 
     @torch.no_grad()
     def weigh_by_rank(self, factor: float) -> None:
@@ -289,7 +289,7 @@ class SparseTable(nn.Module):
         return self._leaf(bags, bags.rows, sums)
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Returns (U, width), a copy of the rows `rows` (U,), which are all different."""
+        """Returns (U, width), a copy of the rows `rows` (U,), which must be distinct."""
         return self._leaf(rows, rows, self.weight.detach().index_select(0, rows))
 
     def _leaf(self, read: BagIndex | Tensor, rows: Tensor, values: Tensor) -> Tensor:
@@ -301,7 +301,7 @@ class SparseTable(nn.Module):
 
     @torch.no_grad()
     def take_gradient(self) -> RowGradient:
-        """Returns the gradient of all that was read since the last call, and forgets it."""
+        """Returns and clears the gradient of everything read since the last call."""
         found = [
             _gradient(read, values.grad) for read, values in self.touched if values.grad is not None
         ]
@@ -347,7 +347,7 @@ class FeedForward(nn.Module):
         residual: bool,
         generator: torch.Generator,
     ) -> None:
-        """Layers of the given sizes on inputs of `width`, drawn from `generator`."""
+        """Draws layers of the given sizes on inputs of `width` from `generator`."""
         super().__init__()
         sizes = [width, *layers]
         self.dim = sizes[-1]
@@ -367,7 +367,7 @@ class FeedForward(nn.Module):
     def first_entries(self, x: Tensor) -> Tensor:
         """Returns (N, n), the first `n` entries of the outputs for (N, n) `x` padded with zeros.
 
-        Products that zeros and unread outputs would take are left out.
+        Products with zeros or for unused outputs are skipped.
         """
         return self._through(x, x.shape[1])
 
@@ -417,15 +417,15 @@ def _linear(
 class TrainableEncoder(Protocol):
     """The extension point for encoders: an `nn.Module` with these members.
 
-    Built from (rows, config, generator): the number of different token ids, the settings of its
-    kind, and the generator that all of its weights are drawn from.
+    It is built from (rows, config, generator): the number of distinct token ids, the settings of
+    its kind, and the generator for all its weights.
     """
 
     dim: int
     """Embedding dimension."""
 
     def collate(self, batch: Ragged) -> Any:
-        """Returns what `forward` reads, with a method `to(device)`.
+        """Returns the input of `forward`, which has a method `to(device)`.
 
         Runs in another thread: NumPy and `torch.from_numpy` only, no gradients.
         """
@@ -436,19 +436,19 @@ class TrainableEncoder(Protocol):
         ...
 
     def tables(self) -> list[SparseTable]:
-        """Returns the tables of which the optimiser updates only the rows that a step touched."""
+        """Returns the tables in which the optimiser updates only the rows that a step touched."""
         ...
 
 
 BOOKKEEPING = ".seen"
-"""Ending of buffers that training keeps and a model folder does not."""
+"""Suffix of buffers that training keeps but a model folder leaves out."""
 
 
 def encoder_config(kind: EncoderKind, values: Mapping[str, Any], where: str) -> Any:
     """Returns the config of an encoder from the table `encoder` of its `config.json`.
 
     Raises:
-        ModelError: a size is not valid for the kind.
+        ModelError: a size is invalid for the kind.
     """
     try:
         return check(kind.config_class, dict(values), where)
@@ -485,11 +485,11 @@ class SortedBatch(OnDevice):
     """A batch of N sentences in parts, without its empty sentences."""
 
     count: int
-    """N, empty sentences included."""
+    """N, including empty sentences."""
     order: Tensor
     """(F,) int64, the indices of the sentences in the order of the parts."""
     parts: tuple[Any, ...]
-    """What the encoder reads at a time, such as a `PaddedGroup`."""
+    """The inputs of the encoder, one at a time, such as a `PaddedGroup`."""
 
 
 def sorted_batch(count: int, groups: Sequence[Padded], parts: Iterable[Any]) -> SortedBatch:

@@ -1,1 +1,1 @@
-"""The config of a run: its keys, their bounds, the shipped ones."""
+"""The config of a run: its keys, their bounds, and the shipped configs."""

@@ -1,7 +1,7 @@
-"""Configs from TOML files: all faults are found and reported before any work begins.
+"""Loads configs from TOML files. All faults are reported together, before any work begins.
 
-Tables that are each valid can contradict each other, or hold keys that have no effect. Setting such
-an idle key is refused.
+Tables that are each valid can contradict each other, or hold keys that have no effect. Setting a
+key that has no effect is refused.
 """
 
 import tomllib
@@ -25,12 +25,12 @@ VOCABULARY_KEYS = ("kind", "bigram_buckets", "unknown_buckets", "max_tokens")
 
 
 def load_config(config: RunConfig | Path | str, overrides: Sequence[str] = ()) -> RunConfig:
-    """Returns a config, checked.
+    """Loads and checks a config.
 
     Args:
-        config: The path of a TOML file, or as a string also the name of a shipped config, such
-            as `dan-modern`. A string is a path if it contains a separator or ends in `.toml`. Or
-            a config to which the overrides apply.
+        config: The path of a TOML file; the name of a shipped config, such as `dan-modern`; or a
+            config, to which the overrides apply. A string is a path if it contains a separator or
+            ends in `.toml`.
         overrides: Settings to replace, as `key=value` (see `docs/config.md`).
 
     Raises:
@@ -71,9 +71,9 @@ def _parsed_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
-    """Returns the config in a tree of plain values, such as TOML or JSON holds.
+    """Returns the config from a tree of plain values, as read from TOML or JSON.
 
-    Messages name the tree as `where`.
+    Messages call the tree `where`.
 
     Raises:
         ConfigError: See `load_config`.
@@ -101,7 +101,7 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
 
 
 def to_tree(config: Any) -> Any:
-    """Returns a config as plain values, which JSON and TOML can hold and `parse_config` reads.
+    """Returns a config as plain values for JSON or TOML, which `parse_config` reads back.
 
     Keys come in the order of their definition. This does not use Pydantic's own dump, because
     hashes and stored configs must not depend on the version of Pydantic.
@@ -215,7 +215,7 @@ def encoder_kind(name: str) -> str:
 
 
 _MAX_GIB = 64
-"""Largest size of the hash buckets' rows, which are allocated whatever the data is."""
+"""Largest size of the rows of hash buckets, which are allocated whatever the data is."""
 _Rules = Callable[[RunConfig], Iterator[tuple[str, str]]]
 """Yields keys that have no effect, with the reason."""
 
@@ -298,8 +298,8 @@ _RULES: Mapping[str, _Rules] = {
 def idle_keys(config: RunConfig, faulty: frozenset[str] = frozenset()) -> dict[str, str]:
     """Returns the keys that have no effect, whether set or not, with the reason.
 
-    Keys are paths such as `phases.0.batch_size`. Rules that depend on a top-level key in `faulty`
-    are skipped: those are invalid, and have been replaced by their defaults.
+    Keys are paths such as `phases.0.batch_size`. The top-level keys in `faulty` are invalid and
+    have been replaced by their defaults; rules that depend on them are skipped.
     """
     idle: dict[str, str] = {}
     for table, rules in _RULES.items():
@@ -318,7 +318,7 @@ def is_set(config: RunConfig, path: str) -> bool:
 
 
 def contradictions(config: RunConfig, faulty: frozenset[str] = frozenset()) -> list[str]:
-    """Returns one line per fault, and none for a config that can run.
+    """Returns one line per fault; empty for a config that can run.
 
     The top-level keys in `faulty` are invalid and have been replaced by their defaults; checks that
     depend on them are skipped.
@@ -359,7 +359,7 @@ def _whitening(config: RunConfig) -> Iterator[str]:
                 "encoder.layers" if isinstance(encoder, settings.DanConfig) else f"a {encoder.kind}"
             )
             key = f"phases.{number}.{'sif' if phase.sif else 'whitening'}"
-            yield f"{key} changes rows whose sum is the embedding; {what} reads them: set it to 0"
+            yield f"{key} is for a DAN without layers; the config has {what}: set {key} to 0"
 
 
 def _dimensions(config: RunConfig) -> Iterator[str]:
@@ -413,7 +413,7 @@ def _files(config: RunConfig) -> Iterator[str]:
         paths: set[str] = set()
         for index, file in enumerate(task.data):
             if file.path in paths:
-                yield f'tasks.{number}.data.{index} is "{file.path}", which the task has already'
+                yield f'tasks.{number}.data.{index} is "{file.path}", which the task already has'
             paths.add(file.path)
 
 

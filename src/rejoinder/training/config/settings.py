@@ -21,15 +21,15 @@ class WordsConfig(settings.Settings):
     max_words: int = Field(default=200_000, ge=1, le=5_000_000)
     """Size of the vocabulary: the most frequent words."""
     min_count: int = Field(default=5, ge=1, le=1_000_000_000)
-    """Words that occur less often are left out of the vocabulary."""
+    """Less frequent words are left out of the vocabulary."""
     bigram_buckets: int = Field(default=0, ge=0, le=50_000_000)
     """Hash buckets for bigrams of words; 0 means no bigrams."""
     unknown_buckets: int = Field(default=0, ge=0, le=50_000_000)
-    """Hash buckets for words outside the vocabulary; 0 ignores such words. Similar spellings share
-    no bucket: a misspelt word is as far from the right one as any other, until
+    """Hash buckets for words outside the vocabulary; 0 ignores such words. Similar spellings get
+    unrelated buckets: a misspelt word is as far from the correct one as any other, unless you run
     `rejoinder export --spelling`."""
     fold_marks: bool = False
-    """Read letters without their marks (accents, vowel signs, hamza), as in `cafe` for `café`."""
+    """Remove marks from letters (accents, vowel signs, hamza), so that `café` is read as `cafe`."""
 
 
 class SubwordsConfig(settings.Settings):
@@ -37,11 +37,11 @@ class SubwordsConfig(settings.Settings):
 
     kind: Literal["subwords"] = "subwords"
     max_words: int = Field(default=200_000, ge=256, le=1_000_000)
-    """Size of the vocabulary of subwords, the 256 bytes included."""
+    """Size of the vocabulary of subwords, including the 256 bytes."""
     min_count: int = Field(default=5, ge=1, le=1_000_000_000)
-    """Pairs of subwords that occur less often are not merged."""
+    """Less frequent pairs of subwords are not merged."""
     max_tokens: int = Field(default=128, ge=1, le=8_192)
-    """Subwords read per sentence; the rest is cut off."""
+    """Maximum number of subwords per sentence; the rest is cut off."""
 
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ class HeadConfig(settings.Settings):
     """The response head: dense layers on the response side."""
 
     layers: settings.Layers = (500, 500)
-    """Units of its layers; the last equals the embedding dimension. Empty means no head."""
+    """Units per layer; the last equals the embedding dimension. Empty means no head."""
     activation: settings.Activation = "tanh"
     """Activation between layers; there is none after the last."""
     residual: bool = False
-    """Add the embedding to the output."""
+    """Add the embedding to the output of the head."""
 
 
 class EntailmentConfig(settings.Settings):
@@ -71,7 +71,7 @@ class EntailmentConfig(settings.Settings):
 
 
 class ObjectiveConfig(settings.Settings):
-    """Settings of all objectives that rank candidates of a batch."""
+    """Settings of all objectives that rank the candidates in a batch."""
 
     scale: float = Field(default=1.0, gt=0, le=10_000)
     """Initial logit scale: factor of dot products in the softmax (1/temperature)."""
@@ -80,7 +80,7 @@ class ObjectiveConfig(settings.Settings):
     max_scale: float = Field(default=100.0, gt=0, le=10_000)
     """Upper bound of a learned scale."""
     mask_duplicates: bool = False
-    """Leave candidates out of the softmax that are known to fit the same input."""
+    """Leave out of the softmax the candidates that are known to fit the same input."""
     word_dropout: settings.Probability = 0.0
     """Fraction of ids dropped from each sentence at random during training."""
 
@@ -104,7 +104,7 @@ class OptimizerConfig(settings.Settings):
 
 
 class Phase(settings.Settings):
-    """A number of steps with one batch size and one learning rate schedule."""
+    """A part of the training, with one batch size and one learning rate schedule."""
 
     steps: int = Field(ge=1, le=1_000_000_000_000)
     """Number of optimiser steps, one batch each."""
@@ -115,7 +115,7 @@ class Phase(settings.Settings):
     table_learning_rate: _Rate | None = None
     """Learning rate of the embedding table; by default `learning_rate`."""
     warmup_steps: int = Field(default=0, ge=0, le=1_000_000_000_000)
-    """Steps of linear increase from 0, at the beginning of the phase."""
+    """Steps at the beginning of the phase in which the rate increases linearly from 0."""
     decay: Literal["none", "linear"] = "none"
     """`linear` decreases the rate to 0 at the end of the phase."""
     sif: float = Field(default=0.0, ge=0, le=1)
@@ -123,13 +123,13 @@ class Phase(settings.Settings):
     by a / (a + p), where a is this number (smooth inverse frequency, Arora et al. 2017); 0 leaves
     rows as they are. For a DAN without layers."""
     whitening: float = Field(default=0.0, ge=0, le=1)
-    """At the beginning of the phase, rows are whitened: their covariance, by frequency, is
-    multiplied by its own power of minus this number (Yokoi et al. 2024); 1 makes it the identity,
-    0 leaves it. For a DAN without layers."""
+    """At the beginning of the phase, rows are whitened: their covariance C, weighted by frequency,
+    is multiplied by C to the power of minus this number (Yokoi et al. 2024). 1 makes it the
+    identity, 0 leaves it as it is. For a DAN without layers."""
 
     @property
     def whitens(self) -> bool:
-        """Whether the phase begins by changing the rows of words."""
+        """Whether the phase changes the rows of words at its beginning."""
         return bool(self.sif or self.whitening)
 
 
@@ -142,38 +142,38 @@ class TrainingConfig(settings.Settings):
     """`bf16` computes matrix products in bfloat16; sums, losses and parameters stay in float32.
     `auto` is `bf16` on devices where that is faster, else `fp32`."""
     mini_batch_size: int = Field(default=0, ge=0, le=1_048_576)
-    """Rows that are encoded at a time, with gradients cached (Gao et al. 2021): a step then takes
-    the memory of so many rows, and encodes each twice; 0 encodes a batch as a whole."""
+    """Number of rows to encode at a time, with gradients cached (Gao et al. 2021): a step then
+    needs memory for this many rows only, but encodes each row twice. 0 encodes a batch at once."""
     compile: bool = False
-    """Compiles a Transformer's blocks by `torch.compile`: faster steps after a start that takes up
-    to a minute. On the CPU it needs a C++ compiler."""
+    """Compile a Transformer's blocks with `torch.compile`: steps are faster after a start of up to
+    a minute. On the CPU this needs a C++ compiler."""
     id_cache_gb: float = Field(default=8.0, ge=0, le=1_000_000)
-    """Disk space, in GB, for token ids of the pairs, which are kept in the run's folder until its
-    steps are done so that each text is turned into ids once; 0 keeps none."""
+    """Disk space, in GB, for the token ids of the pairs, so that each text is tokenised only once.
+    They stay in the run's folder until training is done. 0 stores none."""
     log_every: int = Field(default=100, ge=1, le=_Every)
     """Steps between lines of metrics."""
     evaluate_every: int = Field(default=0, ge=0, le=_Every)
-    """Steps between evaluations on the dev split, of 10,000 inputs at most; 0 means only at the
+    """Steps between evaluations on at most 10,000 inputs of the dev split; 0 means only at the
     end."""
     checkpoint_every: int = Field(default=0, ge=0, le=_Every)
-    """Steps between checkpoints, of which two are kept; 0 means only at the end."""
+    """Steps between checkpoints; the last two are kept. 0 means only at the end."""
     exclude_leaks: bool = False
-    """Drop pairs that contain a sentence of an evaluation set, of which hashes come with the
-    package: all sets but `stsb-train`."""
+    """Drop pairs that contain a sentence of an evaluation set. The package has hashes of these
+    sentences, for all sets but `stsb-train`."""
     sources: _Sources = ()
-    """Sources of the pairs that are trained on, such as subreddits; empty means all. Evaluations
-    during training rank pairs of the same sources."""
+    """Sources of pairs to train on, such as subreddits; empty means all. Evaluations during
+    training rank pairs of the same sources."""
     rank_init: float = Field(default=0.0, ge=0, le=1_000)
-    """Initial length of the row of the word of rank r, in units of ln(r + e); 0 starts all rows
-    with length 1."""
+    """Initial length of the row of the word with rank r, in units of ln(r + e); 0 gives all rows
+    length 1."""
     row_init: Literal["random", "cooccurrence"] = "random"
-    """Initial directions of the rows of words or subwords: random, or vectors that are learned from
-    the training text before the first step (the words that stand near each other, factorised)."""
+    """Initial directions of the rows of words or subwords: random, or vectors learned from the
+    training text before the first step, by factorising counts of words that are near each other."""
     nested_dims: Annotated[tuple[settings.Units, ...], Field(max_length=20), settings.AsTuple] = ()
-    """Numbers of dimensions that embeddings can be cut to: ranking objectives also train their
-    first so many entries, so that `rejoinder export --dim` loses little."""
+    """Numbers of dimensions that embeddings can be cut to. Ranking objectives also train the first
+    entries of each of these lengths, so that `rejoinder export --dim` loses little."""
     init_from: settings.Text = ""
-    """Model folder whose vocabulary, encoder and heads training starts from."""
+    """Model folder to start from: training takes over its vocabulary, encoder and heads."""
 
     @property
     def excluded_sets(self) -> tuple[str, ...]:
@@ -193,13 +193,13 @@ class ExportConfig(settings.Settings):
 
 
 class RunConfig(settings.Settings):
-    """The config of a run: `config_class` completes it with the kinds of encoders and tasks."""
+    """The config of a run. `config_class` adds the kinds of encoders and tasks."""
 
     name: _Name = "rejoinder"
     """Name of the model."""
     text: TextConfig = Field(default_factory=WordsConfig)
     encoder: settings.EncoderSettings
-    """A table of one of the kinds in `ENCODERS`."""
+    """A table of a kind in `ENCODERS`."""
     head: HeadConfig = Field(default_factory=HeadConfig)
     objective: ObjectiveConfig = Field(default_factory=ObjectiveConfig)
     entailment: EntailmentConfig = Field(default_factory=EntailmentConfig)
@@ -213,7 +213,7 @@ class RunConfig(settings.Settings):
 
     @property
     def mixture(self) -> tuple[Task, ...]:
-        """The tasks; response selection only where the config has none."""
+        """The tasks; only response selection if the config has none."""
         return self.tasks or (ResponsesTask(objective="responses", share=1.0),)
 
     @property
@@ -228,7 +228,7 @@ class RunConfig(settings.Settings):
 
     @property
     def heads(self) -> dict[str, Head]:
-        """The heads of the run by objective; that of `responses` is always there."""
+        """The heads of the run by objective, always including `responses`."""
         return {
             kind.name: kind.head(self)
             for kind in OBJECTIVES.values()
