@@ -1,1 +1,1 @@
-"""What only papers need: the tables and figures of Yang et al. 2018, and classical baselines."""
+"""Code for papers only: the tables and figures of Yang et al. 2018, and classical baselines."""

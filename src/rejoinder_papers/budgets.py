@@ -1,10 +1,10 @@
-"""Budgets of a reproduction: its data, steps and points of a curve, and the configs of its runs.
+"""Budgets of a reproduction: its data, steps and points of a curve, and configs of its runs.
 
-Sizes and tasks are the paper's. Its optimiser and 40 million steps would take weeks here. So the
-optimiser and learning rates are the best of `results.md` and `recipes.md` (notebook), with
-buckets for unknown words and rows weighted by rank. The paper's mixture of 95 to 5 gives inference
-2 million steps; of the few hundred here it would get 10 for a point of figure 8. So inference has
-half of the steps, on smaller batches, in all budgets but `full`.
+Sizes and tasks are as in the paper. The paper's optimiser with 40 million steps would take weeks
+here, so the optimiser and learning rates are the best of `results.md` and `recipes.md` (notebook),
+with buckets for unknown words and rows weighted by rank. The paper's mixture of 95 to 5 gives
+inference 2 million steps; of the few hundred here it would get 10 for a point of figure 8. So
+inference has half of the steps, on smaller batches, in all budgets but `full`.
 """
 
 from collections.abc import Mapping
@@ -15,16 +15,16 @@ from rejoinder.errors import InputError, nearest
 
 ALL_CONVERSATIONS = ("conversations/*.jsonl.zst",)
 NLI = ("nli/snli_1.0_train.jsonl", "nli/snli_1.0_train_subset18k.jsonl.zst")
-"""Paths of SNLI's train split below the folder of data: the official file, or a part of it."""
+"""Paths of SNLI's train split in the data folder: the official file, or a part of it."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The amount of work of a reproduction."""
+    """How much work a reproduction does."""
 
     name: str
     dumps: tuple[str, ...]
-    """Patterns of files below the folder of data."""
+    """Patterns of files in the data folder."""
     steps: int
     """Number of steps of the response model."""
     more_steps: int
@@ -32,21 +32,21 @@ class Budget:
     curve_steps: int
     """Number of steps of each point of figure 8."""
     curve: tuple[float, ...]
-    """Shares of the NLI data, the points of figure 8."""
+    """Shares of the NLI data for the points of figure 8."""
     batch_size: int
     min_count: int = 5
     minutes: float | None = None
-    """Limit for training the response model. The multitask model may take half of it, and a point
+    """Time limit for the response model. The multitask model may take half of it, and a point
     of figure 8 an eighth. None means no limit."""
     inference: float = 0.5
     """Share of inference in the steps of the multitask model and of the points of figure 8."""
 
 
 _RATE_DIVISORS = {"learning_rate": 3, "table_learning_rate": 10}
-"""Divisors of the response model's learning rates for the multitask model. At the same rates the
+"""Divisors of the response model's learning rates for the multitask model. Without them, the
 classifier pulls similar words apart: STS-B dev of the DAN fell from .773 to .680, captions most."""
 _INFERENCE_BATCH = 512
-"""Rows of a batch of inference, of the 18,000 that are available."""
+"""Rows in an inference batch, of the 18,000 available."""
 _CURVE = tuple(tenths / 10 for tenths in range(1, 10))
 BUDGETS = {
     budget.name: budget
@@ -60,7 +60,7 @@ BUDGETS = {
 
 
 def budget_of(name: str) -> Budget:
-    """Returns the budget of that name.
+    """Returns the budget with this name.
 
     Raises:
         InputError: there is no such budget.
@@ -127,8 +127,8 @@ def multitask_config(
 ) -> dict[str, Any]:
     """Returns the config of the multitask model ("Reddit+SNLI" in the paper) as plain values.
 
-    It starts from the response model in the folder `model`, whose config is `tree`, and is trained
-    on NLI, too: on a `share` of the rows of the file `nli`. Below 1 it is a point of figure 8.
+    It starts from the response model in the folder `model`, with the config `tree`, and is also
+    trained on NLI: on a `share` of the rows of the file `nli`. Below 1 it is a point of figure 8.
     """
     curve = share < 1
     steps = budget.curve_steps if curve else budget.more_steps

@@ -1,4 +1,4 @@
-"""The tables of the paper, with our rows below the published ones."""
+"""The tables of the paper, with our rows below the published rows."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ _GENRES = ("main-captions", "main-forums", "main-news")
 
 
 def tables_of(work: Work, encoder: str, items: Items) -> list[Table]:
-    """Returns tables 1 to 6 and a table of the time that each stage took.
+    """Returns tables 1 to 6, and a table of the time per stage.
 
-    `encoder` is the kind of the encoder, such as `dan`. `items` are those of STS-B test for table
+    `encoder` is the kind of encoder, such as `dan`. `items` are from STS-B test, for table
     5.
     """
     ours = f"ours, {encoder}"
@@ -37,7 +37,7 @@ def tables_of(work: Work, encoder: str, items: Items) -> list[Table]:
 def _labelled(work: Work, names: Sequence[str], ours: str) -> Iterator[tuple[str, str]]:
     """Yields the names of models and the labels of their rows: `names`, then those of `also`.
 
-    The tuned ones of `also` are there if `names` has tuned models.
+    Tuned models of `also` are included if `names` has tuned models.
     """
     for name in names:
         yield name, f"{name} ({ours})"

@@ -1,4 +1,4 @@
-"""Makes what the tables show, in stages; a stage whose output exists is not repeated."""
+"""Trains and evaluates the models of the tables, in stages; finished stages are not repeated."""
 
 import json
 import time
@@ -30,7 +30,7 @@ from rejoinder_papers.budgets import NLI, Budget, multitask_config, response_con
 MODELS = ("Reddit", "Reddit tuned", "Reddit+SNLI", "Reddit+SNLI tuned")
 """The paper's names of the four models."""
 _PREPARATION, _EVALUATION = 40, 15
-"""Steps of training that take about as long as preparing a run of two tasks, and an evaluation."""
+"""Training steps that take as long as preparing a run of two tasks, and as an evaluation."""
 _TASKS = ("response/p@n", "stsb/angular", "snli/head", "cqa-b/2016", "cqa-b/2017")
 
 
@@ -46,19 +46,19 @@ class Options:
     device: str = "auto"
     threads: int | None = None
     also: tuple[Path, ...] = ()
-    """Folders of models trained elsewhere, which the tables show below the reproduction's."""
+    """Folders of models trained elsewhere, shown in the tables below the reproduction's rows."""
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """The content of `options.json`."""
+    """The contents of `options.json`."""
 
     options: Mapping[str, Any]
     stages: dict[str, Any]
 
 
 def _point(share: float) -> str:
-    """Returns the name of the run of a point of figure 8."""
+    """Returns the name of the run for a point of figure 8."""
     return f"multitask-{round(100 * share)}"
 
 
@@ -71,10 +71,10 @@ class Work:
         reporter: Callable[[int], AbstractContextManager[Reporter]],
         tell: Callable[[str, float | None], None],
     ) -> None:
-        """Begins a reproduction, or continues the one in its folder.
+        """Starts a reproduction, or continues the one in its folder.
 
-        `reporter` returns the reporter of a run, from its steps. `tell` is called before each
-        stage, with its name and about how many seconds are left, None before that is known.
+        `reporter` returns the reporter of a run, given its steps. `tell` is called before each
+        stage with its name and about how many seconds are left, None if unknown.
 
         Raises:
             InputError: the folder holds another reproduction.
@@ -82,17 +82,17 @@ class Work:
         self.options, self._reporter, self._tell = options, reporter, tell
         self.folder = options.out / "work"
         self.results: dict[str, Sequence[Result]] = {}
-        """Results by the paper's name of the model, then those of `also` and of "NAME tuned"."""
+        """Results by the paper's name of the model, then of `also` models and of "NAME tuned"."""
         self.also: tuple[str, ...] = ()
-        """Names of the models that were trained elsewhere."""
+        """Names of models trained elsewhere."""
         self.curve: dict[float, Sequence[Result]] = {}
-        """Results by the share of the NLI data."""
+        """Results by share of the NLI data."""
         self.missing: list[str] = []
-        """Evaluation tasks without a result, because their data is missing."""
+        """Evaluation tasks without a result because their data is missing."""
         self.facts: Mapping[str, Any] = {}
         """Seconds and steps of each stage, number of pairs, hardware."""
         self._weights: dict[str, float] = {}
-        """About how long each stage takes, in steps of training."""
+        """Approximate duration of each stage, in training steps."""
         budget = asdict(options.budget)
         wanted = {"encoder": options.encoder, "budget": budget, "seed": options.seed}
         wanted = json.loads(json.dumps(wanted))  # tuples become lists, as in the file
@@ -100,7 +100,7 @@ class Work:
         self._remember()
 
     def _read(self, wanted: Mapping[str, Any]) -> _Stored | None:
-        """Returns what the folder holds already, and refuses a folder of other options."""
+        """Returns the folder's stored state, and refuses a folder with other options."""
         out, path = self.options.out, self.folder / "options.json"
         if not path.is_file():
             if out.exists() and any(out.iterdir()):
@@ -125,13 +125,13 @@ class Work:
         write_text(self.folder / "options.json", json.dumps(asdict(self._stored), indent=1) + "\n")
 
     def run(self) -> None:
-        """Does all stages that are not done yet.
+        """Runs all unfinished stages.
 
         Raises:
             RejoinderError: data is missing, a model of `also` can't be loaded or has the name of
                 another, or a stage fails; finished stages stay.
         """
-        also = self._also()  # first, so that a wrong path is an error before hours of training
+        also = self._also()  # first, so that a wrong path fails before hours of training
         self._weights = self._weighed(also)
         self._stage("extraction", self.folder / "pairs" / "manifest.json", self._extract)
         options, budget = self.options, self.options.budget
@@ -156,7 +156,7 @@ class Work:
         self.facts = {"stages": stages, "machine": describe_machine(), "pairs": count}
 
     def _stage(self, name: str, made: Path, work: Callable[[], Mapping[str, Any] | None]) -> None:
-        """Does `work` unless the file `made` by it is there; notes its seconds and facts."""
+        """Runs `work` unless the file `made` exists; records its seconds and facts."""
         if made.exists():
             return
         self._tell(name, self._seconds_left())
@@ -166,7 +166,7 @@ class Work:
         self._remember()
 
     def _weighed(self, also: Iterable[str]) -> dict[str, float]:
-        """Returns the weights of the stages that are to be done, with models of `also`."""
+        """Returns the weights of the stages to run, including models of `also`."""
         budget = self.options.budget
         weights: dict[str, float] = {"extraction": _EVALUATION, "responses": budget.steps}
         weights["multitask"] = budget.more_steps + _PREPARATION
@@ -178,7 +178,7 @@ class Work:
         return weights
 
     def _seconds_left(self) -> float | None:
-        """Returns an estimate by the stages that are done."""
+        """Returns an estimate from the finished stages."""
         stages, weights = self._stored.stages, self._weights
         done = [name for name in weights if name in stages]
         if not done:
@@ -201,14 +201,14 @@ class Work:
         )
 
     def _trained(self, name: str, tree: Mapping[str, Any], part: float) -> Path:
-        """Returns the model folder of a run, which begins or continues if it is not done."""
+        """Returns the model folder of a run, after starting or continuing it if unfinished."""
         run = self.folder / "runs" / name
         model = run / "model"
         self._stage(name, model / "config.json", lambda: self._train(name, run, tree, part))
         return model
 
     def _train(self, name: str, run: Path, tree: Mapping[str, Any], part: float) -> dict[str, Any]:
-        """Trains a model in the folder `run`, in `part` of the budget's minutes."""
+        """Trains a model in the folder `run`, within a share `part` of the budget's minutes."""
         options, phase = self.options, tree["phases"][0]
         minutes = options.budget.minutes
         begun = (run / "manifest.json").is_file()
@@ -236,9 +236,9 @@ class Work:
         }
 
     def _evaluate(self, name: str, encoder: SentenceEncoder, stem: str, made: Path) -> None:
-        """Scores a model, and the model with its adaptation, the file `made`, unless it has one.
+        """Scores a model, then with its adaptation, the file `made`, which is fitted if missing.
 
-        The files of the results are called `stem` and "stem tuned".
+        The results files are called `stem` and "stem tuned".
         """
         self.results[name] = self._evaluated(name, encoder, _TASKS, stem)
         if encoder.describe()["adaptation"] is not None:
@@ -254,7 +254,7 @@ class Work:
         self.results[tuned] = self._evaluated(tuned, adapted, _TASKS, f"{stem} tuned")
 
     def _also(self) -> dict[str, SentenceEncoder]:
-        """Returns the models that were trained elsewhere, by name."""
+        """Returns the models trained elsewhere, by name."""
         models: dict[str, SentenceEncoder] = {}
         for place in self.options.also:
             encoder = SentenceEncoder.load(place, threads=self.options.threads)
@@ -270,7 +270,7 @@ class Work:
     def _evaluated(
         self, name: str, encoder: Encodes, tasks: Sequence[str], stem: str
     ) -> list[Result]:
-        """Returns the results of an encoder on tasks. Their file is called `stem`."""
+        """Returns the results of an encoder on tasks, from the file `stem`."""
         path = self.folder / "results" / f"{stem}.json"
         pairs = self.folder / "pairs"
         context = Context(self.options.data, pairs=lambda: response_pairs(pairs, "test"))

@@ -36,7 +36,7 @@ def write_reproduction(work: Work) -> None:
     """Writes the report into the folder `work.options.out`.
 
     Raises:
-        InputError: the STS Benchmark is not the one that was scored.
+        InputError: the STS Benchmark in the data folder is not the one that was scored.
         MissingExtraError: Jinja2 or matplotlib is not installed.
         StorageError: a file can't be written.
     """

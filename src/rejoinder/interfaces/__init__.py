@@ -1,4 +1,4 @@
-"""What other libraries load, call or are called by: export targets, and adapters of encoders.
+"""Export targets for other libraries, and adapters that let them use rejoinder's encoders.
 
-Each adapter is a module named after the library that it is for, and imports it when it is imported.
+Each adapter is a module named after its library, and imports the library when it is imported.
 """

@@ -1,6 +1,6 @@
 """Components of Haystack: `RejoinderTextEmbedder`, `RejoinderDocumentEmbedder` and a retriever.
 
-A model or an index is opened by `warm_up`, which pipelines call, or when it is first used.
+A model or an index is opened by `warm_up`, which pipelines call, or on first use.
 """
 
 from collections.abc import Sequence
@@ -63,10 +63,10 @@ class RejoinderDocumentEmbedder(_Embedder):
         Args:
             model: Name, folder or address of a model; see `SentenceEncoder.load`.
             meta_fields_to_embed: Fields of `meta` to encode before the text.
-            embedding_separator: What stands between these fields and the text.
+            embedding_separator: Separator of these fields and the text.
             threads: Number of CPU cores, by default all that the process may use.
         """
-        # `component` makes the class anew: super() would refer to the old class
+        # `component` creates a new class: super() would refer to the old one
         _Embedder.__init__(self, model, threads=threads)
         self.meta_fields_to_embed = list(meta_fields_to_embed)
         self.embedding_separator = embedding_separator
@@ -92,7 +92,7 @@ class RejoinderDocumentEmbedder(_Embedder):
 class RejoinderRetriever:
     """Finds texts of an index by meaning, by words or by both.
 
-    A document has the id, the text and the score of a hit, and as `meta` what is known about a
+    A document has the id, text and score of a hit. Its `meta` has known facts about a message,
     message, such as `author` and `time`, and the messages around it (see `Retrieved.about`).
     """
 
@@ -109,13 +109,13 @@ class RejoinderRetriever:
         """Keeps the settings.
 
         Args:
-            index: Folder of an index. It is searched as it is when it is opened.
+            index: Folder of an index. It is searched in its state when opened.
             top_k: Number of documents per query.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
             weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
-            context: Number of messages to give before and after each hit, of its thread or channel.
+            context: Number of messages to add before and after each hit, in its thread or channel.
         """
         self.index, self.top_k, self.mode, self.weight = str(index), top_k, mode, weight
         self.where, self.context = where, context
@@ -134,7 +134,7 @@ class RejoinderRetriever:
 
     @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
     def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
-        """Returns `documents`, the best first, as many as `top_k` or the constructor says."""
+        """Returns `documents`, best first: `top_k` of them, by default as the constructor set."""
         count = self.top_k if top_k is None else top_k
         [hits] = retrieve(self._opened, self, [query], count)
         return {

@@ -16,12 +16,12 @@ from rejoinder.models.find import DEFAULT
 
 
 class RejoinderEmbeddings(Embeddings):  # type: ignore[misc]  # its library is optional
-    """Computes embeddings for vector stores of LangChain, as lists of floats."""
+    """Computes embeddings for LangChain's vector stores, as lists of floats."""
 
     def __init__(
         self, model: str | Path | SentenceEncoder = DEFAULT, *, threads: int | None = None
     ) -> None:
-        """Takes an encoder, or loads a model by name, folder or address.
+        """Wraps an encoder, or loads a model by name, folder or address.
 
         Raises:
             InputError, ModelError: see `SentenceEncoder.load`.
@@ -34,14 +34,14 @@ class RejoinderEmbeddings(Embeddings):  # type: ignore[misc]  # its library is o
         return rows
 
     def embed_query(self, text: str) -> list[float]:
-        """Returns the embedding of a query, which is computed as that of a text."""
+        """Returns the embedding of a query, computed in the same way as for a text."""
         return self.embed_documents([text])[0]
 
 
 class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
     """Finds texts of an index by meaning, by words or by both.
 
-    A document has the `id` and the text of a hit. Its metadata are the `score`, what is known about
+    A document has the `id` and text of a hit. Its metadata are the `score`, known facts about
     a message, such as `author` and `time`, and the messages around it (see `Retrieved.about`).
     """
 
@@ -66,15 +66,15 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         """Opens an index.
 
         Args:
-            index: The index, or its folder. It is searched as it is now: changes by other
-                processes are seen by a new retriever.
+            index: The index, or its folder. It is searched in its current state; to see later
+                changes by other processes, create a new retriever.
             k: Number of documents per query.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
             weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
-            context: Number of messages to give before and after each hit, of its thread or channel.
-            **options: Fields that every retriever has, such as `tags`.
+            context: Number of messages to add before and after each hit, in its thread or channel.
+            **options: Fields of every LangChain retriever, such as `tags`.
 
         Raises:
             InputError, ModelError: see `Index`.

@@ -17,7 +17,7 @@ from rejoinder.interfaces.opening import index_of, retrieve
 from rejoinder.models.find import DEFAULT
 
 _MOST = 2_048
-"""The most texts that LlamaIndex takes in a batch."""
+"""Largest batch of texts that LlamaIndex allows."""
 
 
 class RejoinderEmbedding(BaseEmbedding):  # type: ignore[misc]  # its library is optional
@@ -39,7 +39,7 @@ class RejoinderEmbedding(BaseEmbedding):  # type: ignore[misc]  # its library is
             model_name: Name, folder or address of the model; see `SentenceEncoder.load`.
             threads: Number of CPU cores, by default all that the process may use.
             embed_batch_size: Texts per call, at most 2,048.
-            **options: Fields that every embedding has, such as `callback_manager`.
+            **options: Fields of every LlamaIndex embedding, such as `callback_manager`.
 
         Raises:
             InputError, ModelError: see `SentenceEncoder.load`.
@@ -69,7 +69,7 @@ class RejoinderEmbedding(BaseEmbedding):  # type: ignore[misc]  # its library is
 class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
     """Finds texts of an index by meaning, by words or by both.
 
-    A node has the id and the text of a hit, and as metadata what is known about a message, such as
+    A node has the id and text of a hit, and as metadata the known facts about a message, such as
     `author` and `time`, and the messages around it (see `Retrieved.about`). The score comes with
     the node.
     """
@@ -88,15 +88,15 @@ class RejoinderRetriever(BaseRetriever):  # type: ignore[misc]
         """Opens an index.
 
         Args:
-            index: The index, or its folder. It is searched as it is now: changes by other
-                processes are seen by a new retriever.
+            index: The index, or its folder. It is searched in its current state; to see later
+                changes by other processes, create a new retriever.
             similarity_top_k: Number of nodes per query.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
             weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
-            context: Number of messages to give before and after each hit, of its thread or channel.
-            **options: Arguments that every retriever has, such as `callback_manager`.
+            context: Number of messages to add before and after each hit, in its thread or channel.
+            **options: Arguments of every LlamaIndex retriever, such as `callback_manager`.
 
         Raises:
             InputError, ModelError: see `Index`.

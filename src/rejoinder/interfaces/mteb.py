@@ -1,6 +1,6 @@
-"""`MtebEncoder`: a model of this package in the Massive Text Embedding Benchmark, MTEB 2.
+"""`MtebEncoder`: runs a model of this package in the Massive Text Embedding Benchmark, MTEB 2.
 
-`mteb.evaluate(MtebEncoder(), tasks)` is all that it takes.
+Call `mteb.evaluate(MtebEncoder(), tasks)`.
 """
 
 import math
@@ -30,7 +30,7 @@ class MtebEncoder(AbsEncoder):  # type: ignore[misc]  # its library is optional
         """Loads a model by name, folder or address; see `SentenceEncoder.load`.
 
         Raises:
-            InputError, ModelError: see there.
+            InputError, ModelError: see `SentenceEncoder.load`.
         """
         contents = read_model(find_model(model))
         self.model = SentenceEncoder(contents, threads=threads)
@@ -46,7 +46,7 @@ class MtebEncoder(AbsEncoder):  # type: ignore[misc]  # its library is optional
         prompt_type: Any = None,  # noqa: ARG002
         **_options: Any,
     ) -> Embeddings:
-        """Returns (N, D) float32 embeddings of the texts in batches of MTEB, in their order.
+        """Returns (N, D) float32 embeddings of the texts in MTEB's batches, in order.
 
         Raises:
             InputError: the task has inputs that are not text.
@@ -63,10 +63,10 @@ class MtebEncoder(AbsEncoder):  # type: ignore[misc]  # its library is optional
 
 
 def model_meta(model: ModelContents, source: str | Path) -> ModelMeta:
-    """Returns what MTEB stores with results: name, revision, sizes, licence.
+    """Returns the facts that MTEB stores with results: name, revision, sizes, licence.
 
-    The revision is the SHA-256 of the weights. MTEB can load `source` again by it. What a model was
-    trained on is in its card, by names that are not MTEB's, so that it is not stated here.
+    The revision is the SHA-256 of the weights. MTEB can use it to load `source` again. The training
+    data is listed in the model card, under names that MTEB does not use, so it is left out here.
     """
     encoder = {name: x for name, x in model.tensors.items() if name.startswith("encoder.")}
     rows = encoder.get(f"encoder.{model.kind.token_rows}")
@@ -95,5 +95,5 @@ def model_meta(model: ModelContents, source: str | Path) -> ModelMeta:
 
 
 def _load(source: str | Path, *_name_and_revision: object, **_options: object) -> MtebEncoder:
-    """Loads the model of a `ModelMeta`, in the way in which MTEB calls its loader."""
+    """Loads the model of a `ModelMeta`; MTEB calls it as its loader."""
     return MtebEncoder(source)

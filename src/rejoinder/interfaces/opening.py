@@ -1,4 +1,4 @@
-"""What adapters share: models and indexes by name or folder, and what their retrievers return."""
+"""Shared by the adapters: opens models and indexes by name or folder, and runs retrievers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 
 
 def encoder_of(model: str | Path | SentenceEncoder, threads: int | None) -> SentenceEncoder:
-    """Returns an encoder as it is, or loads a model; see `SentenceEncoder.load`.
+    """Returns an encoder unchanged, or loads a model; see `SentenceEncoder.load`.
 
     Raises:
         InputError: `threads` is given for an encoder, which has its own.
@@ -27,7 +27,7 @@ def encoder_of(model: str | Path | SentenceEncoder, threads: int | None) -> Sent
 
 
 def index_of(index: str | Path | Index) -> Index:
-    """Returns an index as it is, or opens a folder of `rejoinder index`.
+    """Returns an index unchanged, or opens a folder of `rejoinder index`.
 
     Raises:
         InputError, ModelError: see `Index`.
@@ -36,7 +36,7 @@ def index_of(index: str | Path | Index) -> Index:
 
 
 class Settings(Protocol):
-    """How a retriever searches its index; see `Index.search`."""
+    """Settings of a retriever; see `Index.search`."""
 
     mode: Mode
     weight: float | None
@@ -45,14 +45,14 @@ class Settings(Protocol):
 
 
 class Retrieved(NamedTuple):
-    """A hit, as documents and nodes of other libraries hold it."""
+    """A hit in the form for other libraries' documents and nodes."""
 
     id: str
     text: str
     score: float
     about: dict[str, Any]
-    """What is known about a message (`IndexHit.about`). With context also `before` and `after`:
-    lists of the messages around it, each with its `id`, its `text` and what is known about it."""
+    """Known facts about a message (`IndexHit.about`). With context also `before` and `after`:
+    lists of the messages around it, each with `id`, `text` and known facts."""
 
 
 def retrieve(

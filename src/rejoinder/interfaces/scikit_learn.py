@@ -32,8 +32,8 @@ class SentenceEmbedder(
     """Turns sentences into embeddings, as a step of a scikit-learn pipeline.
 
     `make_pipeline(SentenceEmbedder(), LogisticRegression())` classifies sentences. Nothing is
-    learned from the sentences: `fit` loads the model. A copy, as `clone` makes it or another
-    process gets it, loads the model again.
+    learned from the sentences: `fit` only loads the model. A copy by `clone` or in another
+    process loads the model again.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class SentenceEmbedder(
         batch_size: int = BATCH_SIZE,
         threads: int | None = None,
     ) -> None:
-        """Keeps the parameters as they are; `fit` checks them.
+        """Stores the parameters unchanged; `fit` checks them.
 
         Args:
             model: Name or folder of a model; see `SentenceEncoder.load`.
-            normalize: Whether rows have length 1.
-            truncate_dim: Number of dimensions to keep, the first ones. None keeps all.
+            normalize: Whether to scale rows to length 1.
+            truncate_dim: Number of first dimensions to keep. None keeps all.
             batch_size: Sentences per batch. It affects memory and speed, not results.
             threads: Number of CPU cores, by default all that the process may use.
         """
@@ -83,11 +83,11 @@ class SentenceEmbedder(
             X: N sentences: a list, a NumPy array, a column of pandas or Polars.
 
         Returns:
-            (N, D) float32, or what `set_output` chose.
+            (N, D) float32, or the container chosen by `set_output`.
 
         Raises:
             NotFittedError: `fit` was not called.
-            InputError: an element is not a string (the message names its index), or `X` is no
+            InputError: an element is not a string (the message has its index), or `X` is not a
                 column of strings.
         """
         check_is_fitted(self, "_n_features_out")
@@ -112,7 +112,7 @@ class SentenceEmbedder(
         return state
 
     def __sklearn_tags__(self) -> Any:
-        """Says that the input is a column of strings, and that nothing is learned from it."""
+        """Declares that the input is a column of strings, and that nothing is learned from it."""
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False

@@ -17,7 +17,7 @@ _TEXTS = "texts"
 class RejoinderModule(InputModule):  # type: ignore[misc]  # its library is optional
     """Computes embeddings of length 1 with a `SentenceEncoder`, on the CPU, for inference only.
 
-    `SentenceTransformer(modules=[RejoinderModule("rejoinder-base")])` is the whole model.
+    `SentenceTransformer(modules=[RejoinderModule("rejoinder-base")])` is the complete model.
     """
 
     save_in_root = False
@@ -25,11 +25,11 @@ class RejoinderModule(InputModule):  # type: ignore[misc]  # its library is opti
     def __init__(
         self, model: str | Path | SentenceEncoder = DEFAULT, *, threads: int | None = None
     ) -> None:
-        """Takes an encoder, or loads a model by name, folder or address.
+        """Wraps an encoder, or loads a model by name, folder or address.
 
         Args:
-            model: The encoder, or what `SentenceEncoder.load` takes.
-            threads: Number of CPU cores of a model that is loaded, by default all that the process
+            model: The encoder, or any argument of `SentenceEncoder.load`.
+            threads: Number of CPU cores for a loaded model, by default all that the process
                 may use.
 
         Raises:
@@ -42,10 +42,10 @@ class RejoinderModule(InputModule):  # type: ignore[misc]  # its library is opti
     def preprocess(
         self, inputs: list[str], prompt: str | None = None, **_options: object
     ) -> dict[str, Any]:
-        """Returns the texts as they are; `forward` makes tokens of them.
+        """Returns the texts unchanged; `forward` tokenizes them.
 
         Raises:
-            InputError: there is a prompt, which the models have not been trained with.
+            InputError: there is a prompt, but the models were not trained with prompts.
         """
         if prompt:
             raise InputError(

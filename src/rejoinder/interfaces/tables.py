@@ -1,4 +1,4 @@
-"""Table targets: databases that search the texts of an index, looked up by name.
+"""Table targets: exports of an index to databases that search its texts, by name.
 
 A new target is a record in `TABLES`, in this file or in one that registers it.
 """
@@ -24,9 +24,9 @@ from rejoinder.io.formats.texts import KEYS
 from rejoinder.registry import Registry
 
 OUT = "OUT"
-"""Stands for the path in the query of a target."""
+"""Placeholder for the path in the query of a target."""
 DIM = "DIM"
-"""Likewise for the number of dimensions."""
+"""Placeholder for the number of dimensions."""
 
 
 @dataclass(frozen=True)
@@ -36,53 +36,53 @@ class Table:
     dim: int
     """Dimension of the embeddings."""
     known: tuple[str, ...]
-    """Columns after `id`, `text` and `embedding`: `KEYS`, or none if nothing is known about any
-    text. `time` is UTC."""
+    """Columns after `id`, `text` and `embedding`: `KEYS`, or none if nothing else is known about
+    the texts. `time` is UTC."""
     parts: Callable[[], Iterator[EncodedTexts]]
-    """Yields the texts, some thousands at a time, with float32 embeddings."""
+    """Yields the texts, a few thousand at a time, with float32 embeddings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableTarget:
-    """A database, or a file that databases read."""
+    """A database, or a file format that databases read."""
 
     name: str
     """The value of `--to`."""
     write: Callable[[Table, Path], None]
-    """Writes a file that does not exist yet, or into an empty folder. It gets its name only if this
+    """Writes a new file, or into an empty folder. It is renamed into place only if this
     succeeds."""
     needs: Mapping[str, str] = field(default_factory=dict)
-    """Packages that it imports, and the extra that brings each."""
+    """Packages that it imports, each with the extra that installs it."""
     is_folder: bool = False
-    """Whether it is a folder."""
+    """Whether it writes a folder."""
     query: str
-    """How to search it, in SQL or Python, with `OUT` for the path and `DIM` for the dimension. The
-    score of unit and zero rows is the product with the query, as in `Index.search`."""
+    """Query for a search, in SQL or Python, with `OUT` for the path and `DIM` for the dimension.
+    The score of unit and zero rows is the dot product with the query, as in `Index.search`."""
 
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """What `write_table` wrote."""
+    """Result of `write_table`."""
 
     path: Path
     target: str
     texts: int
-    """Number of its rows."""
+    """Number of rows."""
     query: str
-    """How to search it, in SQL or Python."""
+    """Query for a search, in SQL or Python."""
 
 
 def write_table(
     index: str | Path | TextIndex, out: str | Path, target: str, *, overwrite: bool = False
 ) -> WrittenTable:
-    """Writes the texts of an index as a table for a database.
+    """Exports the texts of an index as a table for a database.
 
     Its columns are `id`, `text`, `embedding` and, if they are messages of an export, `author`,
     `time` (UTC), `source`, `thread`, `answers` (the id of the message it answers) and `link`.
-    Memory holds some thousands of texts.
+    Only a few thousand texts are in memory at once.
 
     Args:
-        index: The index, or its folder. Its files are compared with their SHA-256 first.
+        index: The index, or its folder. Its files are first verified by their SHA-256.
         out: The file or folder to write.
         target: A key of `TABLES`.
         overwrite: Replace what `out` holds.
@@ -139,9 +139,9 @@ def known_columns(
     *,
     as_time: Callable[[np.datetime64], object] = lambda time: time,
 ) -> Mapping[str, list[object]]:
-    """Returns columns of what is known about texts, with None where something is not.
+    """Returns columns of known facts about texts, with None for unknown ones.
 
-    `as_time` gets times in UTC, to the microsecond. Times that calendars do not have are None.
+    `as_time` converts times in UTC, in microseconds. Times outside the calendar are None.
     """
     about = part.known
     columns: dict[str, list[object]] = {name: [each.get(name) for each in about] for name in names}
@@ -160,7 +160,7 @@ _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 def _rows(
     table: Table, as_vector: Callable[[Any], object], as_time: Callable[[np.datetime64], object]
 ) -> Iterator[tuple[object, ...]]:
-    """Yields the rows of a table, each embedding and time as it is stored."""
+    """Yields the rows of a table, with embeddings and times in their stored form."""
     for part in table.parts():
         known = known_columns(part, table.known, as_time=as_time)
         vectors = map(as_vector, part.embeddings)
@@ -207,11 +207,11 @@ def _write_lancedb(table: Table, path: Path) -> None:
 
 
 def _write_parquet(table: Table, path: Path) -> None:
-    """Writes a file of Parquet, a row group at a time; see `TableTarget.write`."""
+    """Writes a Parquet file, a row group at a time; see `TableTarget.write`."""
     import pyarrow.parquet as pq
 
     batches = arrow_reader(table)
-    # neither compression nor a dictionary makes numbers of embeddings smaller
+    # neither compression nor a dictionary makes embeddings smaller
     numbers = "embedding.list.element"
     names = [name for name in batches.schema.names if name != "embedding"]
     with pq.ParquetWriter(
@@ -226,14 +226,14 @@ def _write_parquet(table: Table, path: Path) -> None:
 
 
 _ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\ufffd"})
-"""Characters of a field of COPY. PostgreSQL can't store NUL."""
+"""Escapes for a field of COPY. PostgreSQL can't store NUL."""
 
 
 def _write_pgvector(table: Table, path: Path) -> None:
-    """Writes SQL that makes the table `texts` in PostgreSQL; see `TableTarget.write`.
+    """Writes SQL that creates the table `texts` in PostgreSQL; see `TableTarget.write`.
 
-    A file needs neither a server nor its password while it is written. `psql` runs it where the
-    database is, as it does with what `pg_dump` writes, in one transaction.
+    Writing the file needs neither a server nor a password. `psql` runs it where the
+    database is, as with the output of `pg_dump`, in one transaction.
     """
     kinds = ["id text PRIMARY KEY", "text text NOT NULL", f"embedding vector({table.dim}) NOT NULL"]
     kinds += [f"{name} {'timestamptz' if name == 'time' else 'text'}" for name in table.known]
@@ -254,14 +254,14 @@ def _lines(table: Table) -> Iterator[str]:
 
 
 def _write_sqlite(table: Table, path: Path) -> None:
-    """Writes a file of SQLite, without sqlite-vec: its vectors are bytes of float32.
+    """Writes an SQLite file, without sqlite-vec: vectors are stored as bytes of float32.
 
     See `TableTarget.write`. Times are text, such as 2024-03-01T08:06:00.000000.
     """
     kinds = ["id TEXT PRIMARY KEY", "text TEXT NOT NULL", "embedding BLOB NOT NULL"]
     kinds += [f"{name} TEXT" for name in table.known]
     try:
-        # the file gets its name when it is whole, so that SQLite need not protect it
+        # the file is renamed when it is complete, so SQLite need not protect it
         with closing(sqlite3.connect(path, isolation_level=None)) as database:
             database.execute("PRAGMA page_size = 16384")  # rows would not fill smaller pages
             database.execute("PRAGMA journal_mode = OFF")

@@ -1,10 +1,10 @@
-"""Export targets: the forms of other libraries that a model is written in, looked up by name.
+"""Export targets: formats of other libraries in which models can be saved, by name.
 
-A new target is one file with its record and one line in `TARGETS` (docs/extend/target.md).
+A new target is one file with its record, and one line in `TARGETS` (docs/extend/target.md).
 
-Folders that sentence-transformers and model2vec load, and the files that they have.
+Also writes folders for sentence-transformers and model2vec.
 
-A table of word vectors comes with its text rules and vocabulary as a tokenizer of the Hugging Face
+A table of word vectors includes its text rules and vocabulary as a tokenizer of the Hugging Face
 library `tokenizers`.
 """
 
@@ -36,28 +36,28 @@ from rejoinder.text.features import WordFeatures
 from rejoinder.text.normalize import PATTERN, QUOTES
 
 FOLDER = "FOLDER"
-"""Stands for the path of the folder in the Python that a target returns."""
+"""Placeholder for the path of the folder in the Python code of a target."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A form of another library that a model is written in."""
+    """A format of another library in which a model can be saved."""
 
     name: str
     """The value of `--to`."""
     dtypes: tuple[str, ...] = ("float32",)
-    """Types of weights that it writes, the default first."""
+    """Types of weights that it supports, the default first."""
     write: Callable[[ModelContents, Path, str], str]
-    """Writes a model into an empty folder, with weights of a type of `dtypes`, and returns Python
-    that loads it with the library, in which `FOLDER` stands for the path. The folder gets its name
-    only if this succeeds.
+    """Writes a model into an empty folder, with weights of a type in `dtypes`, and returns Python
+    code that loads it with the library, where `FOLDER` stands for the path. The folder is renamed
+    into place only if this succeeds.
 
-    Raises `InputError` where the library can't express the model; the message says why."""
+    Raises `InputError` if the library can't express the model; the message says why."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A folder that an export target wrote."""
+    """A folder written by an export target."""
 
     folder: Path
     """The folder."""
@@ -68,7 +68,7 @@ class Written:
     dim: int
     """Embedding dimension."""
     python: str
-    """Python that loads it with the library that it is for."""
+    """Python code that loads it with its library."""
 
 
 def export_to(
@@ -82,21 +82,21 @@ def export_to(
     overwrite: bool = False,
     **smaller_by: Any,
 ) -> Written:
-    """Writes a model as a folder that another library loads. The same options give the same bytes.
+    """Saves a model as a folder for another library. The same options give the same bytes.
 
     Args:
         model: name, folder or address of the model. It is not changed.
         out: the folder to write.
-        target: name of the library's form, a key of `TARGETS`.
-        dtype: type of the weights, one of those of the target. None means its first.
+        target: name of the library's format, a key of `TARGETS`.
+        dtype: type of the weights, one that the target supports. None means its first.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         overwrite: replace what `out` holds.
-        **smaller_by: what else to make smaller, as in `rejoinder.export`: `dim`, `max_words`,
+        **smaller_by: ways to make the model smaller, as in `rejoinder.export`: `dim`, `max_words`,
             `unknown_buckets`, `letter_buckets`, `spelling`, `saturation`.
 
     Returns:
-        The folder, its size, and Python that loads it.
+        The folder, its size, and Python code that loads it.
 
     Raises:
         InputError: the target is unknown or can't express the model, an option does not fit the
@@ -124,22 +124,22 @@ def export_to(
 
 
 STATIC = "sentence_transformers.models.StaticEmbedding"
-"""The module of sentence-transformers that is a table of word vectors, in the folder itself."""
+"""The sentence-transformers module for a table of word vectors, in the main folder."""
 NORMALIZE = "sentence_transformers.models.Normalize"
 """The module that scales vectors to length 1."""
 MODULE = "rejoinder.interfaces.sentence_transformers.RejoinderModule"
-"""The class that computes the embeddings of a model that the library can't express itself."""
+"""The class that computes embeddings of models that the library can't express."""
 MODEL = "0_RejoinderModule"
-"""Its subfolder, a model folder."""
+"""Its subfolder, which is a model folder."""
 
 
 def _write_sentence_transformers(model: ModelContents, folder: Path, _dtype: str) -> str:
-    """Writes a model as modules of sentence-transformers; see `Target.write`.
+    """Saves a model as modules of sentence-transformers; see `Target.write`.
 
     A table of word vectors needs only sentence-transformers. Any other model is copied, and
-    run by this package, which has to be installed. sentence-transformers imports classes of other
-    packages only with `trust_remote_code=True`, from version 6 on also for a folder on this
-    machine.
+    run by this package, which must be installed. sentence-transformers imports classes of other
+    packages only with `trust_remote_code=True`; from version 6 on this also holds for local
+    folders.
     """
     trusted = ""
     if obstacle(model) is None:
@@ -169,7 +169,7 @@ def _write_sentence_transformers(model: ModelContents, folder: Path, _dtype: str
 
 
 def _write_model2vec(model: ModelContents, folder: Path, _dtype: str) -> str:
-    """Writes a model as a static model of model2vec; see `Target.write`.
+    """Saves a model as a static model of model2vec; see `Target.write`.
 
     Raises:
         InputError: the model is more than a table of word vectors.
@@ -187,7 +187,7 @@ def _write_model2vec(model: ModelContents, folder: Path, _dtype: str) -> str:
         "embedding_dtype": "float32",
     }
     write_json(folder / "config.json", config)
-    # sentence-transformers loads folders of model2vec, by these modules
+    # sentence-transformers loads model2vec folders with these modules
     write_modules(folder, {".": STATIC, "1_Normalize": NORMALIZE})
     python = [
         "from model2vec import StaticModel",
@@ -201,14 +201,14 @@ def _write_model2vec(model: ModelContents, folder: Path, _dtype: str) -> str:
 
 
 def write_json(path: Path, tree: object) -> None:
-    """Writes JSON values."""
+    """Writes values as JSON."""
     write_text(path, json.dumps(tree, ensure_ascii=False, indent=2) + "\n")
 
 
 def obstacle(model: ModelContents) -> str | None:
-    """Returns why a model is more than a table of word vectors, None if it is one.
+    """Returns why a model is more than a table of word vectors, None if it is just that.
 
-    It is the rest of a sentence that begins with the model, such as "has 8 buckets of …".
+    The reason continues a sentence that begins with the model, such as "has 8 buckets of …".
     """
     features = model.features
     if model.kind.name != "dan" or not isinstance(features, WordFeatures):
@@ -232,11 +232,11 @@ def obstacle(model: ModelContents) -> str | None:
 
 
 def word_vectors(model: ModelContents) -> tuple[Sequence[str], NDArray[np.float32]]:
-    """Returns W words and their vectors, (W + 1, D): the last one, of unknown words, is zero.
+    """Returns W words and their vectors, (W + 1, D): the last, for unknown words, is zero.
 
-    Their mean, scaled to length 1, is the embedding of a sentence, as the model has no `obstacle`:
-    a linear bag of words adds up a row for each word, and whatever its combiner divides the sum by,
-    the direction stays. An adaptation u* = W u is linear too, so it is applied to the rows.
+    Their mean, scaled to length 1, is the embedding of a sentence, because the model has no
+    `obstacle`: a linear bag of words adds up a row per word, and the combiner's divisor keeps the
+    direction. An adaptation u* = W u is linear, too, so it is applied to the rows.
     """
     features = model.features
     assert isinstance(features, WordFeatures)  # noqa: S101 -- `obstacle` says so
@@ -248,16 +248,16 @@ def word_vectors(model: ModelContents) -> tuple[Sequence[str], NDArray[np.float3
 
 
 def write_word_vectors(folder: Path, model: ModelContents, tensor: str) -> None:
-    """Writes `model.safetensors`, in which the rows are called `tensor`, and `tokenizer.json`."""
+    """Writes `model.safetensors`, with the rows under the name `tensor`, and `tokenizer.json`."""
     words, rows = word_vectors(model)
     save_file({tensor: rows}, folder / "model.safetensors")
     write_text(folder / "tokenizer.json", tokenizer_json(words))
 
 
 def write_modules(folder: Path, modules: Mapping[str, str]) -> None:
-    """Writes `modules.json` of sentence-transformers: classes by the subfolder of each, in order.
+    """Writes `modules.json` of sentence-transformers: the class of each subfolder, in order.
 
-    Every folder but that of the first has no settings, so that it is written here.
+    Every folder except the first has no settings of the model, so its settings are written here.
     """
     rows = [
         {"idx": number, "name": str(number), "path": path, "type": kind}
@@ -270,18 +270,18 @@ def write_modules(folder: Path, modules: Mapping[str, str]) -> None:
 
 
 def write_card(folder: Path, model: ModelContents, library: str, python: Sequence[str]) -> None:
-    """Writes `README.md`, the card of the model, with lines of `python` that use the folder."""
+    """Writes `README.md`, the model card, with lines of `python` that use the folder."""
     use = Use(library, "\n".join(python))
     write_text(folder / use.file, model_card(config_of(model), use=use))
 
 
 UNKNOWN = "[UNK]"
-"""The token that stands for every unknown word. Its id follows those of all words. No word is
-called so, because the text rules make three tokens of it."""
+"""The token for every unknown word. Its id follows the ids of all words. No word can have this
+name, because the text rules split it into three tokens."""
 
 _CASED = r"[\p{Cased}&&[^\p{Case_Ignorable}]]"
 _FINAL_SIGMA = rf"(?<={_CASED}\p{{Case_Ignorable}}{{0,30}})Σ(?!\p{{Case_Ignorable}}*{_CASED})"
-"""A capital sigma at the end of a word, whose lower case is another letter than elsewhere."""
+"""A capital sigma at the end of a word, where its lower case is a different letter."""
 _NEWER = tuple(
     chr(code)
     for codes in (
@@ -293,14 +293,14 @@ _NEWER = tuple(
     for code in codes
     if normalize("NFKC", chr(code)) != chr(code)
 )
-"""Characters that NFKC changes by Unicode 14, but not by Unicode 9, which the library follows."""
+"""Characters that NFKC changes in Unicode 14, but not in Unicode 9, which the library uses."""
 
 
 def tokenizer_json(words: Sequence[str]) -> str:
-    """Returns `tokenizer.json` for a vocabulary: the tokens of text rules 1, and the ids of words.
+    """Returns `tokenizer.json` for a vocabulary: the tokens of text rules 1, and the word ids.
 
-    Of two kinds of text the tokens differ from ours: half a surrogate pair is refused by the
-    library, and marks that Unicode got after version 9 may be ordered differently after a letter.
+    Tokens differ from ours in two cases: the library refuses half a surrogate pair, and marks added
+    to Unicode after version 9 may be ordered differently after a letter.
 
     Raises:
         InputError: a word has the name of the token for unknown words.
@@ -339,10 +339,10 @@ def _normalizers(words: Sequence[str]) -> list[dict[str, object]]:
 
 
 def _relevant(words: Sequence[str]) -> list[str]:
-    """Returns the newer characters that can be part of a word that is known.
+    """Returns the newer characters that can occur in a known word.
 
-    Each step takes time for every sentence. Most are letters, and become letters of which no word
-    is made: a word with one of them is unknown in both forms.
+    Each step takes time in every sentence. Most of these characters are letters, and become letters
+    that no known word has: a word with one of them is unknown in both forms.
     """
     letters = set(normalize("NFKD", "".join(words)))
     return [
@@ -365,13 +365,13 @@ _AXES = {
 
 
 def _write_onnx(model: ModelContents, folder: Path, dtype: str) -> str:
-    """Writes a folder of this package whose encoder is a graph, so that it runs without torch.
+    """Saves a model as a folder of this package with an ONNX graph, so that it runs without torch.
 
     Other programs run `encoder.onnx`, which maps `ids` (G, T) int64 and `present` (G, T) bool,
     false where padded, to `embeddings` (G, D) float32, not normalised.
 
     Raises:
-        InputError: the encoder is not one that reads padded sentences, or is a graph already.
+        InputError: the encoder does not read padded sentences, or is already a graph.
         MissingExtraError: torch, onnx or ONNX Runtime is not installed.
     """
     if model.graph is not None:
@@ -394,7 +394,7 @@ def _write_onnx(model: ModelContents, folder: Path, dtype: str) -> str:
 
 
 def _graph(encoder: Any) -> bytes:
-    """Returns the encoder as a graph, with any number of sentences and positions."""
+    """Returns the encoder as a graph for any number of sentences and positions."""
     import torch
 
     from rejoinder.encoders.nn.layers import PaddedGroup
@@ -413,7 +413,7 @@ def _graph(encoder: Any) -> bytes:
     with TemporaryDirectory() as folder, warnings.catch_warnings(), torch.inference_mode():
         file = Path(folder) / "graph.onnx"
         warnings.simplefilter("ignore")
-        # the exporter that goes through torch.export fixes the length of an LSTM's input
+        # the exporter based on torch.export fixes the length of an LSTM's input
         torch.onnx.export(
             Group().eval(), (torch.zeros(2, 3, dtype=torch.int64), present), file, dynamo=False,
             opset_version=_OPSET, input_names=["ids", "present"], output_names=["embeddings"],
@@ -423,7 +423,7 @@ def _graph(encoder: Any) -> bytes:
 
 
 def _quantized(graph: bytes) -> bytes:
-    """Returns the graph with matrices of 8-bit whole numbers, by ONNX Runtime."""
+    """Returns the graph with 8-bit integer matrices, by ONNX Runtime."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with TemporaryDirectory() as folder:
@@ -431,7 +431,7 @@ def _quantized(graph: bytes) -> bytes:
         whole.write_bytes(graph)
         logging.disable(logging.WARNING)  # of the root logger: that it leaves ids as they are
         try:
-            # processors without VNNI add products of 8 bits in 16, which 7 bits never overflow
+            # processors without VNNI add 8-bit products in 16 bits, which 7 bits never overflow
             quantize_dynamic(
                 whole, small, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True
             )

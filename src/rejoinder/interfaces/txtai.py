@@ -18,7 +18,7 @@ from rejoinder.protocols import Embeddings
 
 
 class RejoinderVectors(Vectors):  # type: ignore[misc]  # its library is optional
-    """Computes the vectors of `txtai.Embeddings`, whose setting `method` names this class.
+    """Computes vectors for `txtai.Embeddings`, whose setting `method` names this class.
 
     The setting `path` is the name or folder of a model, by default `rejoinder-base`.
     """
@@ -36,14 +36,14 @@ class RejoinderVectors(Vectors):  # type: ignore[misc]  # its library is optiona
         return np.asarray(self.model.encode(data))
 
     def normalize(self, embeddings: Embeddings) -> Embeddings:
-        """Returns rows of length 1. Those of texts without a known word stay zero."""
+        """Returns rows of length 1. Rows of texts without a known word stay zero."""
         return unit_rows(embeddings)
 
 
 class RejoinderRetriever:
     """Finds texts of an index by meaning, by words or by both.
 
-    It has the searches of `txtai.Embeddings`, so that `txtai.pipeline.RAG` takes it instead.
+    It has the search methods of `txtai.Embeddings`, so `txtai.pipeline.RAG` accepts it instead.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class RejoinderRetriever:
         """Opens an index.
 
         Args:
-            index: The index, or its folder. It is searched as it is now: changes by other
-                processes are seen by a new retriever.
+            index: The index, or its folder. It is searched in its current state; to see later
+                changes by other processes, create a new retriever.
             mode: `semantic`, `words` or `hybrid`; see `Index.search`.
             weight: Share of meaning in a hybrid search, from 0 to 1; as in `Index.search`.
             where: Conditions that messages must meet, such as `{"author": "ann"}`; see
                 `Index.search`.
-            context: Number of messages to give before and after each hit, of its thread or channel.
+            context: Number of messages to add before and after each hit, in its thread or channel.
 
         Raises:
             InputError, ModelError: see `Index`.
@@ -73,14 +73,14 @@ class RejoinderRetriever:
         self.where, self.context = where, context
 
     def search(self, query: str, limit: int = 3) -> list[dict[str, Any]]:
-        """Returns the best `limit` rows: `id`, `text`, `score` and what is known about a message.
+        """Returns the best `limit` rows: `id`, `text`, `score` and known facts about a message.
 
         See `Retrieved.about`.
         """
         return self.batchsearch([query], limit)[0]
 
     def batchsearch(self, queries: list[str], limit: int = 3) -> list[list[dict[str, Any]]]:
-        """Returns for each query what `search` does."""
+        """Returns the result of `search` for each query."""
         found = retrieve(self.index, self, queries, limit)
         return [
             [{**hit.about, "id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]
@@ -88,7 +88,7 @@ class RejoinderRetriever:
         ]
 
     def batchsimilarity(self, queries: list[str], data: list[str]) -> list[list[tuple[int, float]]]:
-        """Returns for each query the indices of texts with their cosines, the highest first."""
+        """Returns for each query the indices of texts with their cosines, highest first."""
         encoder, dim = self.index.encoder, self.index.manifest.dim
         asked, known = (rows_of(encoder, texts, dim) for texts in (queries, data))
         rows, scores = nearest_rows(asked, known, max(len(data), 1))

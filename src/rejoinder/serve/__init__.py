@@ -1,1 +1,1 @@
-"""The HTTP server: other people's interfaces and our own, in front of one `SentenceEncoder`."""
+"""The HTTP server: TEI, OpenAI and our own routes for one `SentenceEncoder`."""

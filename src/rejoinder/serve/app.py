@@ -1,6 +1,6 @@
-"""Creates the FastAPI app of a model, with the page at `/`.
+"""Creates the FastAPI app for a model, with the page at `/`.
 
-Counts requests, and checks their host, key and size before they reach a route.
+Also counts requests, and checks their host, key and size before they reach a route.
 """
 
 import hmac
@@ -44,19 +44,19 @@ def create_app(
 
     Args:
         model: Result of `rejoinder.models.folder.read_model`.
-        settings: By default those of `ServerSettings`.
-        texts: The texts that `/search` searches.
+        settings: The default is `ServerSettings()`.
+        texts: Texts for `/search`.
         index: An index to search instead, made with the same model.
-        scorer: Folder of a scorer fitted with the model, which `/rerank` takes instead of the
+        scorer: Folder of a scorer fitted with the model, which `/rerank` uses instead of the
             cosine.
-        explored: Returns what was found in the index, see `service.Latest`.
-        assistants: App of `serve.mcp.http_app`, whose routes it has, too.
+        explored: Returns the explored results of the index, see `service.Latest`.
+        assistants: App of `serve.mcp.http_app`, whose routes are added.
         threads: CPU threads of the encoder; by default all.
 
     Raises:
         InputError: an argument is out of range.
         ModelError: the model can't be run, or the scorer is damaged or for another model.
-        MissingExtraError: it needs a package that is not installed.
+        MissingExtraError: a package that the model needs is not installed.
     """
     settings = settings or ServerSettings()
     service = Service(model, settings, texts, index, threads, scorer)
@@ -72,11 +72,11 @@ def create_app(
 
     app = FastAPI(
         lifespan=lifespan,
-        redirect_slashes=False,  # it would redirect to the Host that a stranger sent
+        redirect_slashes=False,  # it would redirect to any Host that a stranger sends
         title="rejoinder",
         version=VERSION,
         description=f"Sentence embeddings by `{service.name}`.",
-        docs_url=None,  # it loads scripts from elsewhere
+        docs_url=None,  # it loads scripts from other servers
         redoc_url=None,
     )
     app.state.service = service
@@ -124,17 +124,17 @@ _INDEX = "index.html"
 
 
 def _read_page() -> dict[str, bytes]:
-    """Returns the page's files by their paths on the server."""
+    """Returns the page's files, by path on the server."""
     folder = files("rejoinder").joinpath("serve", "page")
     read = {f"/page/{file.name}": file.read_bytes() for file in folder.iterdir()}
     return {"/": read.pop(f"/page/{_INDEX}"), **dict(sorted(read.items()))}
 
 
 _PAGE = _read_page()
-"""The page's files, read once, so that no request reaches the file system."""
+"""The page's files, read once, so that requests never access the file system."""
 PUBLIC = ("/health", *_PAGE)
 """Paths that need no key: the health check, and the page without its data, which asks for the key.
-A browser sends no strict cookie when a link in a chat opens the page, only with its requests."""
+Browsers omit strict cookies when a link in a chat opens the page, but not in its requests."""
 
 
 async def page(request: Request) -> Response:
@@ -145,15 +145,15 @@ async def page(request: Request) -> Response:
 
 
 Check = Callable[[Scope], Response | None]
-"""Returns the answer to a request that does not pass; None lets it pass."""
+"""Returns the answer to a request that fails a check; None lets the request pass."""
 _COOKIE_SECONDS = 30 * 86_400
 _DISCARDED = 4
-"""A body that is too long is read up to so many times the limit. If the server closed a connection
+"""A too long body is read up to this multiple of the limit. If the server closed a connection
 with unread bytes, the client might never see the answer."""
 
 
 class Checked:
-    """Answers requests that do not pass a check."""
+    """Answers requests that fail a check."""
 
     def __init__(self, app: ASGIApp, *, check: Check) -> None:
         self._app, self._check = app, check
@@ -167,8 +167,8 @@ class Checked:
 def key_check(key: str, public: Collection[str]) -> Check:
     """Returns the check for the key, which may be in a header, a cookie, or the page's address.
 
-    GET of `public` paths needs none. The page's address with the key sets the cookie, and leads to
-    the address without it.
+    GET of `public` paths needs no key. The page's address with the key sets the cookie, and
+    redirects to the address without it.
     """
     kept = sha256_of(key.encode())  # a key may have characters that a cookie may not
 
@@ -177,7 +177,7 @@ def key_check(key: str, public: Collection[str]) -> Check:
 
     def check(scope: Scope) -> Response | None:
         request = Request(scope)
-        # browsers send the cookies of a host to all its ports
+        # browsers send a host's cookies to all its ports
         cookie = f"rejoinder-{request.scope['server'][1]}"
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         # the page is at GET /, and TEI's embeddings at POST /
@@ -185,7 +185,7 @@ def key_check(key: str, public: Collection[str]) -> Check:
         asked = request.query_params.get("key") if is_public and scope["path"] == "/" else None
         if asked is not None and is_right(asked):
             answer = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
-            has_tls = request.headers.get("x-forwarded-proto") == "https"  # of a proxy
+            has_tls = request.headers.get("x-forwarded-proto") == "https"  # set by a proxy
             answer.set_cookie(
                 cookie, kept, _COOKIE_SECONDS, secure=has_tls, httponly=True, samesite="strict"
             )
@@ -205,7 +205,7 @@ def key_check(key: str, public: Collection[str]) -> Check:
 def host_check(serves: Callable[[str], bool]) -> Check:
     """Returns the check for a request's `Host`.
 
-    A web page can make its own name lead to this machine (DNS rebinding). Its requests then carry
+    A web page can point its name at this machine (DNS rebinding). Its requests then carry
     that name.
     """
 
@@ -219,13 +219,13 @@ def host_check(serves: Callable[[str], bool]) -> Check:
 
 
 class LimitBody:
-    """Refuses a body that is too long."""
+    """Refuses bodies that are too long."""
 
     def __init__(self, app: ASGIApp, *, most: int) -> None:
         self._app, self._most = app, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on. Reading a body that is too long raises RequestError."""
+        """Passes a request on. Reading a too long body raises RequestError."""
         declared, size = 0, 0
         if scope["type"] == "http":
             declared = int(Headers(scope=scope).get("content-length", 0))  # uvicorn checked it
@@ -245,7 +245,7 @@ class LimitBody:
 
 
 class CountRequests:
-    """Counts each request, with its route, status and time."""
+    """Counts each request, with route, status and time."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
@@ -255,7 +255,7 @@ class CountRequests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status = time.perf_counter(), 499  # unless the client leaves before the answer
+        begun, status = time.perf_counter(), 499  # if the client leaves before the answer
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -265,10 +265,10 @@ class CountRequests:
 
         try:
             await self._app(scope, receive, noted)
-        except Exception:  # whatever it is, Starlette answers with 500 outside of this class
+        except Exception:  # Starlette answers any exception with 500, outside of this class
             status = 500
             raise
         finally:
-            # unknown paths share a label, or strangers could make labels without end
+            # unknown paths share a label, or strangers could create labels without end
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.count(route, status, time.perf_counter() - begun)

@@ -1,6 +1,6 @@
-"""Encodes the texts of all requests together, in one thread.
+"""Encodes the texts of all requests in batches, in one thread.
 
-The server's counters, in Prometheus' text format.
+Also defines the server's counters, in Prometheus' text format.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import RequestError
 
 Encode = Callable[[list[str]], Embeddings]
-"""Turns texts into (N, D) embeddings. Requests with the same function share batches."""
+"""Encodes texts to (N, D) embeddings. Requests with the same function share batches."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Job:
-    """One request's work: texts for an encode function or, without texts, a call."""
+    """The work of one request: texts for an encode function or, without texts, a call."""
 
     function: Callable[..., Any]
     texts: Sequence[str] | None
@@ -45,8 +45,8 @@ class Batcher:
         """Starts the worker.
 
         Args:
-            max_batch: Most texts of a batch of several requests.
-            max_queue: Most texts in the queue.
+            max_batch: Largest number of texts in a batch of several requests.
+            max_queue: Largest number of texts in the queue.
             observe: Called by the worker with the number of texts of each batch.
         """
         self._max_batch, self._max_queue, self._observe = max_batch, max_queue, observe
@@ -54,7 +54,7 @@ class Batcher:
         self.waiting = 0
         """Number of texts in the queue."""
         self._is_busy = False
-        # an executor costs a client that is alone a tenth more
+        # an executor takes a tenth longer for a single client
         self._batches: SimpleQueue[tuple[list[_Job], asyncio.AbstractEventLoop]] = SimpleQueue()
         Thread(target=self._work, name="rejoinder-batches", daemon=True).start()
 
@@ -117,7 +117,7 @@ class Batcher:
                 loop.call_soon_threadsafe(self._finish, batch, results, loop)
 
     def _results(self, batch: list[_Job]) -> list[Any]:
-        """Returns the result of each job, or the exception that it ends with."""
+        """Returns the result of each job, or the exception that it raised."""
         try:
             if batch[0].texts is None:
                 return [batch[0].function()]
@@ -127,7 +127,7 @@ class Batcher:
         except Exception as error:
             if len(batch) == 1:
                 return [error]
-            # one request's error must not become the others'
+            # an error in one request must not affect the others
             return [result for job in batch for result in self._results([job])]
         ends = accumulate((job.weight for job in batch), initial=0)
         return [rows[low:high] for low, high in pairwise(ends)]

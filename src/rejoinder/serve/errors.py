@@ -1,6 +1,6 @@
-"""Answers in JSON. An error is one sentence, in the form of the interface that was called.
+"""JSON answers. An error is one sentence, in the form of the called interface.
 
-Types of the fields of requests. Lone surrogates become U+FFFD, as in the library.
+Also defines the types of request fields. Lone surrogates become U+FFFD, as in the library.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from rejoinder.errors import RejoinderError
 from rejoinder.io.formats.text_lines import replace_surrogates
 
 OPENAI = "/v1/"
-"""Paths of OpenAI's interface. On all others, errors have TEI's form."""
+"""Paths of OpenAI's interface. On all other paths, errors have TEI's form."""
 _RETRY_SECONDS = "1"
 _LONGEST_FIELD = 100
 _OPENAI_TYPES = {401: "authentication_error", 429: "rate_limit_error"}
@@ -30,7 +30,7 @@ _HTTP = {
 
 
 class RequestError(HTTPException):
-    """A request that can't be answered: the status, and a sentence that says why."""
+    """A request that can't be answered: the status, and a sentence with the reason."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class RequestError(HTTPException):
 
 
 def refused(field: str, sentence: str) -> RequestError:
-    """Returns the error of a field with a wrong value."""
+    """Returns the error for a field with a wrong value."""
     return RequestError(422, f"{field}: {sentence}", field=field)
 
 
@@ -62,7 +62,7 @@ def json_response(
 
 
 def error_response(path: str, error: RequestError) -> Response:
-    """Returns the JSON of an error, in the form of the interface that `path` belongs to."""
+    """Returns an error as JSON, in the form of the interface that `path` belongs to."""
     status, content = error.status_code, dict[str, Any]()
     sentence, field = replace_surrogates(error.detail), error.field
     if path.startswith(OPENAI):
@@ -95,7 +95,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RejoinderError)
     async def on_model_error(request: Request, error: RejoinderError) -> Response:
-        """Answers where the library refuses, for example because the model can't do it."""
+        """Answers when the library raises an error, for example because the model can't do it."""
         return error_response(request.url.path, RequestError(422, str(error)))
 
     @app.exception_handler(Exception)
@@ -105,7 +105,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def _first_fault(faults: Sequence[Any]) -> tuple[str | None, str]:
-    """Returns the field of the first of Pydantic's faults, and a sentence that names it."""
+    """Returns the field of the first of Pydantic's errors, and a sentence that names it."""
     fault = faults[0]
     location = [part for part in fault["loc"] if part != "body"]
     kind, told = fault["type"], str(fault["msg"])
@@ -161,7 +161,7 @@ def _right(value: Any) -> Any:
 Text = Annotated[str, BeforeValidator(_clean)]
 """A string."""
 STATED_TEXTS = str | Annotated[list[str], Field(min_length=1)]
-"""How the OpenAPI describes `Texts`."""
+"""Description of `Texts` in the OpenAPI schema."""
 Texts = Annotated[list[str], BeforeValidator(_as_list, json_schema_input_type=STATED_TEXTS)]
 """A string or a list of strings, as a list. `Service.limited` counts them."""
 NoPrompt = Annotated[None, BeforeValidator(_no_prompt)]
@@ -199,7 +199,7 @@ class OpenAIError(BaseModel):
 
 
 def failures(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
-    """Returns the errors of any route, for the OpenAPI."""
+    """Returns the errors that any route can have, for the OpenAPI schema."""
     meanings = {
         400: "The body is not JSON in UTF-8",
         401: "The API key is missing or wrong",

@@ -1,7 +1,7 @@
-"""Tools by which assistants search and read archives: the Model Context Protocol.
+"""Tools for assistants to search and read archives, over the Model Context Protocol.
 
 A tool is a record: its docstring and fields describe it, `answer` runs it. An answer is given as
-text and as structure, of at most about 4,000 tokens each; what does not fit is said.
+text and as structure, of at most about 4,000 tokens each; it says what was left out.
 """
 
 import re
@@ -37,26 +37,26 @@ from rejoinder.io.files.hashed import Record
 from rejoinder.version import VERSION
 
 _BYTES = 12_000
-"""Most bytes of an answer in JSON, of which a token has three."""
+"""Largest size of an answer in bytes of JSON; a token has about three."""
 _LONG, _WHOLE, _SHORT, _FACT = 1_200, 8_000, 300, 200
-"""Most bytes of the text of a message in a list, of one that is read, of one next to a hit, and of
-a fact about one."""
+"""Most bytes of a message's text in a list, when read alone, and next to a hit, and of a fact
+about a message."""
 _LISTED = 15
 T = TypeVar("T")
 
 
 class Archive:
-    """An index, with what `rejoinder explore` found in it. Its latest state is read."""
+    """An index with the results of `rejoinder explore`. Always reads its latest state."""
 
     def __init__(self, place: Path) -> None:
-        """Opens an index, a folder of `rejoinder explore`, or an export that was explored.
+        """Opens an index, a folder of `rejoinder explore`, or an explored export.
 
         Raises:
             InputError: it is none of these, or damaged.
         """
         self.place = place = place.resolve()
         self.ready = explore.prepared_in(place)
-        """What was found in it; None if it was not explored."""
+        """The explored results; None if it was not explored."""
         if self.ready is None and not (place / INDEX).is_file():
             raise InputError(f"{place} is not an index, and not explored; run rejoinder explore.")
         folder, made = (self.ready.index, self.ready.folder) if self.ready else (place, place)
@@ -66,7 +66,7 @@ class Archive:
 
     @property
     def index(self) -> Index:
-        """The index, opened again if one of another model took its place."""
+        """The index, opened again if an index of another model replaced it."""
         try:
             self._index.reload()
         except InputError:
@@ -80,7 +80,7 @@ class Message(Record, frozen=True, omit_defaults=True):
     id: str
     text: str
     about: dict[str, str]
-    """What is known: author, time (UTC), channel, answers (the id of another), and other fields."""
+    """Known facts: author, time (UTC), channel, answers (the id of another), and other fields."""
     archive: str = ""
     score: float | None = None
     before: tuple["Message", ...] = ()
@@ -88,7 +88,7 @@ class Message(Record, frozen=True, omit_defaults=True):
 
 
 class Described(Record, frozen=True, omit_defaults=True):
-    """What an archive holds. Names have their number of messages."""
+    """Contents of an archive. Names are followed by their number of messages."""
 
     name: str
     messages: int
@@ -99,7 +99,7 @@ class Described(Record, frozen=True, omit_defaults=True):
     topics: Sequence[str] = ()
     asked_again: Sequence[str] = ()
     read: str = ""
-    """What it was made from."""
+    """Description of its source."""
 
 
 class Answer(Record, frozen=True, omit_defaults=True):
@@ -108,9 +108,9 @@ class Answer(Record, frozen=True, omit_defaults=True):
     messages: Sequence[Message] = ()
     archives: Sequence[Described] = ()
     note: str = ""
-    """What does not fit, or what to know about the answer."""
+    """What was left out, or what to know about the answer."""
     next_cursor: int | None = None
-    """The `cursor` of a call that continues."""
+    """The `cursor` for a call that continues."""
 
 
 def _within(text: str, most: int) -> str:
@@ -129,7 +129,7 @@ def _time(seconds: float | None) -> str:
 
 def _message(one: IndexHit | IndexedText, most: int = _LONG, archive: str = "") -> Message:
     known = {key: _cut(str(value), _FACT) for key, value in one.about.items() if value}
-    known.pop("thread", None)  # as long as an id, which finds it
+    known.pop("thread", None)  # as long as an id, and the id finds it
     if "source" in known:
         known["channel"] = known.pop("source")
     if "time" in known:
@@ -142,29 +142,29 @@ def _message(one: IndexHit | IndexedText, most: int = _LONG, archive: str = "") 
 
 
 def _fitting(some: Sequence[T]) -> tuple[T, ...]:
-    """Returns the first that fit into an answer, at least one."""
+    """Returns the first items that fit into an answer, at least one."""
     sizes = accumulate(len(msgspec.json.encode(one)) for one in some)
     return tuple(some[: max(1, sum(size <= _BYTES for size in sizes))])
 
 
 class Archives(list[Archive]):
-    """What is searched."""
+    """The archives to search."""
 
     def chosen(self, name: str | None) -> list[Archive]:
-        """Returns the archive with a name, or all.
+        """Returns the archive with a name, or all archives if there is no name.
 
         Raises:
-            InputError: none has the name.
+            InputError: no archive has the name.
         """
         if name and all(one.name != name for one in self):
             raise InputError(f"archive {name!r}: {nearest(name, [one.name for one in self])}.")
         return [one for one in self if not name or one.name == name]
 
     def holding(self, message: str, name: str | None) -> Archive:
-        """Returns the archive that has a message with an id.
+        """Returns the archive with a message of this id.
 
         Raises:
-            InputError: none has, or several have.
+            InputError: no archive has it, or several have.
         """
         some = [one for one in self.chosen(name) if message in one.index]
         if len(some) != 1:
@@ -174,10 +174,10 @@ class Archives(list[Archive]):
         return some[0]
 
     def each(self, name: str | None, ask: Callable[[Archive], T]) -> list[tuple[Archive, T]]:
-        """Asks archives. Those that can't answer are left out, unless none can.
+        """Calls `ask` on archives. Archives that can't answer are left out, unless none can.
 
         Raises:
-            RejoinderError: why one can't, if possible with what is meant instead.
+            RejoinderError: why one archive can't, preferably an error with a suggestion.
         """
         answers, errors = list[tuple[Archive, T]](), list[RejoinderError]()
         for one in self.chosen(name):
@@ -197,13 +197,13 @@ _Said = Annotated[str, Meta(min_length=1)]
 
 
 class SearchMessages(Record, frozen=True):
-    """Find messages by what they say, the best first, in all archives or one.
+    """Find messages by meaning and words, best first, in all archives or one.
 
-    query: a question, or what was said; "these words" must stand, -this must not. mode: by meaning
-    (semantic), by words such as names and codes (words), or by both (hybrid; default for messages).
+    query: a question, or what was said; "these words" must occur, -this must not. mode: by meaning
+    (semantic), by words such as names and codes (words), or both (hybrid; default for messages).
     author, channel: only messages by this person or in this channel (describe_archive lists them).
-    since, until: from one day to before another, such as 2024-01-31, in UTC. context: messages to
-    show before and after each. cursor: `next_cursor` of the answer before.
+    since, until: from this day to before that day, such as 2024-01-31, in UTC. context: messages to
+    show before and after each. cursor: `next_cursor` of the previous answer.
     """
 
     query: _Said
@@ -237,7 +237,7 @@ class SearchMessages(Record, frozen=True):
 class FindSimilarMessages(Record, frozen=True):
     """Find messages that mean nearly the same as one, in all archives, such as the same question.
 
-    id: of a message, as searches return it. archive: that of the message, if others have its id.
+    id: id of the message, from a search. archive: its archive, if others have the same id.
     """
 
     id: str | int
@@ -246,7 +246,7 @@ class FindSimilarMessages(Record, frozen=True):
     cursor: _Cursor = 0
 
     def answer(self, archives: Archives) -> Answer:
-        """Searches for what is like a message."""
+        """Searches for similar messages."""
         name, most = str(self.id), self.cursor + self.limit + 2
         own = archives.holding(name, self.archive)
         rows, text = own.index.embeddings([name]), own.index.get(name)
@@ -260,8 +260,8 @@ class FindSimilarMessages(Record, frozen=True):
 
 
 def _page(found: list[tuple[Archive, list[IndexHit]]], cursor: int, limit: int) -> Answer:
-    """Returns the best hits of all archives, from a place in their order on."""
-    # scores are cosines, or shares of what a text could have at most; of words alone, BM25
+    """Returns the best hits of all archives, from position `cursor` on."""
+    # scores are cosines, or shares of the largest possible score; BM25 for words alone
     hits = sorted(((hit, one) for one, some in found for hit in some), key=lambda it: -it[0].score)
     some = [_message(hit, archive=one.name) for hit, one in hits[cursor : cursor + limit]]
     kept = _fitting(some)
@@ -272,9 +272,9 @@ def _page(found: list[tuple[Archive, list[IndexHit]]], cursor: int, limit: int) 
 
 
 class ReadConversation(Record, frozen=True):
-    """Read a whole message, and messages before and after it in its thread or channel.
+    """Read a complete message, and messages before and after it in its thread or channel.
 
-    id: of a message, as searches return it. cursor: for a long message, its character to read from.
+    id: of the message, from a search. cursor: for a long message, the character to continue from.
     """
 
     id: str | int
@@ -284,7 +284,7 @@ class ReadConversation(Record, frozen=True):
     cursor: Annotated[int, Meta(ge=0)] = 0
 
     def answer(self, archives: Archives) -> Answer:
-        """Reads a message and its neighbours, the nearest ones if not all fit."""
+        """Reads a message and its neighbours; if not all fit, the nearest ones."""
         one = archives.holding(str(self.id), self.archive)
         most = max(self.before, self.after) if one.index.has_messages else 0
         hit = one.index.around(str(self.id), most)
@@ -301,9 +301,9 @@ class ReadConversation(Record, frozen=True):
 
 
 class SuggestReplies(Record, frozen=True):
-    """Suggest replies to a message, by what was replied to similar ones. The first call is slow.
+    """Suggest replies to a message, from replies to similar ones. The first call is slow.
 
-    author: only replies that this person gave. Their score is the chance to say what a true reply
+    author: only replies by this person. Their score is the chance to say what a true reply
     would, and `to` is the message that each answered.
     """
 
@@ -313,12 +313,12 @@ class SuggestReplies(Record, frozen=True):
     archive: str | None = None
 
     def answer(self, archives: Archives) -> Answer:
-        """Suggests the most trusted replies of all archives."""
+        """Suggests the replies with the highest confidence from all archives."""
         good = False
 
         def ask(one: Archive) -> list[IndexHit]:
             nonlocal good
-            if self.author:  # an unknown one is refused with the nearest names
+            if self.author:  # an unknown author is refused, with the nearest names
                 one.index.matching("a", 1, where={"author": self.author})
             found = one.suggest(self.message, self.limit, self.author)
             good = good or bool(found.is_good)
@@ -336,7 +336,7 @@ _NO_GOOD = "None is known to be good: similar messages are few, or got different
 
 
 class DescribeArchive(Record, frozen=True):
-    """Tell what archives hold: how many messages, when, by whom, where, topics, questions."""
+    """Describe archives: how many messages, when, by whom, where, topics, repeated questions."""
 
     archive: str | None = None
 
@@ -381,14 +381,14 @@ TOOLS: Mapping[str, type[_Call]] = {
 
 
 def _schema(kind: type[Record]) -> dict[str, Any]:
-    """Returns a record's JSON schema, whose root the protocol wants to be an object."""
+    """Returns a record's JSON schema, whose root must be an object in the protocol."""
     _, parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     root = {**parts.pop(kind.__name__), "$defs": parts}
     return {key: value for key, value in root.items() if value and key != "description"}
 
 
 def _lines(tree: Any, margin: str = "") -> str:
-    """Returns plain values as lines that a model reads."""
+    """Returns plain values as lines for a model to read."""
     inner = f"\n{margin}"
     if isinstance(tree, list | tuple):
         return "".join(f"{inner}- {_lines(one, f'{margin}  ')}" for one in tree)
@@ -402,7 +402,7 @@ def _lines(tree: Any, margin: str = "") -> str:
 
 
 def _answered(archives: Archives, name: str, arguments: object) -> types.CallToolResult:
-    """Runs a tool. What its caller can mend is one sentence."""
+    """Runs a tool. Errors that its caller can fix are one sentence."""
     try:
         if name not in TOOLS:
             raise InputError(f"tool {name!r}: {nearest(name, TOOLS)}.")
@@ -420,7 +420,7 @@ def _answered(archives: Archives, name: str, arguments: object) -> types.CallToo
 
 
 def server_of(archives: Iterable[Archive]) -> Server[Any]:
-    """Returns the server of the tools."""
+    """Returns a server with all tools."""
     opened = Archives(archives)
     names = Counter(one.name for one in opened)
     for one in opened:
@@ -453,7 +453,7 @@ _INSTRUCTIONS = (
 
 
 def answer_on_stdio(archives: Iterable[Archive]) -> None:
-    """Answers on standard output what comes on standard input, until that ends."""
+    """Answers requests from standard input on standard output, until the input ends."""
     server = server_of(archives)
 
     async def answer() -> None:
@@ -466,7 +466,7 @@ def answer_on_stdio(archives: Iterable[Archive]) -> None:
 
 
 def http_app(archives: Iterable[Archive]) -> Starlette:
-    """Returns an app that answers at `/mcp`. The one that includes it checks hosts and keys."""
+    """Returns an app that answers at `/mcp`. The app that includes it checks hosts and keys."""
     app: Starlette = server_of(archives).streamable_http_app(
         json_response=True, stateless_http=True,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),

@@ -1,9 +1,9 @@
-"""Texts of a file that a client sends. No file may take the server's memory or time.
+"""Reads texts of a file that a client sends, with limits on memory and time.
 
-The process that reads the files of clients: whatever one of them takes, the server goes on.
+A separate process reads clients' files, so that the server survives whatever they contain.
 
-It reads a line of JSON for each file, `Asked`, and writes a line: a mark of what follows, and JSON.
-If it is silent for too long, the server ends it, also in the middle of a library.
+It reads a JSON line for each file, `Asked`, and writes a line: a mark of the kind of answer, then
+JSON. If it takes too long, the server ends it, even in the middle of a library call.
 """
 
 import asyncio
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     from rejoinder.serve.server import ServerSettings
 
 MOST_CHARACTERS = 32 << 20
-"""Most characters of all texts in an answer."""
+"""Largest number of characters of all texts in an answer."""
 _NOT_IN_NAMES = re.compile(r"[^\w .#@()+-]|^[. ]+")
 _LONGEST_NAME = 100
 _EXPANDED = 8
-"""Bytes of an export's content for each byte that a request may have."""
+"""Allowed bytes of an export's content per byte that a request may have."""
 _SECONDS = 30
 _TABLE = ".parquet"
-"""Kilobytes of such a table can hold a billion rows."""
+"""Such a table can have a billion rows in a few kilobytes."""
 
 
 class FileReader:
-    """Reads files, one at a time, in a process that starts with the first of them."""
+    """Reads files, one at a time, in a process that is started for the first file."""
 
     def __init__(self, settings: "ServerSettings", seconds: int = _SECONDS) -> None:
         self.seconds = seconds
-        """Most time for a file."""
+        """Time limit per file."""
         self._most_texts = settings.max_texts
         self._most_bytes = _EXPANDED * settings.max_body_bytes
         self._reading = asyncio.Lock()
@@ -58,14 +58,14 @@ class FileReader:
         """Returns the first texts of a file, as the JSON of a `SentTexts`.
 
         Raises:
-            RequestError: it can't be read, is an export that holds too many bytes, takes too long,
+            RequestError: it can't be read, is an export with too much content, takes too long,
                 or its texts are too long.
         """
         async with self._reading:
             return await run_in_threadpool(self._read, name, content)
 
     def close(self) -> None:
-        """Ends the process, also while it reads."""
+        """Ends the process, even while it reads."""
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.kill()
@@ -119,7 +119,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 READ, REFUSED, FAILED = b"+", b"-", b"!"
-"""Before the texts, before a sentence that says why there are none, and before a traceback."""
+"""Marks: texts follow, a sentence with the reason for none, or a traceback."""
 
 
 class Asked(msgspec.Struct):
@@ -127,9 +127,9 @@ class Asked(msgspec.Struct):
 
     path: str
     texts: int
-    """Most texts to return."""
+    """Largest number of texts to return."""
     bytes: int
-    """Most bytes of an export's content."""
+    """Largest size of an export's content in bytes."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class SentText:
     id: str | None
     text: str
     core: str | None
-    """What search and rank should compare of a message, without a greeting; null: all of it."""
+    """The part of a message to search and rank by, without a greeting; null: all of it."""
     about: Mapping[str, Any]
     """Of a message: `author`, `time`, `source`, `thread`, `answers`, `link`."""
 
@@ -152,11 +152,11 @@ class SentTexts:
     more: bool
     """Whether the file has more texts than a request may have."""
     left_out: Mapping[str, int]
-    """Number of messages that were left out, by the reason."""
+    """Number of messages that were left out, by reason."""
 
 
 def main() -> None:
-    """Answers until standard input ends, with the server."""
+    """Answers until standard input ends, as it does with the server."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library may print
     for line in sys.stdin.buffer:
@@ -179,7 +179,7 @@ def _texts(asked: Asked) -> SentTexts:
     """Returns the first texts of a file.
 
     Raises:
-        InputError: it can't be read, holds too many bytes, or its texts are too long.
+        InputError: the file can't be read, has too many bytes, or its texts are too long.
     """
     path = Path(asked.path)
     left_out, read, size = list[str](), list[Entry](), 0

@@ -1,6 +1,6 @@
-"""The uvicorn server of an app: its settings, socket, signals and log, and limits of connections.
+"""The uvicorn server for an app: settings, socket, signals, log, and limits for connections.
 
-Uvicorn closes idle connections, but waits without limit for a request to arrive and for a client to
+Uvicorn closes idle connections, but waits indefinitely for a request to arrive and for a client to
 read its answer.
 """
 
@@ -32,30 +32,30 @@ class ServerSettings:
     """Addresses, limits and the key of a server."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. Only this machine can reach the default."""
+    """Address to listen on. Only this machine can reach the default address."""
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that requests may name, besides names of the loopback. Without any, a server on the
-    loopback allows only those, and a server on another address any host."""
+    """Hosts that requests may name, in addition to loopback names. If empty, a server on the
+    loopback allows only those, and a server on another address allows any host."""
     port: int = 8080
-    """Port to listen on; 0 takes a free one."""
+    """Port to listen on; 0 chooses a free one."""
     max_batch: int = 4_096
-    """Most texts to encode at a time; 1 encodes each request alone."""
+    """Largest number of texts to encode at once; 1 encodes each request alone."""
     max_queue: int = 65_536
-    """Most texts that wait for the encoder. More get status 429."""
+    """Largest number of texts that wait for the encoder. Further texts get status 429."""
     max_body_bytes: int = 4 << 20
-    """Most bytes of a request's body. A longer body gets status 413."""
+    """Largest size of a request body in bytes. A longer body gets status 413."""
     max_texts: int = 2_048
-    """Most texts of a request."""
+    """Largest number of texts in a request."""
     drain_seconds: float = 8.0
     """Seconds for current requests to finish after SIGTERM."""
     cors_origins: tuple[str, ...] = ()
-    """Origins whose pages may call the server from a browser; `*` is any origin."""
+    """Origins whose pages may call the server from a browser; `*` allows any origin."""
     api_key: str | None = field(default=None, repr=False)
-    """Key that requests must send as `Authorization: Bearer KEY`, or by the cookie of the page."""
+    """Key that requests must send as `Authorization: Bearer KEY`, or in the page's cookie."""
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach the server; other names are those of a proxy."""
+        """Whether only this machine can reach the server; other names then come from a proxy."""
         return _is_loopback(_name_of(self.host)) and not self.allowed_hosts
 
     def serves(self, host: str) -> bool:
@@ -69,7 +69,7 @@ class ServerSettings:
         """Checks the ranges.
 
         Raises:
-            InputError: a setting is out of range, or two contradict each other.
+            InputError: a setting is out of range, or two settings contradict each other.
         """
         _within("port", self.port, 0, 65_535)
         _within("max_batch", self.max_batch, 1, 1 << 20)
@@ -123,21 +123,21 @@ def _within(name: str, value: float, least: int, most: int) -> None:
 _BACKLOG = 2_048
 _MOST = 10_000
 _SPARE_FILES = 64
-"""Open files of a server besides its connections."""
+"""Open files of a server, not counting connections."""
 _LOG_SECONDS = 60.0
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Returns a socket that listens on an address; port 0 is a free one.
+    """Returns a socket that listens on an address; port 0 chooses a free one.
 
     Raises:
-        InputError: the address is not one of this machine, or the port is taken.
+        InputError: the address does not belong to this machine, or the port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        # Python adds the address to the text of the operating system
+        # Python adds the address to the operating system's text
         number = error.errno or 0
         reason = (os.strerror(number) if number > 0 else str(error.strerror or error)).lower()
         raise InputError(f"can't listen on {host} port {port}: {reason}.") from None
@@ -147,7 +147,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 def shown_host(host: str) -> str:
-    """Returns the host of an address that other machines can open too, as URLs write it.
+    """Returns the host as URLs write it, such that other machines can open it, too.
 
     >>> shown_host("::1")
     '[::1]'
@@ -177,7 +177,7 @@ class Server(uvicorn.Server):
         self._started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Begins to stop. Uvicorn would end the process by the signal; this ends with status 0."""
+        """Begins to stop, and ends with status 0. Uvicorn would end the process by the signal."""
         self.should_exit = True
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -188,10 +188,10 @@ def run_workers(
     count: int,
     started: Callable[[], None],
 ) -> None:
-    """Calls `work` in so many processes, which share a socket, until a signal ends them.
+    """Calls `work` in `count` processes that share a socket, until a signal ends them.
 
     Raises:
-        RejoinderError: one ended although no signal came; the others are ended, too.
+        RejoinderError: a process ended without a signal; the others are ended, too.
     """
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=work, args=(listening,), daemon=True) for _ in range(count)]
@@ -225,27 +225,27 @@ class Limits:
     """Limits of a server's connections."""
 
     most: int
-    """Most open connections."""
+    """Largest number of open connections."""
     request_seconds: float = 20.0
     """Seconds for a request to arrive, from the connection's start or the request's first byte."""
     answer_seconds: float = 20.0
-    """Seconds that a client may go without reading any of its answer."""
+    """Seconds that a client may take without reading any of its answer."""
 
 
 def limited_protocol(limits: Limits) -> type[HttpToolsProtocol]:
-    """Returns uvicorn's protocol with limits, for one server."""
+    """Returns uvicorn's protocol class with limits, for one server."""
     return type("_Limited", (_LimitedProtocol,), {"limits": limits, "waiting": {}})
 
 
 class _LimitedProtocol(HttpToolsProtocol):
     limits: ClassVar[Limits]
     waiting: "ClassVar[dict[_LimitedProtocol, TimerHandle]]"
-    """Connections whose request has not arrived yet, the oldest first, with what cuts them."""
+    """Connections that wait for a request, oldest first, with their timeouts."""
 
     _answer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Starts to wait for a request. If there are too many connections, the oldest is cut."""
+        """Starts to wait for a request. If there are too many connections, cuts the oldest."""
         super().connection_made(transport)
         self._expect()
         if len(self.connections) > self.limits.most:
@@ -265,7 +265,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """Starts to watch a client that reads more slowly than it is answered."""
+        """Starts to watch a client that reads slower than it is answered."""
         super().pause_writing()
         self._watch(self.transport.get_write_buffer_size())
 
@@ -304,14 +304,14 @@ class _LimitedProtocol(HttpToolsProtocol):
 
 
 class OncePerMinute(logging.Filter):
-    """Logs each kind of fault at most once a minute."""
+    """Logs each kind of error at most once a minute."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last: dict[Any, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Returns whether to log a record. A kind is what one line of code raises."""
+        """Returns whether to log a record. Errors raised by one line of code are one kind."""
         kind, _, trace = record.exc_info or (None, None, None)
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
@@ -330,7 +330,7 @@ def server_of(
     """Returns a server for an app of `create_app`; call `run(sockets=[…])`.
 
     SIGTERM and SIGINT stop it in the main thread, `should_exit = True` in any thread.
-    `started` is called when the server can answer. `limits` are those of connections.
+    `started` is called when the server can answer. `limits` apply to its connections.
     """
     for name in ("asyncio", "uvicorn.error"):
         logger = logging.getLogger(name)

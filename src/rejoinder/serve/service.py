@@ -1,6 +1,6 @@
-"""`Service`: what the routes share. One worker does all computing.
+"""`Service`: the state and the calls that routes share. One worker does all computing.
 
-A server searches texts in memory or an index, and has what `rejoinder explore` found in it.
+A server searches texts in memory or an index, and has the results of `rejoinder explore` for it.
 """
 
 import logging
@@ -43,18 +43,18 @@ from rejoinder.text.features import Token, read_tokens
 
 _LOG = logging.getLogger("uvicorn.error")
 _MOST_HITS = 100_000
-"""Most hits in an answer, of all queries together."""
+"""Largest number of hits in an answer, over all queries."""
 _EXPLAINED = 100
-"""Hits that take as long as one that is explained."""
+"""Number of plain hits that take as long as one hit with an explanation."""
 _MOST_TOKENS = 100_000
-"""Most tokens in an answer; each is a JSON object."""
+"""Largest number of tokens in an answer; each is a JSON object."""
 
 
 T = TypeVar("T")
 Hits = list[list[Hit]] | list[list[IndexHit]]
-"""What was found for each query."""
+"""The hits of each query."""
 _Find = Callable[[int], Hits]
-"""Returns so many of the best texts for each of some queries."""
+"""Returns this many of the best texts for each query."""
 
 
 class Service:
@@ -80,7 +80,7 @@ class Service:
         self.settings, self.model = settings, model
         self.encoder = SentenceEncoder(model, threads=threads)
         self.scorer = None if scorer is None else Scorer(scorer, self.encoder, threads=threads)
-        """What `/rerank` scores with, unless it is by the cosine."""
+        """Scorer that `/rerank` uses; None means the cosine."""
         self.description = self.encoder.describe()
         self.name: str = self.description["name"]
         training = self.description["training"].get("config", {}).get("training", {})
@@ -91,7 +91,7 @@ class Service:
         self.index = None if index is None else Index(index.folder, self.encoder)
         self._texts = TextList(texts, self.encoder)
         self.explored: Callable[[], Explored] | None = None
-        """What was found in the index."""
+        """Results of `rejoinder explore` for the index."""
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
             max_batch=settings.max_batch,
@@ -113,7 +113,7 @@ class Service:
         return texts
 
     def dimensions(self, asked: int | None) -> int | None:
-        """Returns the number of dimensions that a request asks for; None is all.
+        """Returns the number of dimensions that a request asks for; None means all.
 
         Raises:
             RequestError: the model has fewer, or was not trained for fewer.
@@ -127,7 +127,7 @@ class Service:
         return asked
 
     async def check_lengths(self, field: str, texts: Sequence[str], truncate: bool | None) -> None:
-        """Checks the lengths of texts if a request forbids to cut them (`truncate` is False).
+        """Checks the lengths of texts if a request forbids cutting them (`truncate` is False).
 
         Raises:
             RequestError: a text has more tokens than the model reads.
@@ -145,7 +145,7 @@ class Service:
     ) -> Embeddings:
         """Returns (N, D) float32 embeddings, as `SentenceEncoder.encode` computes them.
 
-        With `dim` they are (N, dim): the first entries, with length 1 again if `normalize`.
+        With `dim` they are (N, dim): the first values, scaled to length 1 if `normalize`.
         """
         function: Encode = self.encoder.encode if normalize else self._plain
         return _cut(await self.batcher.encode(function, texts), dim, normalize=normalize)
@@ -158,7 +158,7 @@ class Service:
         return _cut(rows[:, :-1], dim, normalize=True), int(rows[:, -1].sum(dtype=np.float64))
 
     def _encode_and_count(self, texts: list[str]) -> Embeddings:
-        """Returns (N, D + 1): embeddings, and in the last column the number of tokens."""
+        """Returns (N, D + 1): embeddings, with the number of tokens in the last column."""
         counts = self.model.features(texts).lengths
         return np.column_stack((self.encoder.encode(texts), counts.astype(np.float32)))
 
@@ -169,9 +169,9 @@ class Service:
         return np.asarray(cosines)
 
     async def scores(self, query: str, texts: Sequence[str], *, raw: bool) -> list[float]:
-        """Returns how well texts fit a query, from 0 to 1.
+        """Returns scores of how well texts fit a query, from 0 to 1.
 
-        If `raw` they are from 0 to 5 by a scorer, otherwise cosines.
+        With `raw`, they are a scorer's scores from 0 to 5, or otherwise cosines.
         """
         if self.scorer is None:
             cosines = await self.cosines(query, texts)
@@ -189,7 +189,7 @@ class Service:
             return len(self.index)
 
     async def search(self, queries: Sequence[str], top_k: int, chosen: Mapping[str, Any]) -> Hits:
-        """Returns for each query the best of the server's texts, best first.
+        """Returns the server's best texts for each query, best first.
 
         `chosen` are further arguments of `TextIndex.best`.
 
@@ -214,7 +214,7 @@ class Service:
         return found
 
     async def read_as(self, queries: Sequence[str]) -> list[dict[str, str]]:
-        """Returns for each query the words that `search` reads as others, and those.
+        """Returns for each query the words that `search` reads as other words, with these words.
 
         Raises:
             RequestError: the index is damaged.
@@ -227,7 +227,7 @@ class Service:
         return read
 
     async def read_index(self, read: Callable[[Index], T], texts: int = 1) -> T:
-        """Returns what `read` makes of the index; it may return so many `texts`.
+        """Returns the result of `read` for the index; it may return up to `texts` texts.
 
         Raises:
             RequestError: there is no index, it is damaged, or a condition of a search is not valid.
@@ -256,7 +256,7 @@ class Service:
         return with_why(queries, found, self.model) if chosen.get("explain") else found
 
     def _search(self, find: _Find, queries: int, top_k: int, around: int) -> Hits:
-        """Returns what `find` does; `around` is the number of texts of a hit with its context."""
+        """Returns the result of `find`; `around` is the number of texts per hit, with context."""
         with _index_errors():
             if self.index is not None:
                 self.index.reload()
@@ -294,7 +294,7 @@ class Service:
 
 @contextmanager
 def _index_errors() -> Iterator[None]:
-    """Turns the errors of an index into those of a request.
+    """Turns errors of an index into errors of a request.
 
     Raises:
         RequestError: a condition is not valid, or the index is damaged.
@@ -311,7 +311,7 @@ def _index_errors() -> Iterator[None]:
 
 
 def service_of(request: Request) -> Service:
-    """Returns the service of the app that a request came to."""
+    """Returns the service of the app that received a request."""
     service: Service = request.app.state.service
     return service
 
@@ -359,34 +359,34 @@ class Why:
     """Why a text was found."""
 
     matches: list[tuple[int, int]]
-    """Where words of the query are in it: indices of first characters, and after the last."""
+    """Places of the query's words in it: indices of the first character, and after the last."""
     cosine: float | None
     """Null if the model can't be explained by words."""
     words: list[tuple[int, int, float]]
-    """What each word of it adds to the cosine: where it is in the text, and how much."""
+    """What each word of the text adds to the cosine: its place in the text, and how much."""
 
 
 @dataclass(frozen=True)
 class MessageHit(IndexHit):
-    """A text of an index, or a message, that was found."""
+    """A found text of an index, or a found message."""
 
     answered: str | None = None
-    """The message that it answers; null if there is none, or the server does not have it."""
+    """The message that it answers; null if there is none, or if the server does not have it."""
 
 
 @dataclass(frozen=True)
 class ExplainedHit(MessageHit):
-    """A text of an index that was found, and why."""
+    """A found text of an index, and why it was found."""
 
     why: Why | None = None
 
 
 Find = Callable[[Sequence[str]], list[str | None]]
-"""Gives the texts with some ids, None where there is none."""
+"""Returns the texts with the given ids, None where there is none."""
 
 
 def with_answered(found: list[list[IndexHit]], find: Find) -> list[list[IndexHit]]:
-    """Returns hits with what they answer."""
+    """Returns hits with the messages that they answer."""
     answered = iter(find([hit.about.get("answers", "") for hits in found for hit in hits]))
     return [[MessageHit(**vars(hit), answered=next(answered)) for hit in hits] for hits in found]
 
@@ -394,7 +394,7 @@ def with_answered(found: list[list[IndexHit]], find: Find) -> list[list[IndexHit
 def with_why(
     queries: Sequence[str], found: list[list[IndexHit]], model: ModelContents
 ) -> list[list[IndexHit]]:
-    """Returns hits with the words that they were found for."""
+    """Returns hits with the words for which they were found."""
     explained = list[list[IndexHit]]()
     for query, hits in zip(queries, found, strict=True):
         whys = _whys(model, query, [hit.text for hit in hits])
@@ -416,37 +416,37 @@ def _whys(model: ModelContents, query: str, texts: list[str]) -> list[Why]:
 
 @dataclass(frozen=True)
 class Explored:
-    """Answers of the routes of `serve.routes.own`; None where something was not looked for."""
+    """Answers of the routes in `serve.routes.own`; None for what was not computed."""
 
     name: str | None
-    """What is explored, as the page calls it."""
+    """Name of the conversations on the page."""
     command: str
-    """The index, as a command names it."""
+    """The index, as written in a command."""
     read: str = ""
-    """What was read, in words; empty unless it was an export."""
+    """Description of what was read; empty unless it was an export."""
     asked: bytes | None = None
-    """JSON of the answer of `/asked`."""
+    """JSON answer of `/asked`."""
     topics: bytes | None = None
-    """JSON of the answer of `/topics`."""
+    """JSON answer of `/topics`."""
     points: bytes = b""
     """The answer of `/points`."""
     ids: Sequence[str] = field(default=(), repr=False)
     """Ids of the messages of the points."""
 
     suggest: Callable[[str, int, str | None], Suggested] | None = None
-    """Suggests so many replies to a message, by an author if one is given."""
+    """Suggests this many replies to a message, by an author if one is given."""
 
     @property
     def found(self) -> list[str]:
-        """Names of what was looked for."""
+        """Names of the computed results."""
         return [name for name in ("asked", "topics", "suggest") if getattr(self, name) is not None]
 
 
 class Latest:
-    """What was explored, read again once it was prepared again."""
+    """The latest explored results; they are read again after they were prepared again."""
 
     def __init__(self, manifest: Path, read: Callable[[], Explored]) -> None:
-        """Reads it. `manifest` is the file that is another one after that."""
+        """Reads the results. `manifest` is the file that changes when they are prepared again."""
         self._manifest, self._read = manifest, read
         self._stamp, self._found = stamp_of(manifest), read()
 

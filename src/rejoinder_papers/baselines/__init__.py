@@ -23,7 +23,7 @@ BASELINES: Registry[Any] = Registry(
         "charagram": f"{__name__}.charagram:Charagram",
     },
 )
-"""Classes of encoders, each imported when it is first used."""
+"""Classes of encoders, each imported on first use."""
 
 
 def open_baseline(name: str) -> Encodes:

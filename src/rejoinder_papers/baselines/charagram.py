@@ -17,7 +17,7 @@ _LENGTHS = (2, 3, 4)
 
 
 def character_ids(text: str, buckets: int) -> NDArray[np.int64]:
-    """Returns (N,) int64, a bucket for each sequence of 2 to 4 characters of a text, spaces too.
+    """Returns (N,) int64 buckets for each sequence of 2 to 4 characters of a text, spaces included.
 
     >>> character_ids("Ab", 1000).tolist() == character_ids(" ab ", 1000).tolist()
     True
@@ -45,7 +45,7 @@ class Charagram:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Returns the baseline with the rows of a file.
+        """Returns the baseline with the rows from a file.
 
         Raises:
             InputError: the file is missing, or not a safetensors file with `rows` (B, D) and `bias`
@@ -73,7 +73,7 @@ class Charagram:
         return {"name": f"baseline:charagram:{self._name}", "dim": dim, "max_tokens": None}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """Returns (N, D) float32; zeros for a text of white space alone."""
+        """Returns (N, D) float32; zeros for a text of only white space."""
         out = np.zeros((len(sentences), self._rows.shape[1]), np.float32)
         for row, text in enumerate(sentences):
             ids = character_ids(text, len(self._rows))

@@ -31,7 +31,7 @@ class WordVectors:
     """(V, D) float32."""
 
     def known(self, sentence: str) -> list[int]:
-        """Returns the rows of the known words of a sentence, in its order."""
+        """Returns the rows of a sentence's known words, in order."""
         return [self.ids[word] for word in tokens(sentence) if word in self.ids]
 
 
@@ -62,7 +62,7 @@ def read_vectors(path: Path) -> WordVectors:
     if not np.isfinite(vectors).all():
         row = int(np.argmin(np.isfinite(vectors).all(axis=1)))
         raise InputError(f"{path}: the vector of {read.index_to_key[row]!r} is not finite.")
-    # tokens are lower case: "The" stands for "the" only where "the" is not in the file
+    # tokens are lower case: "The" is used for "the" only if "the" is not in the file
     ids: dict[str, int] = {}
     for row, word in enumerate(read.index_to_key):
         if word == word.lower() or word.lower() not in read.key_to_index:
@@ -88,7 +88,7 @@ class Averaged:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Returns the baseline on the word vectors of a file. Raises what `read_vectors` raises."""
+        """Returns the baseline for a file of word vectors. Raises what `read_vectors` raises."""
         return cls(read_vectors(path))
 
     def describe(self) -> dict[str, object]:
@@ -119,7 +119,7 @@ class Sif(Averaged):
     """Smooth inverse frequency (Arora et al. 2017).
 
     Rare words have larger weights, and the first principal direction of the task's sentences is
-    removed. Word frequencies are those within the task.
+    removed. Word frequencies are counted within the task.
     """
 
     kind = "sif"
@@ -171,7 +171,7 @@ class SoftCosine(Averaged):
         self._unseen_idf = 1.0
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
-        """Counts the sentences that each word is in."""
+        """Counts the sentences with each word."""
         texts = list(dict.fromkeys(sentences))
         counts = Counter(row for text in texts for row in set(self.vectors.known(text)))
         self._idf = {row: float(np.log(len(texts) / count)) for row, count in counts.items()}

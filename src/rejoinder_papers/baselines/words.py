@@ -14,7 +14,7 @@ from rejoinder.protocols import Embeddings
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _DIM = 2_000
-"""Number of words in an embedding, the most frequent of a task. A classifier on all words would
+"""Number of words in an embedding: the most frequent of a task. A classifier on all words would
 need gigabytes. Similarities of pairs use all words."""
 
 
@@ -28,7 +28,7 @@ def tokens(sentence: str) -> list[str]:
 
 
 def not_prepared(name: str) -> InputError:
-    """Returns the error of a baseline that is asked to encode before `prepare`."""
+    """Returns the error of a baseline that has to encode before `prepare`."""
     return InputError(
         f"baseline:{name} has no word counts yet; call prepare(task, sentences) first."
     )
@@ -45,7 +45,7 @@ class BagOfWords:
         return {"name": "baseline:bow", "dim": _DIM, "max_tokens": None}
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
-        """Chooses the words that embeddings have a column for."""
+        """Chooses the words that get a column in embeddings."""
         counts = Counter(word for text in dict.fromkeys(sentences) for word in set(tokens(text)))
         common = sorted(counts, key=lambda word: (-counts[word], word))[:_DIM]
         self._columns = {word: column for column, word in enumerate(common)}
@@ -87,7 +87,7 @@ class TfIdf:
         return {"name": "baseline:tfidf", "dim": _DIM, "max_tokens": None}
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
-        """Counts the sentences that each word is in."""
+        """Counts the sentences with each word."""
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         texts = list(dict.fromkeys(sentences))

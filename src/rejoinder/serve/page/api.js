@@ -1,4 +1,4 @@
-// Calls of the server.
+// Requests to the server.
 
 let key = sessionStorage.getItem("key") ?? "";
 let isNeeded = false;
@@ -21,7 +21,7 @@ export class Failure extends Error {
   }
 }
 
-/** Says whether the server needs a key. The browser may have it as a cookie. */
+/** Returns whether the server needs a key. The browser may have it as a cookie. */
 export function needKey(value) {
   isNeeded = value;
 }

@@ -33,14 +33,14 @@ export function startAsked() {
   return update;
 }
 
-/** Reads the filters of the address. */
+/** Reads the filters from the address. */
 function read() {
   const values = kept();
   if (byId("asked-filter").value !== (values.get("q") ?? "")) byId("asked-filter").value = values.get("q") ?? "";
   byId("asked-open").checked = values.has("open");
 }
 
-/** The questions that have the words of the filter. */
+/** The questions with the filter's words. */
 function chosen() {
   const words = byId("asked-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const open = byId("asked-open").checked;
@@ -112,14 +112,14 @@ function periodOf({ first, last }) {
 }
 
 function csvOf(list) {
-  // a spreadsheet would run what begins like a formula
+  // a spreadsheet would run text that begins like a formula
   const cell = (value) => `"${String(value ?? "").replace(/^(?=\s*[=+\-@＝＋－＠])|^(?=[\t\r\n])/, "'").replaceAll('"', '""')}"`;
   const day = (time) => (time === null ? "" : new Date(1000 * time).toISOString().slice(0, 10));
   const rows = list.map((one) => [one.text, one.count, one.authors || "", day(one.first), day(one.last), one.replied, one.replies[0]?.text, one.replies[0]?.count, one.id]);
   return [["question", "times", "people", "first", "last", "replies", "most frequent reply", "its times", "id"], ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
 
-/** Returns a line that Markdown shows as it is: people wrote it, and its pictures are anywhere. */
+/** Returns a line that Markdown shows literally: people wrote it, and it could load pictures from anywhere. */
 function asWritten(line) {
   return line
     .replace(/[\\`*_~[\]<>&|$#]/g, "\\$&")

@@ -12,7 +12,7 @@ const EXAMPLES = [
   ["yes, you have to file a tax return in canada.", "you are not required to file a tax return in canada if you have no taxable income.", "1.0"],
 ];
 
-/** Most characters of a sentence that `/explain` takes. */
+/** Largest number of characters in a sentence that `/explain` accepts. */
 const EXPLAINED = 500;
 
 export function startCompare(explains) {

@@ -1,5 +1,5 @@
-// The messages around a message, in its thread or channel. Where conversations are interwoven in a channel, those of its
-// exchange stand out.
+// The messages around a message, in its thread or channel. Where conversations are interwoven in a channel, the messages of
+// its exchange are highlighted.
 
 import { call } from "./api.js";
 import { bylineOf, textOf } from "./message.js";
@@ -7,7 +7,7 @@ import { element, fail } from "./tools.js";
 
 const FIRST = 5, MORE = 15, MOST = 500;
 
-/** Shows the conversation of a message in `place`, or `only` its exchange; `choose` is told when the reader changes that. */
+/** Shows the conversation of a message in `place`, or `only` its exchange; calls `choose` when the reader changes that. */
 export async function showConversation(place, hit, only, choose, context = FIRST) {
   place.setAttribute("aria-busy", "true");
   let found;

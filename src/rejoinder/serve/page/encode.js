@@ -1,4 +1,4 @@
-// Encodes a text as a model of words does: the same tokens, readings of misspelt words, rows, sum.
+// Encodes a text like the Python models of words: same tokens, corrections of misspelt words, rows, sum.
 // It follows text/normalize.py, text/readings.py, text/vocabulary.py and text/features.py.
 
 const WORD = "[\\p{L}\\p{M}]", SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
@@ -9,13 +9,13 @@ const replaced = (text, signs) => Object.entries(signs).reduce((made, [sign, oth
 const isLetter = (character) => /^[\p{L}\p{M}]/u.test(character);
 const isCapital = (character) => character >= "A" && character <= "Z";
 
-/** Without the marks of letters, and with one form of letters that are mixed up. */
+/** Removes marks from letters, and unifies letters that are often confused. */
 const folded = (text) => replaced(text.normalize("NFKD").replace(/\p{Mn}+/gu, ""), { "\u0131": "i", "\u0649": "\u064a", "\u0629": "\u0647", "\u0640": "" });
 
 /** NFKC, straight quotes, lower case. */
 export const normalized = (text) => replaced(text.normalize("NFKC"), QUOTES).toLowerCase();
 
-/** The same, but for ASCII capitals; accents that stand for apostrophes become those. */
+/** The same, but keeps ASCII capitals; accents used as apostrophes become apostrophes. */
 function cased(text) {
   const plain = replaced(replaced(text, ACCENTS).normalize("NFKC"), QUOTES);
   if (plain.includes("\u0130")) return plain.toLowerCase();
@@ -24,7 +24,7 @@ function cased(text) {
   return [...plain].map((one, at) => (one < "\x80" ? one : small[at])).join("");
 }
 
-/** Tokens of a normalised text, as matches with their places. */
+/** Tokens of a normalised text, as matches with their positions. */
 export const tokensOf = (text) => [...text.matchAll(TOKEN)];
 
 /** The words of a text, without punctuation. */
@@ -44,7 +44,7 @@ function mix64(value) {
   return value ^ (value >> 31n);
 }
 
-/** The key of a word in the list of those that are not misspellings. */
+/** The key of a word in the list of words that are not misspellings. */
 function keyOf(letters) {
   let power = 1n, sum = 0n;
   for (const letter of letters) {
@@ -104,20 +104,20 @@ export class Encoder {
     return read;
   }
 
-  /** A normalised text, with its ASCII capitals where they tell names. */
+  /** A normalised text, with ASCII capitals, which help to recognise names. */
   plain(text) {
     const whole = text.replace(/\p{Cs}/gu, "\ufffd"), bare = this.folds ? folded(whole) : whole;
     return this.corrects ? cased(bare) : normalized(bare);
   }
 
-  /** For each place in the normalised text, the character of the text that it comes from, by code points. */
+  /** For each position in the normalised text, the character of the text that it comes from, by code points. */
   placesIn(text, plain) {
     const parts = [...text].map((character) => this.plain(character));
     if (parts.join("").toLowerCase().replaceAll("ς", "σ") !== plain.toLowerCase().replaceAll("ς", "σ")) return null;
     return [...parts.flatMap((part, at) => Array(part.length).fill(at)), parts.length];
   }
 
-  /** Gives unknown words the ids of those that they likely stand for. */
+  /** Gives unknown words the ids of the words that they likely stand for. */
   readUnknown(tokens) {
     const known = new Set(tokens.map(({ id }) => id)), times = new Map(), doubted = new Set();
     const likely = tokens.map(({ word, id, mark }) => {
@@ -138,7 +138,7 @@ export class Encoder {
     }
   }
 
-  /** The known word that a word is most likely to stand for, and how likely that is. */
+  /** The known word that a word most likely stands for, and how likely that is. */
   likely(word, mark) {
     const right = this.index.get(this.misspelt.get(word));
     if (right !== undefined) return [right, Infinity];
@@ -164,7 +164,7 @@ export class Encoder {
     return this.own[low] === key;
   }
 
-  /** Makes words one that old corpora part: `do n't`. */
+  /** Joins words that old corpora split: `do n't`. */
   joined(tokens) {
     const kept = [...tokens];
     for (const [at, { id }] of tokens.entries()) {
@@ -212,7 +212,7 @@ export function unit(vector) {
   return length ? vector.map((value) => value / length) : vector;
 }
 
-/** The words of an index that a word is one error from, by numbers, and how likely each error is without its number. */
+/** The words of an index that are one error from a word, by number, and how likely each error is without its number. */
 function* oneErrorFrom(letters, index, alphabet) {
   const { length } = letters;
   if (length < LEAST || length > MOST || !isLetter(letters[0])) return;
@@ -241,7 +241,7 @@ function nearestOf(letters, index, alphabet) {
 
 const SHORTEST = 5, LONG = 7, EASY = -0.5, ALPHABET = [..."abcdefghijklmnopqrstuvwxyz"];
 
-/** The word of texts that a word is one error from, by how often each word stands in them; of several, the likeliest. */
+/** The word in texts that is one error from a word, weighted by its frequency; of several, the likeliest. */
 export function nearestWord(word, times) {
   const letters = [...word];
   if (letters.length < SHORTEST) return null;
@@ -252,7 +252,7 @@ export function nearestWord(word, times) {
   return number < 0 || (letters.length < LONG && likely + Math.log(number + RANK) < EASY) ? null : known[number];
 }
 
-/** What the text tells of its unknown words: a name is right, and so is most of a text in another language. */
+/** Evidence on a text's unknown words: names are right, and so is most of a text in another language. */
 function marksOf(text, tokens, read) {
   const found = [];
   let last = "", words = 0, strange = 0, small = false;

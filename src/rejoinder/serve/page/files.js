@@ -3,10 +3,10 @@
 import { call } from "./api.js";
 import { byId, fail, show } from "./tools.js";
 
-/** By list and line: the messages that the line shows, in the order of the file. */
+/** By list and line: the messages that the line shows, in file order. */
 const messages = new Map();
 
-/** What stands around the bytes of a file in a request, at most. */
+/** Largest size of a request without the bytes of the file. */
 const AROUND = 1_000;
 
 const REASONS = { private: "private", bot: "by bots", system: "by the program", empty: "without text", malformed: "malformed" };
@@ -21,7 +21,7 @@ export function messagesOf(id, lines) {
   });
 }
 
-/** What the server compares of lines: of a message, all but its greeting and signature. */
+/** Texts that the server compares for lines: messages without greeting and signature. */
 export function comparedOf(id, lines) {
   const found = messagesOf(id, lines);
   return lines.map((line, index) => found[index]?.core ?? line);
@@ -71,7 +71,7 @@ function base64Of(file) {
   });
 }
 
-/** Keeps the messages of a list, and returns its lines. */
+/** Stores the messages of a list, and returns its lines. */
 function remember(id, texts) {
   const byLine = new Map();
   const byName = new Map(texts.map((one) => [one.id, one]));

@@ -9,11 +9,11 @@ const PAGE = 25, MOST = 100, EXPLAINED = 500, QUOTED = 140, AFTER = 3, TYPING = 
 const FILTERS = ["source", "author", "since", "until"];
 const wide = matchMedia("(min-width: 60rem)");
 
-/** What is searched for: `like` is a message whose like are searched instead of the query. */
+/** The current search: `like` is a message whose similar ones are searched instead of the query. */
 let like = null;
 /** Id of the message whose conversation the reader opened. */
 let opened = null;
-/** Whether of a conversation in a channel only the exchange of its message is shown. */
+/** Whether only the exchange of the message is shown, for a conversation in a channel. */
 let only = false;
 let count = PAGE;
 let facts = null;
@@ -103,7 +103,7 @@ function listen() {
 
 const cards = () => [...byId("find-hits").children];
 
-/** Arrows go from hit to hit. */
+/** Arrow keys move from hit to hit. */
 function onKey(event) {
   const at = cards().indexOf(event.target);
   if (at < 0) return;
@@ -120,7 +120,7 @@ function move(event, at, step) {
   if (wide.matches && facts.threads && next !== byId("find-query")) showThread(next);
 }
 
-/** Conditions on messages, as the server takes them. */
+/** Conditions on messages, in the server's form. */
 function where() {
   const found = {};
   for (const name of ["source", "author", "since"]) {
@@ -193,7 +193,7 @@ const modeOf = () => document.querySelector("[name=find-mode]:checked").value;
 /** A message by its id. */
 const messageOf = (id, signal) => call("around", { id, context: 1 }, signal, false);
 
-/** Shows hits. Those of a search by meaning alone are in the order of the similarity, which is shown with them. */
+/** Shows hits. Hits of a search by meaning alone are ordered by similarity, which is shown with them. */
 function draw(hits, query, measured = false) {
   open = null;
   byId("find-hits").replaceChildren(...folded(hits).map(([hit, ...same]) => cardOf(hit, same, query, measured)));
@@ -201,7 +201,7 @@ function draw(hits, query, measured = false) {
   showCut();
 }
 
-/** Offers to unfold the texts that do not fit. */
+/** Offers to unfold texts that do not fit. */
 function showCut() {
   if (byId("find").hidden) return;
   for (const text of byId("find-hits").querySelectorAll(".text.folded")) {
@@ -209,7 +209,7 @@ function showCut() {
   }
 }
 
-/** Shows the conversation of the message that the address names, or, where there is room, of the best one. */
+/** Shows the conversation of the message in the address, or, if there is room, of the best hit. */
 async function showOpened(signal) {
   let card = cards().find((one) => one.dataset.id === opened);
   if (opened && !card) {
@@ -223,10 +223,10 @@ async function showOpened(signal) {
   else if (!card && open) closeThreads();
 }
 
-/** A name for the thread of a mail, which has a subject. */
+/** Returns a name for a mail's thread, which has a subject. */
 const nameOfThread = ({ about }) => (about?.title && about.thread ? `thread ${about.thread}` : null);
 
-/** Puts hits together that are mails of a thread, or say the same: a bot says it to one after another. */
+/** Groups hits that are mails of a thread, or say the same: a bot says it to one person after another. */
 function folded(hits) {
   const groups = new Map();
   for (const hit of hits) {
@@ -331,7 +331,7 @@ async function showThread(card) {
   });
 }
 
-/** Shows which word of the query fits which word of the message. */
+/** Shows which words of the query fit which words of the message. */
 async function showWhy(card, hit, query, button) {
   const shown = card.querySelector(".reasons");
   button.setAttribute("aria-expanded", String(!shown));
@@ -351,14 +351,14 @@ async function showWhy(card, hit, query, button) {
 
 const chipOf = (words, share) => element("span", { class: "chip" }, `${words} `, element("b", {}, `+${share.toFixed(2)}`));
 
-/** Keeps the search in the address. */
+/** Stores the search in the address. */
 function keepSearch(typed = false) {
   const mode = modeOf();
   const filters = FILTERS.map((name) => [name, byId(`find-${name}`).value]);
   keep("find", { q: byId("find-query").value.trim(), mode: mode === "hybrid" ? "" : mode, ...Object.fromEntries(filters), like: like?.id, open: opened, only: only && 1 }, typed);
 }
 
-/** Reads the search of the address. */
+/** Reads the search from the address. */
 function read() {
   const values = kept(), id = values.get("like");
   if (byId("find-query").value.trim() !== (values.get("q") ?? "")) byId("find-query").value = values.get("q") ?? "";

@@ -2,7 +2,7 @@
 
 import { svg } from "./tools.js";
 
-/** Calls `done` with each line that is drawn on an SVG, [x, y] in its coordinates, and with what lay under its start. */
+/** Calls `done` with each line drawn on an SVG, [x, y] in its coordinates, and with the element under its start. */
 export function listenForLasso(paper, done) {
   let path = null, line = null, from = null;
   const at = (event) => {

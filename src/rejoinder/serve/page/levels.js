@@ -1,14 +1,14 @@
-// Which of many points are drawn: one per small cell of the plane, more the closer the reader looks.
+// Chooses which of many points to draw: one per small cell of the plane, more as the reader zooms in.
 
 const CELLS = [200, 400, 800];
-/** Most points that are ever drawn. */
+/** Largest number of points that are ever drawn. */
 export const MOST = 150_000;
 const GOLDEN = 0.6180339887;
 
 /**
- * Returns the level of each point: 0 is drawn always, 1 from a zoom of 2 on, 2 from 4, 3 from 8; 4 never.
+ * Returns the level of each point: 0 is always drawn, 1 from a zoom of 2 on, 2 from 4, 3 from 8; 4 never.
  *
- * Points are taken in an order that has nothing to do with their own, which is always the same. At each level, a cell of
+ * Points are taken in a fixed order that is unrelated to their own order. At each level, a cell of
  * the plane shows one of its points; the last level shows all, up to `MOST`.
  */
 export function levelsOf(x, y) {
@@ -37,10 +37,10 @@ export function levelsOf(x, y) {
   return levels;
 }
 
-/** The highest level that is drawn where a share `ratio` of the plane is seen. */
+/** The highest level to draw if a share `ratio` of the plane is visible. */
 export const levelAt = (ratio) => Math.max(0, Math.min(CELLS.length, Math.floor(Math.log2(1 / ratio) + 0.01)));
 
-/** All indices in steps that have no divisor in common with their number. */
+/** All indices, in steps of a size that has no common divisor with their number. */
 function orderOf(count) {
   let step = Math.max(1, Math.floor(count * GOLDEN));
   while (common(step, count) > 1) step += 1;

@@ -61,7 +61,7 @@ export function startReply(most) {
   });
 }
 
-/** Ranks the lines of a part, or what `askServer` finds, whenever the lines or the input change. */
+/** Ranks the lines of a part, or the texts that `askServer` finds, whenever the lines or the input change. */
 function startList({ part, input, called, most, lines, empty, ask, askServer = async () => null }) {
   byId(`${part}-list`).value = lines;
   const askList = async (words, shown, signal) => {

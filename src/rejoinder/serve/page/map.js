@@ -67,7 +67,7 @@ function draw(lines, raw, shares) {
     return dot;
   });
   byId("plot").replaceChildren(...labels(), ...dots);
-  byId("tip").textContent = lines.length ? "Point at a dot, or walk with the arrow keys." : "Paste some sentences.";
+  byId("tip").textContent = lines.length ? "Point at a dot, or move with the arrow keys." : "Paste some sentences.";
   byId("map-note").textContent = `The two axes show ${Math.round(100 * shares[0])} % and ${Math.round(100 * shares[1])} % of the differences (principal components).`;
   pick(new Set());
 }
@@ -83,7 +83,7 @@ function placed(raw) {
   return raw.map((point) => [x(point[0]), y(point[1])]);
 }
 
-/** Names a few dots that have room for it. */
+/** Names some dots for which there is room. */
 function labels() {
   const taken = [];
   const made = [];
@@ -127,7 +127,7 @@ function toggle(index) {
   pick(chosen);
 }
 
-/** Arrow keys go to the nearest dot in their direction, space and enter pick it. */
+/** Arrow keys go to the nearest dot in their direction; space and enter pick it. */
 function onKey(event) {
   const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key];
   if (!points.length) return;
@@ -152,7 +152,7 @@ function move([dx, dy]) {
   dots[best].focus();
 }
 
-/** Picks what was drawn around, or the dot that was clicked. */
+/** Picks the dots inside the drawn line, or the clicked dot. */
 function onLasso(drawn, from) {
   const start = dotsOf().indexOf(from);
   if (drawn.length > 8) pick(new Set([...points.keys()].filter((index) => isInside(drawn, ...points[index]))));

@@ -1,10 +1,10 @@
-// A message: who wrote it, when and where, and its text with the words that it was found for.
+// A message: who wrote it, when and where, and its text with the found words marked.
 
 import { element } from "./tools.js";
 
 /** Shares of a cosine from which a word is marked, the strongest first. */
 const LEVELS = [[0.2, 3], [0.1, 2], [0.04, 1]];
-/** Characters of a folded text, of which three lines are seen; of what is marked in it; and before that. */
+/** Number of characters in a folded text, of which three lines are seen; in its marked part; and before that. */
 const EXCERPT = 400, WINDOW = 80, BEFORE = 30;
 
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
@@ -36,7 +36,7 @@ function avatarOf(author) {
   return avatar;
 }
 
-/** The text of a message with the words marked that it was found for. Unless it is to be whole, it is folded to three
+/** The text of a message with the found words marked. Unless the complete text is wanted, it is folded to three
  * lines around them. */
 export function textOf({ text, why }, whole = false) {
   const characters = [...text];
@@ -56,7 +56,7 @@ export function textOf({ text, why }, whole = false) {
   return { paragraph, cut: begin > 0 || end < characters.length };
 }
 
-/** Where a folded text begins: shortly before the part whose marks are the strongest. */
+/** Where a folded text begins: shortly before the part with the strongest marks. */
 function beginOf(characters, marks) {
   const strengthOf = (from) => marks.reduce((sum, [start, stop, level]) => sum + (start >= from && stop <= from + WINDOW ? level ** 3 : 0), 0);
   let best = 0, strongest = strengthOf(0);
@@ -70,7 +70,7 @@ function beginOf(characters, marks) {
   return space < 0 ? best : space + 1;
 }
 
-/** Places of the words to mark, with how strongly. In a long text each word has a small share, so that the strongest one
+/** Positions of the words to mark, and how strongly. In a long text each word has a small share, so the strongest one
  * is the measure. */
 function marksOf(why, length) {
   if (!why) return [];

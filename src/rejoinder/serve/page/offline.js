@@ -1,4 +1,4 @@
-// Answers the calls of the page from what is in its own file, where there is no server (`rejoinder explore --to`).
+// Answers the page's requests from data in its own file, where there is no server (`rejoinder explore --to`).
 
 import { Encoder, dot, unit, wordsOf } from "./encode.js";
 import { Ranking } from "./ranking.js";
@@ -119,7 +119,7 @@ export class Archive {
     return { ...this.message(row), score, before, after, answered: answered ? this.columns.texts[answered - 1] : null };
   }
 
-  /** The words of a query that are read as others, and those; and the date that it names. */
+  /** The words of a query that are read as other words, with these words; and the date in the query. */
   readAs(query) {
     const { words } = this.encoder, [named, date] = this.ranking.dateIn(query), { months } = this.columns.dates;
     const own = Object.entries(this.ranking.ownWords(query)), read = this.encoder.read(this.ranking.inOwnWords(query)).filter(({ word, id }) => id >= 0 && words[id] !== word).map(({ word, id }) => [word, words[id]]);
@@ -140,7 +140,7 @@ export class Archive {
     return found.filter(([other]) => other !== row).slice(0, most).map(([other, score]) => this.hit(other, score));
   }
 
-  /** Tells which messages conditions leave out; null where there are none. */
+  /** Returns which messages the conditions leave out; null if there are none. */
   absent(where) {
     if (!Object.keys(where).length) return null;
     const { columns, ranking } = this, tests = [];
@@ -164,7 +164,7 @@ export class Archive {
     return (row) => !tests.every((test) => test(row));
   }
 
-  /** The messages of the thread, or else of the channel, before and after one. */
+  /** The messages before and after a message in its thread, or else in its channel. */
   messagesAround(row, context) {
     const places = context ? this.conversationOf(row) : [row], at = places.indexOf(row);
     return [places.slice(Math.max(at - context, 0), at), places.slice(at + 1, at + 1 + context)].map((rows) => rows.map((other) => this.message(other)));
@@ -201,7 +201,7 @@ export class Archive {
     return words.length ? words.filter(({ id }) => id < 0).length / words.length : 0;
   }
 
-  /** The words that have rows, with their sums of rows. */
+  /** The words that have rows, with the sums of these rows. */
   wordsWithRows(text) {
     const words = this.encoder.read(text).filter(({ rows }) => rows.length).map((word) => ({ ...word, row: this.encoder.sum(word.rows) }));
     return [words, words.reduce((sum, { row }) => sum.map((value, at) => value + row[at]), new Float64Array(this.encoder.width))];
@@ -214,7 +214,7 @@ export class Archive {
     return { cosine: contributions.flat().reduce((sum, value) => sum + value, 0), first: named(ours), second: named(theirs), contributions };
   }
 
-  /** Which words of a text have to do with a query. */
+  /** Which words of a text are related to a query. */
   why(query, text) {
     const wanted = new Set(wordsOf(query).map(this.stem)), [words, total] = this.wordsWithRows(text);
     const direction = unit(this.wordsWithRows(query)[1]), length = Math.sqrt(dot(total, total)) || 1;
@@ -228,7 +228,7 @@ export class Archive {
 const NAMES = { from: "author", in: "source", after: "since", before: "until", has: "has" };
 const TYPED = /(?<!\S)(?:(?<name>from|in|before|after|has):(?<value>"[^"]+"|[^\s"]+)|-(?<without>\p{L}[\p{L}\p{M}\p{N}_'-]*)|"(?<phrase>[^"]+)")(?!\S)/gu;
 
-/** What a person wants to find, and the conditions that the query names. */
+/** What a person wants to find, and the conditions in the query. */
 function readQuery(typed) {
   const where = {}, take = (key, value) => (where[key] = [...(where[key] ?? []), value]);
   const text = typed.replace(TYPED, (...found) => {

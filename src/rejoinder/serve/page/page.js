@@ -22,7 +22,7 @@ function partOf(tab) {
   return tab.getAttribute("aria-controls");
 }
 
-/** Shows the part of a tab. */
+/** Shows the part for a tab. */
 function open(tab) {
   if (tab.getAttribute("aria-selected") !== "true") show("unknown", "");
   for (const other of tabs) {
@@ -36,7 +36,7 @@ function open(tab) {
   updates[partOf(tab)]?.();
 }
 
-/** Shows the part of a tab that was chosen, to which Back leads from the next one. */
+/** Shows the part for a chosen tab, as a new step for Back. */
 function choose(tab) {
   if (partOf(tab) === chosenPart()) return;
   addresses.set(chosenPart(), location.hash);
@@ -70,10 +70,10 @@ for (const tab of tabs) {
 
 const LANGUAGES = { command: "Command", library: "Python", curl: "curl", python: "Python, HTTP", javascript: "JavaScript" };
 let index = null;
-/** The language that was chosen. */
+/** The chosen language. */
 let language = "command";
 
-/** Shows the last request of the part as a program, and the languages in which it can be one. */
+/** Shows the part's last request as a program, and the languages to choose from. */
 function showProgram() {
   const request = requests.get(chosenPart());
   byId("code").hidden = !request;
@@ -149,7 +149,7 @@ async function start() {
   byId("language").hidden = language !== "en";
   byId("model").textContent = `${info.model_id} · ${dim} dimensions`;
   byId("tab-reply").disabled = !ranks;
-  if (offline) byId("served").textContent = "All of it is in this file, which asks no server. Suggested replies need the program: rejoinder explore.";
+  if (offline) byId("served").textContent = "Everything is in this file, without a server. Suggested replies need the program: rejoinder explore.";
   takeFiles(most);
   const texts = info.max_client_batch_size;
   const facts = corpus ? await call("corpus", undefined, undefined, false) : { found: [] };

@@ -1,10 +1,10 @@
-// The last request as something to run: a command, Python, or a request of this server.
+// Shows the last request as something to run: a command, Python, or an HTTP request to this server.
 
 import { needsKey } from "./api.js";
 
 const MOST_SHOWN = 4;
 
-/** The body to show. Long lists are cut, and the program says so. */
+/** The body to show. Long lists are cut, which the program mentions. */
 function shown(body) {
   let cut = false;
   const short = JSON.parse(JSON.stringify(body), (_, value) => {
@@ -29,7 +29,7 @@ const WRITERS = {
     const auth = needsKey() ? '    headers={"Authorization": "Bearer " + os.environ["REJOINDER_API_KEY"]},\n' : "";
     const head = `${needsKey() ? "import os\n\n" : ""}import httpx\n\n`;
     if (body === undefined) return `${head}answer = httpx.get(\n    "${address}",\n${auth})\nprint(answer.raise_for_status().json())`;
-    // JSON is Python except for three words, which must stay in strings
+    // JSON is valid Python except for three words, which must stay unchanged in strings
     const json = pythonOf(body);
     const note = cut ? "# the list is cut here\n" : "";
     const inside = json.replaceAll("\n", "\n    ");
@@ -44,7 +44,7 @@ const WRITERS = {
   },
 };
 
-/** A value as Python writes it: JSON but for three words, which must stay in strings. */
+/** A value as Python code: JSON except for three words, which must stay unchanged in strings. */
 function pythonOf(value, indent = 4) {
   return JSON.stringify(value, null, indent).replace(
     /"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b/g,
@@ -59,7 +59,7 @@ function optionsOf({ mode, where, top_k: top }) {
   return [mode && `--mode ${mode}`, `--top-k ${top}`, conditions && `--where ${quoted(conditions)}`].filter(Boolean).join(" ");
 }
 
-/** What does the same as a request to an index, without this server. */
+/** Code that does the same as a request to an index, without this server. */
 const LOCAL = {
   search: {
     command: (index, body) => `rejoinder search ${quoted(body.queries[0])} --index ${quoted(index)} ${optionsOf(body)}`,
@@ -89,7 +89,7 @@ export function languagesOf(path, index) {
   return [...(index ? Object.keys(LOCAL[path] ?? {}) : []), ...Object.keys(WRITERS)];
 }
 
-/** A program in `language` that does what a request does. */
+/** A program in `language` that does the same as a request. */
 export function program(language, path, body, index) {
   if (LOCAL[path]?.[language]) return LOCAL[path][language](index, body);
   const { short, cut } = body === undefined ? { cut: false } : shown(body);

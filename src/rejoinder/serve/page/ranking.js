@@ -1,5 +1,5 @@
 // Search by words, by meaning and by both, in messages that are all in memory.
-// It follows index/matching.py, index/matcher.py and index/ranking.py, which say why.
+// It follows index/matching.py, index/matcher.py and index/ranking.py, which explain the reasons.
 
 import { nearestWord, unit, wordsOf } from "./encode.js";
 
@@ -30,7 +30,7 @@ export class Ranking {
     this.newest = this.times.reduce((most, time) => (time > most ? time : most), -Infinity);
   }
 
-  /** Puts messages in the order of their threads, else channels. */
+  /** Orders messages by thread, or else by channel. */
   putInOrder() {
     const group = Float64Array.from(this.threads, (thread, row) => thread || -this.sources[row]), { times } = this;
     const later = (time) => (Number.isNaN(time) ? Infinity : time);
@@ -44,7 +44,7 @@ export class Ranking {
     }
   }
 
-  /** The message so many after one, or before it; -1: there is none. */
+  /** The message this many places after or before a message; -1 if there is none. */
   near(row, distance) {
     const place = this.places[row], other = place + distance;
     return place >= 0 && this.runs[other] === this.runs[place] ? this.order[other] : -1;
@@ -52,10 +52,10 @@ export class Ranking {
 
   stem = (word) => this.stems[this.numbers.get(word)] ?? word;
 
-  /** How often a word stands in the messages as it is written. */
+  /** How often a word occurs in the messages exactly as written. */
   timesOf = (word) => this.spelt[this.numbers.get(word)] ?? 0;
 
-  /** Words of a query that likely stand for words of the messages, and those (`own_words` in index/words.py). */
+  /** Words of a query that likely stand for words of the messages, with these words (`own_words` in index/words.py). */
   ownWords(query) {
     const { encoder } = this, found = {}, read = encoder.read(query), isListed = (word) => encoder.misspelt.has(word);
     const unknown = read.filter(({ word }) => !encoder.index.has(word) && !encoder.isOwn([...word]));
@@ -72,7 +72,7 @@ export class Ranking {
     return found;
   }
 
-  /** A query in which words are replaced. Capitals stay, which tell names. */
+  /** A query with replaced words. Capitals stay, as they help to recognise names. */
   inOwnWords(query) {
     const words = this.ownWords(query), characters = [...query];
     for (const { word, start, stop } of Object.keys(words).length ? this.encoder.read(query).reverse() : []) {
@@ -95,7 +95,7 @@ export class Ranking {
     return rank <= FREQUENT ? 0 : Math.round(1_000 * Math.min(1, Math.log((rank + 1) / FREQUENT) / Math.log(RARE / FREQUENT))) / 1_000;
   }
 
-  /** BM25 of all messages, and the most that one could have. */
+  /** BM25 of all messages, and the largest possible value. */
   byWords(query, names = new Set()) {
     const written = wordsOf(withDigitsInWords(query)), weights = new Map(written.map((word) => [this.stem(word), 0]));
     for (const word of written) {
@@ -116,7 +116,7 @@ export class Ranking {
     return { scores, most: Math.max(wanted.reduce((sum, [, rare, weight]) => sum + rare * weight, 0), 1e-9) };
   }
 
-  /** Cosines of all messages with a vector: each is a sum of terms, these of rows, and only rows are compared. */
+  /** Cosines of all messages with a vector: each is a sum of terms, and terms are sums of rows, so only rows are compared. */
   byMeaning(vector) {
     const { rows, scales, width } = this.encoder, dots = new Float64Array(this.used);
     for (let row = 0; row < this.used; row++) {
@@ -131,7 +131,7 @@ export class Ranking {
     return sums.map((sum, row) => (this.norms[row] ? sum / this.norms[row] : 0));
   }
 
-  /** The messages nearest to one. */
+  /** The messages nearest to a message. */
   similar(row, most, absent) {
     const begin = sum(this.message_sizes.subarray(0, row)), terms = this.message_terms.subarray(begin, begin + this.message_sizes[row]);
     const rows = [...terms].flatMap((term) => {
@@ -141,7 +141,7 @@ export class Ranking {
     return best(this.byMeaning(unit(this.encoder.sum(rows))), most, absent);
   }
 
-  /** The best messages, as pairs of a row and a score. `absent(row)`: is not found. */
+  /** The best messages, as pairs of a row and a score. Rows with `absent(row)` are not found. */
   search(query, most, mode, absent = null) {
     if (mode === "words") return best(this.byWords(query).scores, most, absent, 0);
     const cosines = this.byMeaning(this.encoder.encode(query));
@@ -159,7 +159,7 @@ export class Ranking {
     return ordered(scored).slice(0, most);
   }
 
-  /** What a message and those around it get; what is said again tells no more. */
+  /** Scores that a message and its neighbours get; repeated messages add nothing. */
   around(row, valueOf) {
     const own = valueOf(row);
     return [own, ...[-2, -1, 1, 2].map((distance) => {
@@ -187,7 +187,7 @@ export class Ranking {
 
   namedBy = (word) => this.named.get(word.replace(/'s$/, "")) ?? [];
 
-  /** Words of a query that name an author rather than what texts speak of. */
+  /** Words of a query that name an author rather than a subject of texts. */
   namesIn(query) {
     return new Set(wordsOf(query).filter((word) => {
       const count = this.namedBy(word).reduce((sum, author) => sum + this.written[author], 0);
@@ -203,7 +203,7 @@ export class Ranking {
     return { date, pairs, authors: names.size ? new Set([...names].flatMap(this.namedBy)) : null };
   }
 
-  /** The words of a query that name a date, and its year, month and day, 0 where it has none. */
+  /** The words of a query that name a date, with its year, month and day, 0 where missing. */
   dateIn(query) {
     const { patterns, last, months, holidays } = this.dates, text = query.toLowerCase();
     const found = patterns.map((pattern) => patternOf(pattern).exec(text)).find(Boolean);
@@ -226,7 +226,7 @@ export class Ranking {
 
 const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
 
-/** The sums of values: of so many each, one after the other, by their places. */
+/** Sums of groups of values: group sizes are given, one group after the other, by position. */
 function sumsOf(sizes, places, values) {
   const sums = new Float64Array(sizes.length);
   for (let number = 0, at = 0; number < sizes.length; number++) {
@@ -235,7 +235,7 @@ function sumsOf(sizes, places, values) {
   return sums;
 }
 
-/** Sorts pairs by their second, the greatest first. */
+/** Sorts pairs by their second element, largest first. */
 const ordered = (pairs) => pairs.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 
 function best(scores, most, absent, above = -Infinity) {
@@ -252,7 +252,7 @@ function best(scores, most, absent, above = -Infinity) {
   return found;
 }
 
-/** Digits next to letters as letters, so that both are one word. */
+/** Treats digits next to letters as letters, so that both are one word. */
 const withDigitsInWords = (text) => text.replace(/(?<=\p{L})\p{Nd}+|(?<!\p{Nd})\p{Nd}+(?=\p{L})/gu, (digits) => digits.replace(/[0-9]/g, (digit) => String.fromCodePoint(0x10000 + Number(digit))));
 
 function follows(text, first, second) {
@@ -270,7 +270,7 @@ function follows(text, first, second) {
 }
 
 const BORDER = "(?:(?<![\\p{L}\\p{N}_])(?=[\\p{L}\\p{N}_])|(?<=[\\p{L}\\p{N}_])(?![\\p{L}\\p{N}_]))";
-/** A pattern of Python, whose words have any letters. */
+/** Translates a pattern of Python, whose words may have any letters. */
 const patternOf = (pattern) => new RegExp(pattern.replaceAll("(?P<", "(?<").replaceAll("\\b", BORDER), "u");
 
 function partsOfDate(date, time) {

@@ -4,12 +4,12 @@ import { isInside, listenForLasso } from "./lasso.js";
 import { MOST, levelAt, levelsOf } from "./levels.js";
 import { element, svg } from "./tools.js";
 
-/** How far from a dot the pointer may be, in pixels. */
+/** Largest distance of the pointer from a dot, in pixels. */
 const REACH = 7;
 const CHOSEN = "chosen";
 const LIBRARIES = ["page/graphology.umd.min.js", "page/sigma.min.js"];
 
-/** Loads the libraries, once. They are for this part of the page alone. */
+/** Loads the libraries, once. Only this part of the page uses them. */
 let loaded;
 function load() {
   const inside = [...document.querySelectorAll("script[data-library]")]; // in one file
@@ -27,7 +27,7 @@ function load() {
  *
  * `x`, `y`: places; `color(index)`: the colour of a point as #rrggbb; `discs`: names with places and sizes, largest
  * first; `onPoint(index or null)`: called for the point under the pointer; `onDisc(id)`: called for a chosen name;
- * `onLasso(indices)`: called for what was drawn around.
+ * `onLasso(indices)`: called with the points inside the drawn line.
  */
 export async function scatter(place, { x, y, color, discs, onPoint, onDisc, onLasso }) {
   await load();
@@ -71,7 +71,7 @@ export async function scatter(place, { x, y, color, discs, onPoint, onDisc, onLa
   return {
     zoom: (way) => (way > 0 ? camera.animatedZoom() : camera.animatedUnzoom()),
     reset: () => camera.animatedReset(),
-    /** Shows a disc in the middle. */
+    /** Centres a disc. */
     goTo({ x: left, y: top, radius }) {
       const middle = renderer.viewportToFramedGraph(renderer.graphToViewport({ x: left, y: top }));
       camera.animate({ ...middle, ratio: Math.max(0.08, Math.min(1, 3 * radius)) }, { duration: 350 });
@@ -95,7 +95,7 @@ export async function scatter(place, { x, y, color, discs, onPoint, onDisc, onLa
   };
 }
 
-/** Programs of sigma that draw the dots of a level where that is shown, and those that are chosen always. */
+/** Programs of sigma that draw the dots of a level where it is shown, and chosen dots always. */
 function programsOf({ rendering: { NodePointProgram } }) {
   const drawnFrom = (level) => class extends NodePointProgram {
     constructor(gl, _picking, renderer) {
@@ -109,7 +109,7 @@ function programsOf({ rendering: { NodePointProgram } }) {
   return { 0: drawnFrom(0), 1: drawnFrom(1), 2: drawnFrom(2), 3: drawnFrom(3), [CHOSEN]: drawnFrom(0) };
 }
 
-/** The drawn point that is nearest to the pointer, as the name of its node; null if none is near. */
+/** The drawn point nearest to the pointer, as the name of its node; null if none is near. */
 function nearest(renderer, pointer, { x, y, levels, shown }) {
   const { x: left, y: top } = renderer.viewportToGraph(pointer);
   const edge = renderer.viewportToGraph({ x: pointer.x + REACH, y: pointer.y });
@@ -132,7 +132,7 @@ function ringOf(place) {
   };
 }
 
-/** Returns a function that places the names that have room, the largest first. */
+/** Returns a function that places the names for which there is room, the largest first. */
 function labelsOf(names, discs, renderer, onDisc) {
   const labels = discs.map((disc) => {
     const label = element("span", {}, disc.name);

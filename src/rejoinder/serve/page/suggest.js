@@ -1,11 +1,11 @@
-// Replies to a message, by what was answered to similar ones in the past.
+// Suggests replies to a message, from replies to similar past messages.
 
 import { call } from "./api.js";
 import { bylineOf } from "./message.js";
 import { byId, copyButton, element, following, keep, kept, noteUnknown, plural, svg } from "./tools.js";
 
 const SHOWN = 5, EXAMPLES = 6, QUOTED = 160;
-/** Confidence from which a reply is possible rather than a guess. */
+/** Confidence from which a reply counts as possible rather than a guess. */
 const POSSIBLE = 0.1;
 
 export function startSuggest({ authors, found }) {
@@ -30,13 +30,13 @@ export function startSuggest({ authors, found }) {
 
 const keepMessage = (typed = false) => keep("suggest", { q: byId("suggest-message").value, author: byId("suggest-author").value }, typed);
 
-/** Lets the server read the past replies before the reader has written a message. */
+/** Lets the server read the past replies while the reader writes a message. */
 async function begin() {
   read = true;
   await call("suggest", { message: "Hello", top_k: 1 }, undefined, false).catch(() => (read = false));
 }
 
-/** Questions to try: those that were asked most. */
+/** Questions to try: those asked most often. */
 async function showExamples(update) {
   const questions = await call("asked", undefined, undefined, false);
   const buttons = questions.filter((one) => one.text.length < 90 && one.replied).slice(0, EXAMPLES).map((one) => {
@@ -79,7 +79,7 @@ async function suggest(signal) {
 
 function draw({ suggestions, threshold, is_good: isGood }, milliseconds) {
   byId("suggest-doubt").hidden = isGood !== false || !suggestions.length;
-  byId("suggest-doubt").textContent = "Similar messages got different replies: judge each by what it answered.";
+  byId("suggest-doubt").textContent = "Similar messages got different replies: check which message each reply answered.";
   byId("suggest-note").textContent = suggestions.length ? `${plural(suggestions.length, "reply", "replies")}, in ${milliseconds} ms` : "No reply was found.";
   byId("suggest-list").replaceChildren(...suggestions.map((one, index) => itemOf(one, index, threshold)));
 }

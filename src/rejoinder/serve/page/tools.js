@@ -39,7 +39,7 @@ export function plural(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/** Copies a text. Browsers lack `clipboard` where another machine's address has no TLS. */
+/** Copies a text. Browsers have no `clipboard` on pages of other machines without TLS. */
 export async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = element("textarea", {}, text);
@@ -60,7 +60,7 @@ export function copyButton(text) {
   return button;
 }
 
-/** Saves a text as a file of the reader. */
+/** Saves a text as a file on the reader's machine. */
 export function download(name, type, text) {
   const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
   const link = element("a", { href: address, download: name });
@@ -90,8 +90,8 @@ export function following(work, milliseconds = 90) {
   return Object.assign(later, { now });
 }
 
-/** Keeps what a part shows in the address, so that it can be opened again. Back leads to what was shown before; all that
- * is typed in one go is one step. */
+/** Stores what a part shows in the address, so that it can be opened again. Back leads to the previous state; everything
+ * typed in one go is one step. */
 export function keep(part, values, typed = false) {
   const kept = new URLSearchParams(Object.entries(values).filter(([, value]) => value));
   const address = kept.size ? `#${part}?${kept}` : `#${part}`;
@@ -100,7 +100,7 @@ export function keep(part, values, typed = false) {
   else history.pushState({ typed }, "", address);
 }
 
-/** What the address keeps. */
+/** The state stored in the address. */
 export const kept = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
 
 let onLocked = () => {};
@@ -121,14 +121,14 @@ export function show(id, sentence) {
   byId(id).textContent = sentence;
 }
 
-/** Says which texts have mostly unknown words. Their names are the keys of `texts`. */
+/** Warns of texts with mostly unknown words. Their names are the keys of `texts`. */
 export async function noteUnknown(texts, signal) {
   const shares = await call("unknown", { inputs: Object.values(texts) }, signal, false);
   const names = Object.keys(texts).filter((_, index) => shares[index] > 0.5);
   show("unknown", names.length ? `The model knows few words of ${names.join(" and ")}, so the scores mean little.` : "");
 }
 
-/** Shows hits with a bar each, as long as the score. */
+/** Shows hits with a bar each, whose length is the score. */
 export function showHits(id, hits) {
   byId(id).replaceChildren(
     ...hits.map((hit) => {
@@ -142,7 +142,7 @@ export function showHits(id, hits) {
 
 const QUOTED = 120;
 
-/** What is known about a hit: of a message, who wrote it, when and where, and what it answers. */
+/** Known facts about a hit: for a message, who wrote it, when and where, and what it answers. */
 function knownOf({ id, about = {}, answered }) {
   const { time, author, source, link } = about;
   if (!author && !source) return id === undefined || id === null ? [] : [element("span", { class: "hint" }, `id ${id}`)];

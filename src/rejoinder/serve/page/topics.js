@@ -1,4 +1,4 @@
-// What the messages are about: a map of all of them, next to the list of topics, over time.
+// Topics of the messages: a map of all messages, next to the list of topics, over time.
 
 import { call, fetchNumbers } from "./api.js";
 import { MOST } from "./levels.js";
@@ -46,7 +46,7 @@ export function startTopics() {
 
 const keepTopic = (typed = false) => keep("topics", { q: byId("topics-filter").value, topic: chosen === null ? "" : String(chosen) }, typed);
 
-/** Shows the topic of the address. */
+/** Shows the topic in the address. */
 function read() {
   const values = kept(), words = values.get("q") ?? "", id = Number(values.get("topic"));
   if (byId("topics-filter").value !== words) {
@@ -57,7 +57,7 @@ function read() {
   if (named !== chosen || named === null) choose(named);
 }
 
-/** Chooses what the reader asked for, to which the address leads from then on. */
+/** Chooses what the reader asked for, and stores it in the address. */
 function turnTo(id) {
   choose(id);
   keepTopic();
@@ -81,7 +81,7 @@ function noteOf() {
   return `${plural(found.topics.length, "topic")} in ${plural(points.count, "message")}; ${Math.round((100 * without) / points.count)} % have none${points.count > MOST ? `. The map draws ${MOST.toLocaleString("en")} of them` : ""}`;
 }
 
-/** Colours of topics: those of one wider topic have one hue. */
+/** Colours of topics: topics of one wider topic share a hue. */
 function colorOf(topic) {
   if (topic < 0) return dark.matches ? "#4a5753" : "#c9c5b9";
   const { parent } = found.topics[topic];
@@ -99,7 +99,7 @@ function hexOf(hue, saturation, light) {
   return `#${part(0)}${part(8)}${part(4)}`;
 }
 
-/** The middle of each topic on the map, and how far its messages are from there. */
+/** The centre of each topic on the map, and the distance of its messages from there. */
 function discsOf() {
   const sums = found.topics.map(() => [0, 0, 0, 0]);
   for (let index = 0; index < points.count; index++) {
@@ -261,7 +261,7 @@ function monthsOf() {
   }
 }
 
-/** A line of how a topic went, for the list. */
+/** A small chart of a topic over time, for the list. */
 function sparkOf(topic, months) {
   const counts = months.map((month) => topic.months[month] ?? 0);
   const most = Math.max(...counts, 1);

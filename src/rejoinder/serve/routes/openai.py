@@ -31,7 +31,7 @@ class EmbeddingsRequest(errors.RequestBody):
     """The served model's name, as in `/v1/models`; may be left out."""
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: errors.Dimensions = None
-    """Keep so many first entries, and scale embeddings to length 1 again."""
+    """Keep this many first values, and scale embeddings to length 1 again."""
     user: errors.Text | None = None
     """Ignored."""
 
@@ -85,7 +85,7 @@ async def embeddings(request: Request, body: EmbeddingsRequest) -> Response:
 
 
 class Model(BaseModel):
-    """A model that is served."""
+    """A served model."""
 
     id: str
     object: Literal["model"]
@@ -94,7 +94,7 @@ class Model(BaseModel):
 
 
 class Models(BaseModel):
-    """All models that are served."""
+    """All served models."""
 
     object: Literal["list"]
     data: list[Model]
@@ -102,13 +102,13 @@ class Models(BaseModel):
 
 @router.get("/models", response_model=Models)
 async def models(request: Request) -> Response:
-    """List the model that is served."""
+    """List the served model."""
     return errors.json_response({"object": "list", "data": [_model(service_of(request))]})
 
 
 @router.get("/models/{name}", response_model=Model, responses={404: {"model": errors.OpenAIError}})
 async def model(request: Request, name: str) -> Response:
-    """Describe the model that is served."""
+    """Describe the served model."""
     service = service_of(request)
     _check_model(service, name)
     return errors.json_response(_model(service))

@@ -1,7 +1,7 @@
 """Our own routes: rank responses, search the server's texts, explain a similarity, draw a map.
 
-Those of `index_router` are for an index of messages: what it holds, messages like one and around
-one, and what `rejoinder explore` found in it: questions, topics, replies to suggest.
+The routes of `index_router` are for an index of messages: its contents, messages similar to and
+around a message, and the explored results: questions, topics, replies to suggest.
 """
 
 from collections.abc import Sequence
@@ -34,23 +34,23 @@ from rejoinder.text.features import Token
 router = APIRouter(tags=["rejoinder"], responses=errors.failures(errors.TeiError))
 
 _LONGEST = 500
-"""Most characters of an explained sentence: the answer has a number per pair of tokens."""
+"""Largest number of characters of an explained sentence: the answer has a number per token pair."""
 
 
 class Rank(errors.RequestBody):
-    """A message, and the responses to order."""
+    """A message, and the responses to rank."""
 
     message: Annotated[errors.Text, Field(examples=["How old are you?"])]
     responses: Annotated[errors.Texts, Field(examples=[["In Oslo.", "I am twenty."]])]
     top_k: errors.TopK | None = None
     """How many responses to return; by default all."""
     context: errors.Texts | None = None
-    """The turns before the message, the oldest first; the last five are read."""
+    """The turns before the message, oldest first; the last five are read."""
 
 
 @router.post("/rank", response_model=list[Hit])
 async def rank(request: Request, body: Rank) -> Response:
-    """Order responses by how well they answer a message, best first."""
+    """Rank responses by how well they answer a message, best first."""
     service = service_of(request)
     responses = service.limited("responses", body.responses)
     turns = [] if body.context is None else service.limited("context", body.context)
@@ -59,22 +59,22 @@ async def rank(request: Request, body: Rank) -> Response:
 
 
 class Search(errors.RequestBody):
-    """Queries, and how to search. Besides `queries` and `top_k`, fields are for an index."""
+    """Queries, and how to search. Fields other than `queries` and `top_k` are for an index."""
 
     queries: Annotated[errors.Texts, Field(examples=[["How old are you?"]])]
     top_k: errors.TopK = 10
     mode: Mode = "semantic"
     """By meaning (cosine), by `words` (BM25), or by both."""
     weight: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
-    """Share of meaning in a hybrid search. By default as `finetune` found, else .25."""
+    """Share of meaning in a hybrid search. By default the share that `finetune` chose, else .25."""
     where: dict[str, errors.Text | list[errors.Text]] | None = None
     """Conditions on messages: `source`, `author`, `thread`; `since` and `until`, dates."""
     context: Annotated[int, Field(strict=True, ge=0)] = 0
     """Number of messages to return before and after each hit."""
     explain: bool = False
-    """Return with each hit which of its words made it one."""
+    """Return the words of each hit for which it was found."""
     typed: bool = False
-    """Read what a person typed: `"these words"` must stand and `-this` must not; `from:ann`,
+    """Read the query as typed by a person: `"these words"` must occur, `-this` not; `from:ann`,
     `in:general`, `after:2024-01-31`, `before:2024-02-01` and `has:link` are conditions."""
 
 
@@ -84,7 +84,7 @@ class Search(errors.RequestBody):
     responses={404: {"model": errors.TeiError}},
 )
 async def search(request: Request, body: Search) -> Response:
-    """Find the server's texts that are best for each query."""
+    """Find the best of the server's texts for each query."""
     service = service_of(request)
     queries = service.limited("queries", body.queries)
     if not service.searched:
@@ -107,14 +107,14 @@ async def search(request: Request, body: Search) -> Response:
 
 
 class Queries(errors.RequestBody):
-    """Queries, as a search takes them."""
+    """Queries as in a search."""
 
     queries: Annotated[errors.Texts, Field(examples=[["How do I reset my pasword?"]])]
 
 
 @router.post("/read", response_model=list[dict[str, str]])
 async def read(request: Request, body: Queries) -> Response:
-    """Tell which words of a query a search reads as others, such as misspelt ones."""
+    """List the words of a query that a search reads as other words, such as misspelt ones."""
     service = service_of(request)
     queries = service.limited("queries", body.queries)
     return errors.json_response(await service.read_as(queries))
@@ -153,14 +153,14 @@ class Explanation(BaseModel):
 
 @router.post("/explain", response_model=Explanation)
 async def explain(request: Request, body: Explain) -> Response:
-    """Tell exactly which words make two sentences similar."""
+    """Explain exactly which words make two sentences similar."""
     service = service_of(request)
     work = partial(explained, service.model, body.first, body.second)
     return errors.json_response(await service.batcher.call(work, 2))
 
 
 class Unknown(errors.RequestBody):
-    """Texts to judge."""
+    """Texts to check."""
 
     inputs: Annotated[
         errors.Texts, Field(examples=[["How old are you?", "Wie geht es deiner Mutter?"]])
@@ -169,7 +169,7 @@ class Unknown(errors.RequestBody):
 
 @router.post("/unknown", response_model=list[float])
 async def unknown(request: Request, body: Unknown) -> Response:
-    """Tell which share of each text's words the model does not know."""
+    """Return the share of each text's words that the model does not know."""
     service = service_of(request)
     texts = service.limited("inputs", body.inputs)
     work = partial(service.encoder.unknown_share, texts)
@@ -177,13 +177,13 @@ async def unknown(request: Request, body: Unknown) -> Response:
 
 
 class Map(errors.RequestBody):
-    """Texts to draw."""
+    """Texts to place on a map."""
 
     inputs: Annotated[errors.Texts, Field(examples=[["I like cats.", "I like dogs.", "It rains."]])]
 
 
 class MapAnswer(BaseModel):
-    """Points of a plane."""
+    """Points in a plane."""
 
     points: list[list[float]]
     """Two coordinates per text."""
@@ -205,7 +205,7 @@ def plane_of(embeddings: Embeddings) -> tuple[Embeddings, list[float]]:
     """Returns (N, 2) points of (N, D) embeddings on their first two principal components.
 
     Also returns the share of the variance that each axis shows. The points lie around the origin.
-    An axis points to where its largest coordinate is positive, so equal texts give equal maps.
+    Each axis points to where its largest coordinate is positive, so equal texts give equal maps.
 
     >>> plane_of(np.array([[0, 0], [4, 0], [0, 2], [4, 2]], np.float32))[1]
     [0.8, 0.2]
@@ -234,21 +234,21 @@ _Id = Annotated[errors.Text, Field(examples=["1"])]
 
 @dataclass(frozen=True)
 class Corpus(Summary):
-    """What the index holds."""
+    """Contents of the index."""
 
     name: str | None
-    """What it was made from; null unless `rejoinder explore` made it."""
+    """Its source; null unless `rejoinder explore` made it."""
     command: str
-    """The index, as a command names it."""
+    """The index, as written in a command."""
     read: str
-    """What was read to make it, in words; empty unless `rejoinder explore` read an export."""
+    """Description of what was read; empty unless `rejoinder explore` read an export."""
     found: list[str]
-    """What `rejoinder explore` found in it: routes, without their slash."""
+    """Results of `rejoinder explore` for it: routes, without their slash."""
 
 
 @index_router.get("/corpus", response_model=Corpus)
 async def corpus(request: Request) -> Response:
-    """Tell what the index holds: how many texts, from when to when, by whom and where."""
+    """Describe the index: how many texts, from when to when, by whom and where."""
     service = service_of(request)
     summary = await service.read_index(TextIndex.summary)
     found = Explored(None, "index/") if service.explored is None else service.explored()
@@ -257,7 +257,7 @@ async def corpus(request: Request) -> Response:
 
 
 class Similar(errors.RequestBody):
-    """A text of the index, and how many like it to find."""
+    """A text of the index, and how many similar texts to find."""
 
     id: _Id
     top_k: Annotated[errors.TopK, Field(le=1_000)] = 10
@@ -267,7 +267,7 @@ class Similar(errors.RequestBody):
 
 @index_router.post("/similar", response_model=list[MessageHit])
 async def similar(request: Request, body: Similar) -> Response:
-    """Find the texts of the index that mean nearly the same as one of them."""
+    """Find texts of the index that mean nearly the same as one of its texts."""
 
     def find(index: TextIndex) -> list[IndexHit]:
         _known(index, body.id)
@@ -289,21 +289,21 @@ class Around(errors.RequestBody):
 
 @dataclass(frozen=True)
 class MessageAround(MessageHit):
-    """A message, with those around it."""
+    """A message with its neighbours."""
 
     exchange: Sequence[IndexedText] = ()
-    """It, and the nearest messages that links connect with it, also those further away, in order:
+    """The message and the nearest messages that links connect with it, even far ones, in order:
     what it answers and what that answers, and what answers any of these."""
 
 
 _FAR, _MOST = 200, 30
-"""Messages before and after one that are read for its exchange, and most of them in it. Of 196,570
+"""Messages before and after one to search for its exchange, and its largest size. Of 196,570
 messages of #ubuntu, each answered one of the 60 before it, and no exchange had more than 29."""
 
 
 @index_router.post("/around", response_model=MessageAround)
 async def around(request: Request, body: Around) -> Response:
-    """Return a message and those around it, in its thread or channel."""
+    """Return a message with its neighbours in its thread or channel."""
 
     def find(index: TextIndex) -> IndexHit:
         _known(index, body.id)
@@ -316,11 +316,11 @@ async def around(request: Request, body: Around) -> Response:
 
 
 def _exchange(index: TextIndex, hit: IndexHit) -> list[IndexedText]:
-    """Returns the messages that are linked with one, as in `MessageAround`."""
+    """Returns the messages linked with a message, as in `MessageAround`."""
     own = IndexedText(hit.id, hit.text, hit.about)
     linked = linked_with(hit.id, [*hit.before, own, *hit.after])
     before, after = ([one for one in some if one.id in linked] for some in (hit.before, hit.after))
-    # what is answered may be further away
+    # the answered message may be further away
     earlier = index.known(sorted(linked - {one.id for one in (*before, own, *after)}))
     earlier.sort(key=lambda one: one.about.get("time") or 0.0)
     return [*[*earlier, *before][-_MOST:], own, *after[:_MOST]]
@@ -330,7 +330,7 @@ def _known(index: TextIndex, name: str) -> None:
     """Checks that the index has a text.
 
     Raises:
-        RequestError: it has not.
+        RequestError: it does not.
     """
     if name not in index:  # opens its latest state
         raise errors.RequestError(404, f"the index has no id {name[:100]!r}.", field="id")
@@ -344,7 +344,7 @@ async def asked(request: Request) -> Response:
 
 @index_router.get("/topics", response_model=FoundTopics)
 async def topics(request: Request) -> Response:
-    """List what the messages are about."""
+    """List the topics of the messages."""
     return _answer(_explored(request).topics)
 
 
@@ -359,7 +359,7 @@ async def points(request: Request) -> Response:
 
 
 class Rows(errors.RequestBody):
-    """Messages by their indices among the points."""
+    """Messages by their position among the points."""
 
     rows: Annotated[
         list[Annotated[int, Field(strict=True, ge=0)]], Field(max_length=200, examples=[[0]])
@@ -368,7 +368,7 @@ class Rows(errors.RequestBody):
 
 @index_router.post("/messages", response_model=list[IndexedText])
 async def messages(request: Request, body: Rows) -> Response:
-    """Return messages of the map. Those that were deleted from the index are left out."""
+    """Return messages of the map. Messages deleted from the index are left out."""
     ids = _explored(request).ids
     if any(row >= len(ids) for row in body.rows):
         raise errors.refused("rows", f"there are {len(ids):,} points.")
@@ -383,14 +383,14 @@ class Suggest(errors.RequestBody):
     message: Annotated[errors.Text, Field(examples=["How old are you?"])]
     top_k: Annotated[errors.TopK, Field(le=100)] = 5
     author: errors.Text | None = None
-    """Suggest only replies that this author gave."""
+    """Suggest only replies by this author."""
 
 
 @index_router.post("/suggest", response_model=Suggested)
 async def suggest(request: Request, body: Suggest) -> Response:
-    """Suggest replies to a message, by what was answered to similar ones.
+    """Suggest replies to a message, from the answers to similar ones.
 
-    The first one for an author fits confidences to these replies, which may take seconds.
+    The first request for an author fits confidences to these replies, which may take seconds.
     """
     find = _explored(request).suggest
     if find is None:

@@ -16,7 +16,7 @@ _AGES = ["How old are you?", "What is your age?"]
 
 
 class Reading(errors.RequestBody):
-    """How texts are read."""
+    """How to read texts."""
 
     truncate: errors.Truncate = None
     truncation_direction: errors.CutRight = None
@@ -28,9 +28,9 @@ class Embed(Reading):
 
     inputs: Annotated[errors.Texts, Field(examples=[_AGES])]
     normalize: bool = True
-    """Scale embeddings to length 1. If false, they are the output of the last layer."""
+    """Scale embeddings to length 1. If false, return the output of the last layer."""
     dimensions: errors.Dimensions = None
-    """Keep so many first entries, and scale embeddings to length 1 again."""
+    """Keep this many first values, and scale embeddings to length 1 again."""
 
 
 @router.post("/embed", response_model=list[list[float]])
@@ -53,7 +53,7 @@ class Comparison(errors.RequestBody):
 
 
 class Similarity(errors.RequestBody):
-    """What `/similarity` compares."""
+    """Input of `/similarity`."""
 
     inputs: Comparison
     parameters: Reading | None = None
@@ -72,7 +72,7 @@ async def similarity(request: Request, body: Similarity) -> Response:
 
 
 class Rerank(errors.RequestBody):
-    """A query, and texts to order."""
+    """A query, and texts to rank."""
 
     query: Annotated[errors.Text, Field(examples=[_AGES[0]])]
     texts: Annotated[errors.Texts, Field(examples=[["Where do you live?", _AGES[1]]])]
@@ -94,7 +94,7 @@ class Reranked(BaseModel):
 
 @router.post("/rerank", response_model=list[Reranked], response_model_exclude_none=True)
 async def rerank(request: Request, body: Rerank) -> Response:
-    """Order texts by their similarity to a query, best first: by the cosine, or a scorer."""
+    """Rank texts by their similarity to a query, best first: by the cosine, or by a scorer."""
     service = service_of(request)
     texts = service.limited("texts", body.texts)
     await service.check_lengths("query", [body.query], body.truncate)
@@ -141,7 +141,7 @@ def _told(token: Token) -> dict[str, Any]:
 
 
 class Facts(BaseModel):
-    """Facts besides TEI's fields."""
+    """Facts in addition to TEI's fields."""
 
     kind: str
     dim: int
@@ -154,7 +154,7 @@ class Facts(BaseModel):
     texts: int
     """Number of texts that `/search` searches."""
     corpus: bool
-    """Whether they are an index, so that `/corpus` and its like work."""
+    """Whether they are an index, so that `/corpus` and related routes work."""
     max_body_bytes: int
     needs_key: bool
 
@@ -167,9 +167,9 @@ class Info(BaseModel):
     model_dtype: str
     model_type: dict[str, dict[str, str]]
     max_concurrent_requests: int
-    """Most texts that wait. (TEI counts requests.)"""
+    """Largest number of waiting texts. (TEI counts requests.)"""
     max_input_length: int | None
-    """Most tokens that the model reads of a text; null if it reads all."""
+    """Largest number of tokens that the model reads per text; null if it reads all."""
     max_batch_tokens: None
     max_batch_requests: int
     max_client_batch_size: int
