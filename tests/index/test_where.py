@@ -184,7 +184,7 @@ def test_what_people_type_is_read(typed, text, where):
 
 
 def test_conditions_alone_are_no_query():
-    with pytest.raises(InputError, match="conditions alone"):
+    with pytest.raises(InputError, match="only conditions"):
         read_query("from:ann")
 
 
@@ -220,7 +220,7 @@ def test_texts_are_read_for_words(words, mode, where, ids):
 
 
 def test_what_is_not_known_of_a_text_is_named(words):
-    with pytest.raises(InputError, match="has knows link; got 'file'"):
+    with pytest.raises(InputError, match="has must be link; got 'file'"):
         words.search("train", where={"has": "file"})
     with pytest.raises(InputError, match="for a search of an index"):
         cluster(words.folder, where={"phrase": "night"})

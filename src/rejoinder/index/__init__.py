@@ -1,1 +1,1 @@
-"""Indexes: folders of texts, ids and embeddings, searched without reading them whole."""
+"""Indexes: folders of texts, ids and embeddings, searched without loading all of them."""

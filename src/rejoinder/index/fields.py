@@ -1,11 +1,11 @@
-"""What is known about messages: columns of a segment, which filters compare and hits show.
+"""Metadata of messages: columns of a segment that filters compare and hits show.
 
-`fields` has for each text its time, seconds since 1970 in UTC or NaN, the numbers of its author,
-source, thread and title in the string table `values`, and whether it asks something; number 0 is
-the empty string, where none is known. Older indexes lack titles and questions. The string table
-`links` has for each text what it answers, then its own link. A segment whose texts have none of
-these has no such files. `others` has numbers for each field of the user's own, whose names are the
-string table of that name.
+`fields` has a row per text: its time (seconds since 1970 in UTC, or NaN), the numbers of its
+author, source, thread and title in the string table `values`, and whether it asks something.
+Number 0 is the empty string, for an unknown value. Older indexes have no titles and questions. The
+string table `links` has two strings per text: what it answers, and its own link. A segment without
+any metadata has no such files. `others` has numbers for each of the user's own fields, whose names
+are in the string table `others`.
 """
 
 from array import array
@@ -32,30 +32,30 @@ _STRINGS = (*NAMED, "title")
 _OLD_ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in NAMED)])
 _ROW = np.dtype([*_OLD_ROW.descr, ("title", "<u4"), ("asks", "<u4")])
 ASKS, ENDS = 1, 2
-"""What `asks` says: a question mark is in a text, or ends it."""
+"""Bits of `asks`: a text contains a question mark, or ends with one."""
 _SURE = 8
-"""Bits of `asks` below the percent that what a text answers is sure; 0 where the export says it."""
+"""Shift in `asks` of the percentage that a reply link is certain; 0 if the export states it."""
 _MARKS = ("?", "？", "؟")
 _LINKS = ("answers", "link")
 _CONVERSATIONS = ("thread", "source")
 _KNOWN = {*KEYS, "confidence"}
 
 About = Mapping[str, Any]
-"""What is known about a message, by `KEYS`."""
+"""The metadata of a message, by `KEYS`."""
 
 
 def files_among(names: Collection[str]) -> tuple[str, ...]:
-    """Returns the files of fields that a segment has."""
+    """Returns the names of a segment's files with fields."""
     if "fields" not in names:
         return ()
     return (*FILES, *_OTHERS) if "others" in names else FILES
 
 
 class FieldsWriter:
-    """Writes what is known about texts that come in parts.
+    """Writes the metadata of texts that come in parts.
 
-    Memory holds the different authors, sources and threads; and four bytes for each of the user's
-    own fields of each text.
+    Memory holds the distinct authors, sources and threads, and four bytes per text for each of the
+    user's own fields.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ class FieldsWriter:
         self._others: dict[str, array[int]] = {}
 
     def add(self, about: Sequence[About], texts: Sequence[str]) -> None:
-        """Adds what is known about texts; `about` may be empty."""
+        """Adds the metadata of texts; `about` may be empty."""
         if self._file is None and any(about):
             self._file = (self._folder / "fields").open("xb")
             self._links = StringWriter(self._folder, "links")
@@ -95,7 +95,7 @@ class FieldsWriter:
                 column.append(values.setdefault(str(one[name]), len(values)))
 
     def close(self) -> tuple[str, ...]:
-        """Writes the columns, and returns the names of the files: none if nothing is known."""
+        """Writes the columns and returns the file names; none if there is no metadata."""
         if self._file is None or self._links is None:
             return ()
         values = StringWriter(self._folder, "values")
@@ -132,7 +132,7 @@ class Fields:
         """Maps the files of a segment of `rows` texts. `facts` are their sizes and hashes.
 
         Raises:
-            InputError: a file has another size than its facts say.
+            InputError: a file does not have the size in `facts`.
         """
         self._folder, self._facts = folder, facts
         is_old = facts["fields"]["bytes"] == rows * _OLD_ROW.itemsize
@@ -147,10 +147,10 @@ class Fields:
             numbers = mapped(folder / "others", np.dtype("<u4"), (count, rows))
             self._others = dict(zip(StringTable(folder, "others", count), numbers, strict=True))
         self.names = (*NAMED, *self._others)
-        """Fields that are compared with given values."""
+        """Names of the fields that can be compared with given values."""
 
     def __getitem__(self, row: int) -> dict[str, Any]:
-        """Returns what is known about a text.
+        """Returns the metadata of a text.
 
         Raises:
             InputError: the files contradict each other.
@@ -178,7 +178,7 @@ class Fields:
 
     @cached_property
     def _columns(self) -> NDArray[Any]:
-        # a changed byte would show other texts
+        # a changed byte would show the wrong texts
         for name in self._facts.keys() & {*_FILTERED}:
             check_file(self._folder / name, self._facts[name], InputError, REMEDY)
         columns = (*(self._rows[name] for name in NAMED), *self._others.values())
@@ -192,7 +192,7 @@ class Fields:
         return np.array([text.casefold() for text in self._strings], np.object_)
 
     def values(self, name: str) -> set[str]:
-        """Returns the case-folded values that one of the fields `names` has.
+        """Returns the case-folded values of one of the fields `names`.
 
         Raises:
             InputError: a file was changed.
@@ -208,11 +208,11 @@ class Fields:
             InputError: a file was changed.
         """
         counts = np.bincount(self.numbers(name)[kept], minlength=len(self._strings))
-        used = np.flatnonzero(counts[1:]) + 1  # number 0: none is known
+        used = np.flatnonzero(counts[1:]) + 1  # number 0 means unknown
         return {self._strings[number]: int(counts[number]) for number in used.tolist()}
 
     def has(self, key: str) -> bool:
-        """Returns whether one of the fields `names`, or the `time`, of any text is known.
+        """Returns whether any text has a value for a field: one of `names`, or `time`.
 
         Raises:
             InputError: a file was changed.
@@ -220,7 +220,7 @@ class Fields:
         return bool(np.isfinite(self.times).any() if key == "time" else self.numbers(key).any())
 
     def passing(self, conditions: Conditions) -> NDArray[np.bool_]:
-        """Returns (rows,) bool: which texts meet all conditions.
+        """Returns a (rows,) bool mask of the texts that meet all conditions.
 
         Raises:
             InputError: a file was changed.
@@ -235,7 +235,7 @@ class Fields:
         return passing
 
     def numbers(self, name: str) -> NDArray[np.uint32]:
-        """Returns (rows,) uint32: numbers of values of a field; 0: none.
+        """Returns (rows,) uint32: the number of each text's value of a field; 0 for none.
 
         Raises:
             InputError: a file was changed.
@@ -243,12 +243,12 @@ class Fields:
         columns = self._columns
         if name in self._others:
             return self._others[name]
-        if name not in (columns.dtype.names or ()):  # an older index, or a field of others
+        if name not in (columns.dtype.names or ()):  # an older index, or another segment's field
             return np.zeros(len(self._rows), np.uint32)
         return np.ascontiguousarray(columns[name])
 
     def value(self, number: int) -> str:
-        """Returns the author, source or thread with a number."""
+        """Returns the author, source or thread with the given number."""
         return self._strings[number]
 
     @property
@@ -262,9 +262,9 @@ class Fields:
         return np.asarray(self._columns["time"])
 
     def conversation(self, name: Literal["thread", "source"], value: str) -> NDArray[np.int64]:
-        """Returns the rows of a thread; or of a channel, without answers in its threads, ascending.
+        """Returns the ascending rows of a thread, or of a channel without its thread replies.
 
-        Programs don't show such answers in the channel.
+        Chat programs don't show thread replies in the channel either.
 
         Raises:
             InputError: a file was changed.
@@ -286,7 +286,7 @@ class Fields:
 
     @cached_property
     def _ordered(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.uint32]]]:
-        """Rows ordered by their thread and by their channel, and the numbers of those."""
+        """Rows ordered by thread and by channel, with the numbers of the threads and channels."""
         orders = {name: np.argsort(self._columns[name], kind="stable") for name in _CONVERSATIONS}
         return {name: (order, self._columns[name][order]) for name, order in orders.items()}
 
@@ -295,10 +295,10 @@ class Fields:
 
 
 def refuse_unmet(conditions: Conditions, fields: Sequence[Fields]) -> None:
-    """Checks that some text of an index has each field and value of conditions.
+    """Checks that at least one text of an index has each field and value of the conditions.
 
     Raises:
-        ConditionError: none has; that is a slip of the pen rather than a search without hits.
+        ConditionError: no text has it: more likely a typo than a search without hits.
     """
     for name in conditions.fields:
         if not any(one.has(name) for one in fields):
@@ -317,10 +317,10 @@ def refuse_unmet(conditions: Conditions, fields: Sequence[Fields]) -> None:
 
 
 _NOT_MESSAGES = (
-    "messages of an export have a source, an author and a time, and other texts what `columns` say."
+    "messages of an export have a source, an author and a time; other texts have your `columns`."
 )
 _MOST_COMPARED = 10_000
-"""Values that are compared with one that is unknown, which takes .1 s."""
+"""Most known values compared with an unknown value, which takes .1 s."""
 
 
 def _hint(value: str, known: Collection[str]) -> str:

@@ -1,7 +1,7 @@
-"""The files of an index: `index.json` has its model, settings and segments.
+"""The files of an index. `index.json` lists its model, settings and segments.
 
-Strings and embeddings of a segment are in files that are mapped into memory. Strings are in two
-files: their bytes, and where each begins. Embeddings can also be read row by row.
+Strings and embeddings of a segment are in files that are mapped into memory. Strings take two
+files: their bytes, and their offsets. Embeddings can also be read row by row.
 """
 
 import os
@@ -33,26 +33,26 @@ _Name = Annotated[str, Meta(pattern=r"\A[0-9]{6,}(\.[0-9a-f]+)?(\.deleted)?\Z")]
 """The name of a file or folder in the index; it can't lead to another folder."""
 _CANDIDATES_PER_HIT = 10
 WEIGHT = 0.25
-"""Share of meaning in a hybrid search, where none was learnt (`index.ranking`)."""
+"""Weight of meaning in a hybrid search, if `finetune` found none (`index.ranking`)."""
 
 
 class Probing(Record, frozen=True):
-    """How much of the lists of a segment (`index.lists`) a query reads."""
+    """How much of a segment's lists (`index.lists`) a query reads."""
 
     probes: _Few
     """Number of lists."""
     candidates: _Few
-    """Number of rows that get a true score."""
+    """Number of rows that get an exact score."""
     recall: Annotated[float, Meta(ge=0, le=1)]
-    """Share of ten nearest neighbours that were found, of some rows of the segment."""
+    """Share of the ten nearest neighbours found, measured on some rows of the segment."""
 
     def candidates_for(self, top_k: int) -> int:
-        """Returns how many rows get a true score, for `top_k` hits."""
+        """Returns how many rows get an exact score, for `top_k` hits."""
         return max(self.candidates, _CANDIDATES_PER_HIT * top_k)
 
 
 class IndexModel(Record, frozen=True):
-    """The model that the embeddings of an index come from."""
+    """The model that made the embeddings of an index."""
 
     name: str
     sha256: str
@@ -60,10 +60,10 @@ class IndexModel(Record, frozen=True):
     adaptation: str | None
     """SHA-256 of its adaptation, if it has one."""
     source: str | None
-    """Its name, or the path of its folder. None: `model/` in the index, or not known."""
+    """Its name, or the path of its folder. None: `model/` in the index, or unknown."""
 
     def is_same(self, other: "IndexModel") -> bool:
-        """Returns whether the embeddings of both are the same, wherever the models are."""
+        """Returns whether both models give the same embeddings, wherever they are stored."""
         return (self.sha256, self.adaptation) == (other.sha256, other.adaptation)
 
 
@@ -77,11 +77,11 @@ class SegmentFacts(Record, frozen=True):
     files: dict[str, dict[str, Any]]
     """SHA-256 and size of each of its files."""
     deletions: _Name | None = None
-    """File in the index with the rows of deleted texts."""
+    """File in the index that lists the rows of deleted texts."""
     deleted: Count = 0
     """Number of deleted texts."""
     probing: Probing | None = None
-    """None: it has no lists; all rows are scanned."""
+    """None: the segment has no lists, so all rows are scanned."""
 
     @property
     def count(self) -> int:
@@ -90,7 +90,7 @@ class SegmentFacts(Record, frozen=True):
 
 
 class Manifest(Record, frozen=True):
-    """What `index.json` says."""
+    """The content of `index.json`."""
 
     model: IndexModel
     dim: _Few
@@ -100,16 +100,16 @@ class Manifest(Record, frozen=True):
     next_id: _Number = 1
     """The next id for a text without one."""
     recall: Annotated[float, Meta(gt=0, le=1)] = 0.98
-    """Share of the ten nearest texts that approximate search should find. 1: search is exact."""
+    """Share of the ten nearest texts that approximate search should find. 1: exact search."""
     dtype: Literal["float32", "float16"] = "float32"
     """Type of the embeddings on disk."""
     response: bool = False
     """Whether the texts are encoded as responses."""
     weight: Annotated[float, Meta(ge=0, le=1)] = WEIGHT
-    """Share of meaning in a hybrid search, as `finetune` found for the model."""
+    """Weight of meaning in a hybrid search, as `finetune` found for the model."""
     language: Annotated[str, Meta(pattern=r"\A[a-z]*\Z")] | None = None
-    """What the words are stems of (`text.languages`); `""`: they are whole. None: they are whole,
-    in an index that was made before there were stems, and `weight` is another."""
+    """Language whose stems the words are (`text.languages`); `""`: words are not stemmed. None: not
+    stemmed, in an index from before stems, whose `weight` has another meaning."""
 
     def __post_init__(self) -> None:
         names = [entry.name for entry in self.segments]
@@ -119,7 +119,7 @@ class Manifest(Record, frozen=True):
                 raise ValueError(f"{entry.name} contradicts itself or another segment")
 
     def write(self, folder: Path) -> None:
-        """Writes the file, whole or not at all."""
+        """Writes the file atomically."""
         write_text(folder / FILE, sealed_text(self, FORMAT_VERSION))
 
 
@@ -127,7 +127,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Reads the manifest of an index.
 
     Raises:
-        InputError: there is none, or it is damaged, or of another version.
+        InputError: it is missing, damaged, or of another version.
     """
     explored = folder / "index"
     if (explored / FILE).is_file() and not (folder / FILE).exists():
@@ -147,7 +147,7 @@ KEY = np.dtype("<u8")
 
 
 def keys_of(strings: Sequence[str]) -> NDArray[np.uint64]:
-    """Returns the (N,) uint64 keys of strings: 8 bytes of their BLAKE2b."""
+    """Returns the (N,) uint64 keys of strings: 8 bytes of their BLAKE2b hash."""
     return np.fromiter((blake2b_number(text.encode()) for text in strings), np.uint64, len(strings))
 
 
@@ -190,7 +190,7 @@ class StringTable:
         self._name = folder / f"{name}.bin"
         self._offsets = mapped(folder / f"{name}.offsets", OFFSET, (count + 1,))
         self._bytes = mapped(folder / f"{name}.bin", np.dtype("u1"), (int(self._offsets[-1]),))
-        # a string from them takes a third of the time of one from arrays
+        # slicing a string from these takes a third of the time that arrays take
         self._begins, self._view = self._offsets.data, self._bytes.data
 
     def __getitem__(self, index: int) -> str:
@@ -206,7 +206,7 @@ class StringTable:
         return len(self._offsets) - 1
 
     def __iter__(self) -> Iterator[str]:
-        """Yields all strings, in a tenth of the time that reading them one by one takes."""
+        """Yields all strings, ten times as fast as one by one."""
         try:
             for first in range(0, len(self), _PIECE):
                 offsets = self._offsets[first : first + _PIECE + 1]
@@ -217,17 +217,17 @@ class StringTable:
             raise InputError(f"{self._name} is not UTF-8; the index is damaged. {REMEDY}") from None
 
     def lengths(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the number of bytes of each of some strings."""
+        """Returns the number of bytes of the strings at some indices."""
         return np.asarray(self._offsets[indices + 1] - self._offsets[indices])
 
     def release(self) -> None:
-        """Removes the files from the memory of this process (see `release`)."""
+        """Drops the files from the memory of this process (see `release`)."""
         release(self._offsets)
         release(self._bytes)
 
 
 def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Returns a file of numbers as an array, which is read when it is used.
+    """Maps a file of numbers as an array, which is read on use.
 
     Raises:
         InputError: the file is missing or has another size.
@@ -245,17 +245,17 @@ def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[
         if lacks_memory(error):
             raise
         raise InputError(f"{path} can't be read: {error.strerror or error}.") from None
-    except ValueError:  # it became shorter between the two calls
+    except ValueError:  # the file became shorter between the two calls
         size = 0
     raise InputError(
-        f"{path} has {size:,} bytes and should have {expected:,}; the index is damaged. {REMEDY}"
+        f"{path} has {size:,} bytes but should have {expected:,}; the index is damaged. {REMEDY}"
     )
 
 
 def release(array: NDArray[Any]) -> None:
-    """Removes what was read of a `mapped` array from the memory of this process.
+    """Drops the pages of a `mapped` array from the memory of this process.
 
-    It stays in the system's cache, which is freed when memory is needed.
+    They stay in the system's cache, which is freed when memory is needed.
     """
     mapping = getattr(array.base, "_mmap", None)
     if mapping is not None:
@@ -278,7 +278,7 @@ class StoredRows:
     def read(self, rows: NDArray[np.int64]) -> Embeddings:
         """Returns the (N, D) embeddings of rows, read one by one from the file.
 
-        They leave nothing of the file in the memory of this process. Reading the mapped file would
+        This keeps nothing of the file in the memory of this process. Reading the mapped file would
         map up to 2 MB around each row.
 
         Raises:
@@ -295,15 +295,15 @@ class StoredRows:
         for at, row in enumerate(rows.tolist()):
             read += os.preadv(self._handle, [into[at * size : (at + 1) * size]], row * size)
         if read != found.nbytes:
-            raise InputError(f"{self.path} has lost its end. {REMEDY}")
+            raise InputError(f"{self.path} is cut short. {REMEDY}")
         return found
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Embeddings]]:
-        """Yields so many rows at a time, after the number of the first; then it releases them."""
+        """Yields the number of a first row and up to `rows` rows from it, then releases them."""
         for first in range(0, len(self.mapped), rows):
             yield first, self.mapped[first : first + rows]
             self.release()
 
     def release(self) -> None:
-        """Removes what was read of the mapped file from the memory of this process."""
+        """Drops the pages of the mapped file from the memory of this process."""
         release(self.mapped)

@@ -1,6 +1,6 @@
 """`TextIndex`: a folder of texts, ids and embeddings that you can search and change.
 
-What is added becomes a segment, whose files are written here.
+Added texts become a segment; this module writes its files.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,24 +47,24 @@ from rejoinder.io.files.storage import storage_errors
 from rejoinder.text.languages import Stem, stemmer
 
 MODEL = "model"
-"""Folder in an index for a copy of its model."""
+"""Folder in an index with a copy of its model."""
 SEGMENT_ROWS = 1 << 20
-"""Texts of a segment, of which the words and lists are in memory while it is written."""
+"""Most texts of a segment; their words and lists are in memory while it is written."""
 _IDS = 65_536
 
 
 class TextIndex(IndexReader):
     """Texts with ids and embeddings in a folder.
 
-    Texts that are added together form a segment, or one for each million, which never changes. A
-    separate file lists its deleted texts. A change writes new files and then replaces `index.json`.
-    Readers therefore see the index before or after the change, and a killed change leaves the index
-    as it was.
+    Texts that are added together form a segment, or one segment per million texts. Segments never
+    change; a separate file lists their deleted texts. A change writes new files and then replaces
+    `index.json`. Readers therefore see the index before or after the change, and a killed change
+    leaves the index as it was.
 
     A segment of 200,000 texts or more has inverted lists for approximate search (`index.lists`).
-    Smaller segments are joined and get lists once they hold as many texts together. Before that,
-    adding joins a segment with those after it once they hold as many texts as it does: an index
-    has few segments however it grew, and a text is written again each time their size doubles.
+    Smaller segments are joined and get lists once they hold that many texts together. Before that,
+    adding joins a segment with the later segments once these hold as many texts as it does. So an
+    index has few segments however it grew, and a text is rewritten each time their size doubles.
     """
 
     def add_encoded(self, parts: Iterable[EncodedTexts], *, update: bool = False) -> int:
@@ -73,7 +73,7 @@ class TextIndex(IndexReader):
         Args:
             parts: The texts, one part in memory at a time. A text without an id gets the next
                 number.
-            update: Replace texts that have the same ids.
+            update: Replace texts with the same ids.
 
         Raises:
             InputError: an id is given twice, or is in the index and `update` is False.
@@ -99,7 +99,7 @@ class TextIndex(IndexReader):
     def _written(
         self, state: State, parts: Iterable[EncodedTexts], *, update: bool
     ) -> tuple[Manifest, list[Place]]:
-        """Writes segments, and returns the manifest with them, and the places of the same ids.
+        """Writes segments; returns the manifest with them, and the places of texts to replace.
 
         Raises:
             InputError: an id is given twice, or is in the index and `update` is False.
@@ -125,17 +125,17 @@ class TextIndex(IndexReader):
                     )
                 old += found
             added.append(segment)
-            for one in added:  # otherwise what was read of all ids stays in memory
+            for one in added:  # otherwise all ids stay in memory
                 one.release()
         return about, old
 
     def _segments_of(self, parts: Iterable[EncodedTexts], about: Manifest) -> Iterator[Manifest]:
-        """Writes segments of about `SEGMENT_ROWS` texts; yields the manifest with each one more."""
+        """Writes segments of about `SEGMENT_ROWS` texts; yields the manifest after each segment."""
         for group in in_groups(parts, SEGMENT_ROWS):
             entry = new_segment(self.folder, about, group)
             segments = (*about.segments, entry) if entry.rows else about.segments
             about = replace(about, segments=segments, next_number=about.next_number + 1)
-            # texts without an id could get the same
+            # texts without an id could get the same number
             ids = StringTable(self.folder / entry.name, "ids", entry.rows)
             taken = (int(one) for one in ids if len(one) < 19 and one.isdigit() and one.isascii())
             about = replace(about, next_id=max(about.next_id - 1, max(taken, default=0)) + 1)
@@ -157,8 +157,8 @@ class TextIndex(IndexReader):
     ) -> None:
         """Frees the space of deleted texts, and joins segments of up to a million texts.
 
-        `change` returns what is written of the segments; by default all texts that are left. No
-        byte of what it leaves out stays in the folder.
+        `change` maps the segments to the texts to keep, by default all that are not deleted. No
+        byte of the other texts stays in the folder.
 
         Raises:
             InputError: a file was changed after it was written. The index stays as it is.
@@ -166,7 +166,7 @@ class TextIndex(IndexReader):
             StorageError: the index can't be written.
         """
         with self._changing() as state:
-            # otherwise damage would get a valid hash in the new segment
+            # otherwise damaged bytes would get a valid hash in the new segment
             check_segments(self.folder, state.manifest.segments)
             about = replace(state.manifest, segments=())
             for extended in self._segments_of(change(state.segments), about):
@@ -177,7 +177,7 @@ class TextIndex(IndexReader):
         """Joins the last segments if they are large enough together, and returns the manifest.
 
         Raises:
-            InputError: a file of one was changed after it was written.
+            InputError: a file of a segment was changed after it was written.
         """
         entries, first = about.segments, len(about.segments)
         while first and entries[first - 1].probing is None:
@@ -186,14 +186,14 @@ class TextIndex(IndexReader):
             first = _first_joined([entry.count for entry in entries[first:]]) + first
         if len(entries) - first < 2:
             return about
-        check_segments(self.folder, entries[first:])  # damage would get a valid hash
+        check_segments(self.folder, entries[first:])  # damaged bytes would get a valid hash
         old = [Segment(self.folder, entry, about) for entry in entries[first:]]
         joined = new_segment(self.folder, about, encoded_texts(old))
         segments = (*entries[:first], *([joined] if joined.rows else ()))
         return replace(about, segments=segments, next_number=about.next_number + 1)
 
     def _without(self, state: State, places: Sequence[Place]) -> Manifest:
-        """Writes which texts are deleted, and returns the new manifest."""
+        """Writes the list of deleted texts, and returns the new manifest."""
         number = state.manifest.next_number + 1
         segments = []
         for index, segment in enumerate(state.segments):
@@ -212,7 +212,7 @@ class TextIndex(IndexReader):
 
     @contextmanager
     def _changing(self) -> Iterator[State]:
-        """Locks and opens the index for a change, and removes files that no manifest names."""
+        """Locks and opens the index for a change, and removes files not in the manifest."""
         with claim(self.folder), storage_errors(self.folder):
             state = self._latest()
             self._sweep()
@@ -223,7 +223,7 @@ class TextIndex(IndexReader):
         replace(manifest, next_number=manifest.next_number + 1).write(self.folder)
 
     def _sweep(self) -> None:
-        """Removes what no manifest names; the caller has claimed the index."""
+        """Removes files not in the manifest; the caller has locked the index."""
         sweep(self.folder)
         entries = read_manifest(self.folder).segments
         named = {name for entry in entries for name in (entry.name, entry.deletions)}
@@ -233,7 +233,7 @@ class TextIndex(IndexReader):
 
 
 def _first_joined(counts: Sequence[int]) -> int:
-    """Returns the first of segments with so many texts that those after it have caught up with.
+    """Returns the first segment whose later segments together hold as many texts as it does.
 
     >>> _first_joined([8, 2, 1, 1])
     1
@@ -255,15 +255,15 @@ def create_index(
     overwrite: bool = False,
     inputs: Iterable[object] = (),
 ) -> TextIndex:
-    """Writes an index, whole or not at all.
+    """Writes an index atomically.
 
     Args:
         folder: Where to write it.
         manifest: Model and settings, without segments.
         parts: The texts, one part in memory at a time.
         copy_model: Called with the folder to write the model to.
-        overwrite: Replace what `folder` holds.
-        inputs: Where the texts and the model come from; `folder` must not contain them.
+        overwrite: Replace the content of `folder`.
+        inputs: Paths of the texts and the model; `folder` must not contain them.
 
     Raises:
         InputError: an id is given twice, the folder is occupied, or an input would be replaced.
@@ -283,8 +283,8 @@ def write_segment(
 ) -> tuple[int, tuple[str, ...]]:
     """Writes a segment into an empty folder, and returns the number of its texts and its files.
 
-    Texts without an id get numbers from `next_id`. Memory holds one part, a key of each id,
-    the words (`WordsWriter`) and fields (`FieldsWriter`).
+    Texts without an id get numbers from `next_id`. Memory holds one part, a key per id, the words
+    (`WordsWriter`) and the fields (`FieldsWriter`).
 
     Raises:
         InputError: an id occurs twice.
@@ -314,7 +314,7 @@ def write_segment(
 
 
 def new_segment(index: Path, about: Manifest, parts: Iterable[EncodedTexts]) -> SegmentFacts:
-    """Writes a segment into the folder of an index, whose manifest does not name it yet.
+    """Writes a segment into the folder of an index; the manifest does not list it yet.
 
     Raises:
         InputError: an id occurs twice.
@@ -334,9 +334,9 @@ def new_segment(index: Path, about: Manifest, parts: Iterable[EncodedTexts]) -> 
 
 
 def in_groups(parts: Iterable[EncodedTexts], rows: int) -> Iterator[Iterator[EncodedTexts]]:
-    """Yields the parts in groups, each of as few as have so many texts together.
+    """Yields the parts in groups, each just large enough to hold `rows` texts.
 
-    A group must be read to its end before the next one.
+    Read each group to its end before the next one.
     """
     left = iter(parts)
 
@@ -351,14 +351,14 @@ def in_groups(parts: Iterable[EncodedTexts], rows: int) -> Iterator[Iterator[Enc
 
 
 def gets_lists(about: Manifest, rows: int) -> bool:
-    """Returns whether a segment of so many rows gets lists, by which it is searched."""
+    """Returns whether a segment of `rows` rows gets lists for approximate search."""
     asked = about.recall < 1 and rows >= lists.LEAST_ROWS
     return asked and find_spec(lists.PACKAGE) is not None
 
 
 def given_twice(name: str) -> InputError:
-    """Returns the error about an id that two texts have."""
-    return InputError(f"two texts have the id {name!r}; give each its own.")
+    """Returns the error about two texts with the same id."""
+    return InputError(f"two texts have the id {name!r}; give each its own id.")
 
 
 def _refuse_twice(folder: Path, keys: NDArray[np.uint64], order: NDArray[np.int64]) -> None:

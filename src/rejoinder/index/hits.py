@@ -1,6 +1,6 @@
-"""Hits: where texts are with their scores, and what a search returns.
+"""Hits: the places and scores of texts that a search found, and the results it returns.
 
-A hit can come with the messages around it: those of its thread or, if it has none, of its channel.
+A hit can come with the messages around it, from its thread or, if it has none, its channel.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from rejoinder.index.segment import Segment
 
 Place = tuple[int, int]
-"""A segment and a row in it."""
+"""The number of a segment, and a row in it."""
 
 
 class Conversations:
-    """The conversations of an index. Each is put in order once."""
+    """The conversations of an index. Each is sorted once."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = segments
         self._known: dict[tuple[str, str], NDArray[np.int64]] = {}
 
     def around(self, place: Place, count: int) -> tuple[list[Place], list[Place]]:
-        """Returns at most `count` messages before and after one.
+        """Returns up to `count` messages before a message, and up to `count` after it.
 
         Messages without a time come last, in the order in which they were added.
 
@@ -59,14 +59,14 @@ class Conversations:
 
 ROW_BITS = 32
 _RELEASED = 16
-"""After the hits of so many queries, a large index is released from memory."""
+"""Number of queries after whose hits a large index is released from memory."""
 _KEPT_BYTES = 1 << 31
-"""An index whose embeddings have at most so many bytes stays in memory once it is read."""
+"""Most bytes of embeddings for which an index stays in memory once it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The K texts that were found for a query, the best first; of equally good ones the oldest."""
+    """The K texts found for a query, best first; equal scores in the order of addition."""
 
     places: NDArray[np.int64]
     """(K,) int64, see `placed`."""
@@ -93,9 +93,9 @@ class IndexHit:
     """Cosine with the query; BM25 in a search by words; the fused score in a hybrid search."""
     text: str
     about: Mapping[str, Any] = field(default_factory=dict)
-    """Of a message of an export, as far as it is known: `author`, `time` (seconds since 1970 in
-    UTC), `source` (its channel), `thread`, `answers` (id of the message it answers, with the
-    `confidence` from .7 on, if the export does not say it), `link`."""
+    """For a message of an export, where known: `author`, `time` (seconds since 1970 in UTC),
+    `source` (its channel), `thread`, `answers` (id of the message it answers, with the `confidence`
+    from .7 up, if the export does not state it), `link`."""
     before: Sequence[IndexedText] = ()
     """With `context`: messages before it in its thread or, if it has none, in its channel."""
     after: Sequence[IndexedText] = ()
@@ -103,10 +103,10 @@ class IndexHit:
 
 
 def linked_with(name: str, messages: Sequence[IndexedText]) -> set[str]:
-    """Returns the ids of the messages that links connect with the one of some id, itself included.
+    """Returns the ids of all messages connected with a message by reply links, itself included.
 
-    They are those that it answers, and that these answer; those that answer any of them; and so on,
-    by what is known of `messages`.
+    It follows the links of `messages` both ways, from an answer to its message and back, any number
+    of steps.
     """
     linked, known = {name}, 0
     while len(linked) > known:
@@ -119,7 +119,7 @@ def linked_with(name: str, messages: Sequence[IndexedText]) -> set[str]:
 
 
 def placed(number: int, rows: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Returns the places of (N,) rows of the segment with a number, in the order of addition."""
+    """Returns the places of (N,) rows of segment `number`; places sort in the order of addition."""
     return np.asarray((number << ROW_BITS) + rows.astype(np.int64))
 
 
@@ -131,7 +131,7 @@ def segments_and_rows(
 
 
 def best_of(parts: Sequence[Found], top_k: int) -> Found:
-    """Returns the `top_k` best of what was found in different segments."""
+    """Returns the `top_k` best of the texts found in different segments."""
     if len(parts) == 1:
         return Found(parts[0].places[:top_k], parts[0].scores[:top_k])
     places = np.concatenate([np.empty(0, np.int64), *(part.places for part in parts)])
@@ -141,20 +141,20 @@ def best_of(parts: Sequence[Found], top_k: int) -> Found:
 
 
 def unscored(places: Sequence[Place]) -> Found:
-    """Returns texts at some places with the score 0."""
+    """Returns the texts at some places, with score 0."""
     found = [(number << ROW_BITS) + row for number, row in places]
     return Found(np.array(found, np.int64), np.zeros(len(found)))
 
 
 def is_large(segments: Sequence[Segment]) -> bool:
-    """Returns whether segments are read row by row, and released from memory after some hits."""
+    """Returns whether segments are so large that they are read row by row, then released."""
     return sum(segment.embeddings.nbytes for segment in segments) > _KEPT_BYTES
 
 
 def hits_of(
     segments: Sequence[Segment], results: Sequence[Found], context: int = 0
 ) -> list[list[IndexHit]]:
-    """Returns the ids and texts of what was found, with `context` messages before and after."""
+    """Returns the ids and texts of found texts, with `context` messages before and after."""
     large, hits = is_large(segments), []
     conversations = Conversations(segments)
 
@@ -173,7 +173,7 @@ def hits_of(
     for number, found in enumerate(results):
         numbers, rows = segments_and_rows(found.places)
         hits.append(list(map(hit, numbers.tolist(), rows.tolist(), found.scores.tolist())))
-        # for each place that is read, the system maps up to 2 MB of the file
+        # the system maps up to 2 MB of the file for each place that is read
         if large and (number % _RELEASED == 0 or number == len(results) - 1):
             for segment in segments:
                 segment.release()

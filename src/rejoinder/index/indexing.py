@@ -28,7 +28,7 @@ from rejoinder.text.languages import language_to_stem
 
 
 class Index(TextIndex):
-    """Texts to search by meaning and by words: a folder of ids, texts, embeddings and words."""
+    """A folder of texts that you can search by meaning and by words."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Index(TextIndex):
         Args:
             folder: The index.
             encoder: The encoder of the index, or the name or folder of its model. Default: the
-                model inside the index, or where it was when the index was made.
+                model inside the index, or the model at its path when the index was made.
             on_too_long: What the model does with long queries; see `SentenceEncoder`.
 
         Raises:
@@ -54,8 +54,8 @@ class Index(TextIndex):
         self.encoder, _ = _loaded(place, on_too_long)
         refuse_other_model(self, _description(self.encoder))
         self.left_out: Mapping[str, int] = {}
-        """Messages of an export that `create` or `add` just left out, by the reason: `private`,
-        `bot`, `system`, `empty`, `malformed`."""
+        """Number of messages that the last `create` or `add` left out of an export, by reason:
+        `private`, `bot`, `system`, `empty`, `malformed`."""
 
     @classmethod
     def create(
@@ -72,34 +72,33 @@ class Index(TextIndex):
         overwrite: bool = False,
         progress: EncodingProgress = lambda _done, _read, _all: None,
     ) -> "Index":
-        """Encodes texts and writes them to an index, whole or not at all.
+        """Encodes texts and writes them to an index; if it fails, it writes nothing.
 
         Args:
             folder: Where to write the index.
             texts: Path of a file of texts, of an export of conversations, or of a folder of pairs
                 whose replies are indexed (see `corpus.texts`); or strings, tuples of an id and a
                 text, or entries. A text without an id gets the next number, from 1.
-            encoder: The model, or its name or folder. Default: `rejoinder-base`, or an installed
-                model that alone knows the language of the texts. The index stores a
-                name or folder, to find the model again. Or any object whose `encode` makes (N, D)
-                rows of N strings, as of `load_encoder`; rows are scaled to length 1. Give it again
-                to open the index, which knows it by the `sha256` that it describes, or by its rows
-                of a few sentences (`evaluation.encoding.identity`).
+            encoder: The model, or its name or folder. Default: `rejoinder-base`, or the only
+                installed model for the language of the texts. The index stores its name or folder.
+                Or any object whose `encode` returns (N, D) rows for N strings, such as those of
+                `load_encoder`; rows are scaled to length 1. Pass it again to open the index, which
+                recognises it by the `sha256` in its description, or by its rows for a few sentences
+                (`evaluation.encoding.identity`).
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
-                Default: `text`, and `id` if there is one. Also what is known about texts, which
-                `where` and a hybrid search read: `author`, `time` (a date, or seconds since 1970),
-                `source`, `thread`, `title`, `answers` and `link`, and your own fields, such as
-                `product=COLUMN`.
-            response: Encode the texts by `encode_response`: search then finds texts that answer a
-                query, not texts that resemble it.
+                Default: `text`, and `id` if it exists. Also metadata that `where` and a hybrid
+                search use: `author`, `time` (a date, or seconds since 1970), `source`, `thread`,
+                `title`, `answers` and `link`, and your own fields, such as `product=COLUMN`.
+            response: Encode the texts with `encode_response`, so that a search finds texts that
+                answer a query, not texts that resemble it.
             recall: Share of the ten nearest texts that approximate search should find. With FAISS
-                (extra `index`), search is approximate among 200,000 texts and more. 1: search is
-                exact. Later additions follow it too.
+                (extra `index`), search is approximate from 200,000 texts up. 1 makes search exact.
+                It also applies to texts added later.
             dtype: Type of the embeddings on disk. `float16` takes half the space and changes
                 cosines by about 0.0001.
             copy_model: Copy the model into the index, so that you can move both.
-            overwrite: Replace what `folder` holds.
-            progress: Called with how far the work is.
+            overwrite: Replace the content of `folder`.
+            progress: Called with the progress of the work.
 
         Raises:
             InputError: an id is given twice, a text is not a string, a line can't be read,
@@ -119,7 +118,7 @@ class Index(TextIndex):
         if isinstance(loaded, SentenceEncoder):
             weight = loaded.describe()["training"].get("search_weight", WEIGHT)
         elif copy_model:
-            raise InputError("copy_model: only a model of rejoinder can be copied into an index.")
+            raise InputError("copy_model: only a rejoinder model can be copied into an index.")
         dim = _dim_of(loaded, response=response)
         encoded = _encoded(loaded, dim, given, progress, response=response)
         first = next(encoded, None)
@@ -170,25 +169,23 @@ class Index(TextIndex):
         Args:
             queries: What to search for.
             top_k: Number of hits per query, at least 1.
-            mode: `semantic`: the nearest texts by cosine. `words`: those with the highest BM25,
-                as long as they have a word of the query. `hybrid`: by both, and by
-                what is known of messages (`index.ranking`); no text, if none is close and there is
-                no `where`.
-            weight: Share of the semantic list in a hybrid search, from 0 to 1. Default: what
+            mode: `semantic`: the nearest texts by cosine. `words`: the texts with the highest BM25
+                that share a word with the query. `hybrid`: by both and by metadata of messages
+                (`index.ranking`); returns no text if none is close and there is no `where`.
+            weight: Weight of meaning in a hybrid search, from 0 to 1. Default: the weight that
                 `finetune` found for the model, else 0.25.
             exact: Compare queries with all embeddings of a large index, which is otherwise searched
                 approximately (`create`). Search by words is always exact.
-            where: Find only texts that meet all conditions, of which each key has one: `source`
-                (the channel), `author`, `thread` or one of your fields with a string or several, of
-                which a text has one, without regard to case; `since` and `until` with a date, such
-                as `"2024-01-31"`, in UTC. `until` is the first day that is left out. The search is
-                then exact.
-            context: Number of messages to give before and after each hit: those of its thread or,
-                if it has none, of its channel, without answers in threads.
+            where: Find only texts that meet all of these conditions: `source` (the channel),
+                `author`, `thread` or one of your fields equals a string, or one of several,
+                ignoring case; `since` and `until` a date in UTC, such as `"2024-01-31"`. `until` is
+                the first day that is left out. The search is then exact.
+            context: Number of messages to return before and after each hit, from its thread or, if
+                it has none, its channel without thread replies.
 
         Raises:
             InputError: a query is not a string, an argument is not valid, or no text of the index
-                has a field that `where` names, or one of its values.
+                has a field or value in `where`.
             MissingExtraError: the index is searched approximately, and FAISS is not installed.
         """
         texts, _ = self.in_own_words(as_texts(queries)[0])
@@ -200,10 +197,10 @@ class Index(TextIndex):
         )  # fmt: skip
 
     def read_as(self, queries: Sentences) -> list[dict[str, str]]:
-        """Returns for each query the words that `search` reads as others, and those.
+        """Returns, for each query, the words that `search` reads differently, with their reading.
 
-        Words that are likely to be misspelt are read as words of the index, else as the model does;
-        and words that name a date as that, which counts in a hybrid search.
+        Likely misspellings are read as words of the index, or else as the model reads them. Words
+        that name a date are read as a date, which counts in a hybrid search.
 
         Raises:
             InputError: a query is not a string, or the index is damaged.
@@ -216,7 +213,7 @@ class Index(TextIndex):
         return [{**one, **words, **date} for one, words, date in zip(read, own, dates, strict=True)]
 
     def in_own_words(self, queries: list[str]) -> tuple[list[str], list[dict[str, str]]]:
-        """Returns queries with words of the index instead of those that stand for them, and these.
+        """Returns queries with misspelt words replaced by words of the index, and the replacements.
 
         Raises:
             InputError: the index is damaged.
@@ -241,7 +238,7 @@ class Index(TextIndex):
             progress: Called with how far the work is.
 
         Raises:
-            InputError: as in `create`; also if an id is in the index and `update` is False.
+            InputError: as in `create`; also if an id is already in the index and `update` is False.
             BusyError: another command is changing the index.
             StorageError: it can't be written.
         """
@@ -256,7 +253,7 @@ class Index(TextIndex):
 def _encoded(
     encoder: Encodes, dim: int, source: Source, progress: EncodingProgress, *, response: bool
 ) -> Iterator[EncodedTexts]:
-    """Yields texts with ids and embeddings, as a stream."""
+    """Yields a stream of texts with ids and embeddings."""
 
     def encode(chunk: list[Entry], _before: int) -> Embeddings:
         return rows_of(encoder, [_with_title(one) for one in chunk], dim, response=response)
@@ -267,7 +264,7 @@ def _encoded(
 
 
 def _with_title(entry: Entry) -> str:
-    """Returns what is encoded of an entry: a mail says little without its subject."""
+    """Returns the text to encode for an entry, with its title: a mail needs its subject."""
     title = entry.about.get("title")
     return f"{title}. {entry.encoded}" if title else entry.encoded
 
@@ -278,8 +275,8 @@ def rows_of(
     """Returns the (N, D) float32 embeddings of texts, unit or zero rows.
 
     Raises:
-        InputError: it is not an encoder of rejoinder, and what it returns can't be used, is not of
-            dimension `dim`, or it has no responses.
+        InputError: another library's encoder returns rows that can't be used or do not have
+            dimension `dim`, or can't encode responses.
     """
     if isinstance(encoder, SentenceEncoder):
         return encoder.encode_response(texts) if response else encoder.encode(texts)
@@ -318,7 +315,7 @@ def _check_settings(recall: float, dtype: str) -> None:
 def _loaded(
     encoder: Encodes | str | Path, on_too_long: OnTooLong = "truncate"
 ) -> tuple[Encodes, str | None]:
-    """Returns an encoder, and the name or path that it was loaded by (None: from memory).
+    """Returns an encoder, and the name or path that it was loaded from (None: an object).
 
     Raises:
         InputError: it can't encode texts one by one.
@@ -326,7 +323,7 @@ def _loaded(
     """
     if not isinstance(encoder, str | Path):
         if not isinstance(encoder, Encodes) or isinstance(encoder, Prepares):
-            why = "learns from all texts first" if isinstance(encoder, Encodes) else "has no encode"
+            why = "needs all texts at once" if isinstance(encoder, Encodes) else "has no encode"
             raise InputError(
                 f"encoder: a {type(encoder).__name__} {why}; give an object with encode(list of "
                 "strings), or the name or folder of a model."
@@ -342,7 +339,7 @@ def place_of_model(opened: TextIndex) -> Path:
     """Returns the folder of the model that an index was made with.
 
     Raises:
-        InputError: the index does not say where it is.
+        InputError: the index does not record it.
         ModelError: it is no longer there.
     """
     source = opened.manifest.model.source
@@ -351,16 +348,16 @@ def place_of_model(opened: TextIndex) -> Path:
     if (opened.folder / MODEL).is_dir():
         return opened.folder / MODEL
     raise InputError(
-        f"{opened.folder} does not say where its model {opened.manifest.model.name} is, because it "
-        "was made with an encoder in memory; give the encoder, or the model (`model`)."
+        f"{opened.folder} does not record the path of its model {opened.manifest.model.name}: it "
+        "was made with an encoder object. Pass the encoder, or the model (`model`)."
     )
 
 
 def _description(encoder: Encodes) -> Mapping[str, Any]:
-    """Returns what an encoder is known by.
+    """Returns the description that identifies an encoder.
 
     Raises:
-        InputError: it can't encode, or describes itself by what JSON can't hold.
+        InputError: it can't encode, or its description is not valid JSON.
     """
     if isinstance(encoder, SentenceEncoder):
         return encoder.describe()
@@ -386,15 +383,15 @@ def _model_of(about: Mapping[str, Any], source: str | None) -> IndexModel:
 
 
 def refuse_other_model(folder: TextIndex, about: Mapping[str, Any]) -> None:
-    """Checks that a model is that of an index; `about` is what its `describe` returns.
+    """Checks that an index was made with a model; `about` is the model's description.
 
     Raises:
-        InputError: it is another one.
+        InputError: it was made with another model.
     """
     expected, given = folder.manifest.model, _model_of(about, None)
     if not given.is_same(expected):
         raise InputError(
             f"{folder.folder} was made with {expected.name} (SHA-256 {expected.sha256[:12]}…), not "
-            f"with {given.name} ({given.sha256[:12]}…). Give that model, or build the index again "
-            "with this one."
+            f"with {given.name} ({given.sha256[:12]}…). Use the first model, or build the index "
+            "again with the second."
         )

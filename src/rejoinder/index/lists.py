@@ -1,9 +1,9 @@
 """Inverted lists of a segment's rows (FAISS), which give the candidates of approximate search.
 
-The list of a centroid holds the rows that are nearest to it, as 4-bit codes of the difference, one
-for two dimensions (Jégou et al. 2011, §4; André et al. 2015 for scanning 4-bit codes). A query is
-compared with the codes in its nearest lists. The best rows then get true scores, so the codes
-decide which rows are compared, not their order.
+The list of a centroid holds its nearest rows, as 4-bit codes of the difference, one per two
+dimensions (Jégou et al. 2011, §4; André et al. 2015 for scanning 4-bit codes). A query is compared
+with the codes in its nearest lists. The best rows then get exact scores, so the codes decide which
+rows are compared, not their order.
 """
 
 import math
@@ -23,31 +23,31 @@ from rejoinder.protocols import Embeddings
 
 FILE = "lists.faiss"
 LEAST_ROWS = 200_000
-"""Least rows of a segment with lists. Scanning fewer takes milliseconds."""
+"""Fewest rows of a segment with lists. Scanning fewer rows takes milliseconds."""
 EXTRA, PACKAGE = "index", "faiss"
 _LISTS_PER_CANDIDATE = 0.2
-"""Time of a true score, compared with a list: 0.4 and 2 microseconds at a million rows."""
+"""Time of an exact score relative to a list: 0.4 and 2 microseconds at a million rows."""
 _CANDIDATES = (100, 200, 400, 800)
-"""Numbers of candidates per query to try for a recall."""
+"""Numbers of candidates per query to try."""
 
 _SAMPLE_PER_LIST, _LEAST_SAMPLE = 40, 65_536
 _STRETCH = 256
-"""The sample consists of stretches of so many rows: single rows would read all pages."""
+"""Rows per stretch of the sample: sampling single rows would read all pages."""
 _BLOCK = 65_536
 _MOST_CODES = 256
-"""Codes per row. More take longer and find hardly more."""
+"""Most codes per row. More take longer and find hardly more."""
 _JUDGED, _JUDGED_HITS = 512, 10
-"""Rows by whose neighbours the number of probes is chosen, and neighbours of each."""
+"""Sampled rows for choosing the number of probes, and neighbours per row."""
 _MARGIN = 0.004
-"""The recall of the judged rows must exceed the wanted recall by twice its standard error."""
+"""The measured recall must exceed the wanted recall by twice its standard error."""
 
 
 def write_lists(folder: Path, stored: StoredRows, recall: float) -> Probing:
     """Writes `lists.faiss` for rows, and chooses how much of it a query reads.
 
-    It chooses the least that finds a share of `recall` of ten nearest neighbours. The same rows
-    give the same file with one thread. With more threads FAISS sums in another order, which may
-    change the last digits of a centroid.
+    A query reads just enough to find a share `recall` of its ten nearest neighbours. With one
+    thread, the same rows give the same file. With more threads FAISS sums in another order, which
+    may change the last digits of a centroid.
 
     Args:
         folder: Where to write it.
@@ -80,7 +80,7 @@ def write_lists(folder: Path, stored: StoredRows, recall: float) -> Probing:
 
 
 class Lists:
-    """The lists of a segment, read by the first search."""
+    """The lists of a segment, loaded by the first search."""
 
     def __init__(self, path: Path, facts: object, shape: tuple[int, ...], probing: Probing) -> None:
         """Prepares to read the lists of `shape` rows from a file with `facts` (`check_file`)."""
@@ -106,7 +106,7 @@ class Lists:
         require(EXTRA, PACKAGE)
         import faiss
 
-        # FAISS checks nothing: a changed byte gave other results, or ended the process
+        # FAISS checks nothing: a changed byte gave wrong results or crashed the process
         check_file(self._path, self._facts, InputError, REMEDY)
         damaged = InputError(f"{self._path} does not hold the lists of this segment. {REMEDY}")
         try:
@@ -131,7 +131,7 @@ def _code_count(dim: int) -> int:
 
 
 def _sample(stored: StoredRows, size: int) -> NDArray[np.float32]:
-    """Returns about `size` rows as float32, in stretches from all over."""
+    """Returns about `size` rows as float32, in evenly spread stretches."""
     rows, dim = stored.mapped.shape
     if rows <= size:
         return np.array(stored.mapped, np.float32)
@@ -143,7 +143,7 @@ def _sample(stored: StoredRows, size: int) -> NDArray[np.float32]:
 
 
 def _chosen(index: Any, stored: StoredRows, recall: float) -> Probing:
-    """Returns the numbers of probes and candidates that reach a recall fastest."""
+    """Returns the fastest numbers of probes and candidates that reach a recall."""
     count = len(stored.mapped)
     places = np.linspace(0, count - 1, min(_JUDGED, count)).astype(np.int64)
     queries = np.array(stored.read(places), np.float32)
@@ -167,7 +167,7 @@ def _chosen(index: Any, stored: StoredRows, recall: float) -> Probing:
         probes = _least_probes(needed, wanted, partial(found, candidates=count))
         if probes is not None:
             tried.append((probes, count))
-        # with the fewest candidates, a query may need most lists; with more, far fewer
+        # with the fewest candidates, a query may need most lists; with more, far fewer lists
         if len(tried) == 2:
             break
     tried = tried or [(index.nlist, _CANDIDATES[-1])]
@@ -178,7 +178,7 @@ def _chosen(index: Any, stored: StoredRows, recall: float) -> Probing:
 def _nearest(
     queries: Embeddings, stored: StoredRows, count: int
 ) -> tuple[NDArray[np.int64], Embeddings]:
-    """Returns what `nearest_rows` does, with few of the stored rows in memory."""
+    """Like `nearest_rows`, with few of the stored rows in memory."""
     found = [
         (rows + first, scores)
         for first, block in stored.blocks(_BLOCK)
@@ -192,7 +192,7 @@ def _nearest(
 def _needed_probes(
     index: Any, queries: Embeddings, stored: StoredRows, nearest: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Returns how many lists a query must read to meet each of its neighbours, ascending."""
+    """Returns how many lists a query must read to find each of its neighbours, ascending."""
     rows, numbers = np.unique(nearest, return_inverse=True)
     _, lists_of = index.quantizer.search(np.array(stored.read(rows), np.float32), 1)
     _, order = index.quantizer.search(queries, index.nlist)
@@ -204,9 +204,9 @@ def _needed_probes(
 def _least_probes(
     needed: NDArray[np.int64], wanted: float, found: Callable[[int], float]
 ) -> int | None:
-    """Returns the least number of lists with the recall `wanted`; None if all give less.
+    """Returns the smallest number of lists with recall `wanted`; None if all lists give less.
 
-    Lists that hold a share of the neighbours give a little less, because codes are rough.
+    The recall is a little below the share of neighbours in the lists, because codes are rough.
     """
     share = wanted
     while (place := math.ceil(share * len(needed) - 1e-9)) <= len(needed):

@@ -1,14 +1,14 @@
-"""BM25 of the texts of a segment.
+"""BM25 scores of the texts of a segment.
 
 The score of a text is the sum over the words of a query of idf * tf / (tf + k1 * (1 - b + b * l)),
 where tf is how often the text has the word, l its length over the mean length, and idf the
-logarithm of 1 + (N - n + .5) / (n + .5) for a word of n of N texts (Kamphuis et al. 2020, "Lucene
-(accurate)"). N, n and the mean are those of the texts of all segments that are not deleted.
+logarithm of 1 + (N - n + .5) / (n + .5) for a word in n of N texts (Kamphuis et al. 2020, "Lucene
+(accurate)"). N, n and the mean count the texts of all segments that are not deleted.
 
-A kernel in C (`_matches.c`) adds up bytes, which say how much each word adds to a text at most, and
-computes the scores of those texts alone that can be among the best. Words that add little are not
-even added (MaxScore, Turtle and Flood 1995).
-Without the kernel NumPy adds all words to the scores of all texts.
+A kernel in C (`_matches.c`) first sums upper bounds, one byte per word and text, and then computes
+exact scores only for texts that can be among the best. Words that add little are skipped (MaxScore,
+Turtle and Flood 1995).
+Without the kernel, NumPy adds all words to the scores of all texts.
 """
 
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ K1, B = 0.9, 0.2
 _MARGIN = 1e-5
 """More than the rounding error of a share."""
 _SLICE = 64
-"""Most queries that a thread searches at a time, and that share each column in its cache."""
+"""Most queries that a thread searches at a time, sharing each cached column."""
 _FREQUENT = 16
-"""A word of at least one in so many texts is frequent: in a million messages 36 words are, which
-have seven of eight of the texts that the words of a query have. A column takes a byte a text."""
+"""A word is frequent if at least one text in this many has it. In a million messages, 36 words are,
+and make up seven eighths of the matches of a query's words. A column takes a byte per text."""
 _WHOLE, _MORE = 63, 3
-"""The bound of a share of 1, and the greatest count that stands above it in a byte."""
+"""The bound for a share of 1, and the largest count stored in the high bits of the byte."""
 
 Scores = NDArray[np.float32]
 Rows = NDArray[np.uint32]
@@ -39,12 +39,12 @@ Rows = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class WordQueries:
-    """Words of queries. Those of query i are from `begins[i]` to `begins[i + 1]`."""
+    """Words of queries. Query i has the words from `begins[i]` to `begins[i + 1]`."""
 
     words: NDArray[np.int64]
-    """(total,) int64: words of a segment; of each query the one with the greatest idf first."""
+    """(total,) int64: words of a segment; the word with the greatest idf of a query comes first."""
     weights: NDArray[np.float64]
-    """(total,) float64: their idf, times their number in the query."""
+    """(total,) float64: their idf, times their count in the query."""
     begins: NDArray[np.int64]
     """(Q + 1,) int64."""
 
@@ -53,16 +53,16 @@ class WordQueries:
 
 
 class _Shares:
-    """What words add to the scores of texts, by the mean length of a text in the index."""
+    """Contributions of words to scores, for one mean length of the texts in the index."""
 
     def __init__(self, words: Words, frequent: int, mean: float) -> None:
         self.mean = mean
         self.slack: Scores = (K1 * (1 - B + B / mean * words.lengths)).astype(np.float32)
         self.bounds: NDArray[np.float64] = np.full(len(words.offsets) - 1, np.nan)
         self.bytes: NDArray[np.uint8] = np.empty(len(words.rows), np.uint8)
-        """(pairs,) uint8: the most that a word adds to a text, and its count; written when used."""
+        """(pairs,) uint8: upper bound of a word's share in a text, and its count; filled on use."""
         self.columns: NDArray[np.uint8] = np.empty((frequent, len(words.lengths)), np.uint8)
-        """(F, rows) uint8: the same of frequent words, for all texts."""
+        """(F, rows) uint8: the same for frequent words, in all texts."""
 
 
 class Matcher:
@@ -73,7 +73,7 @@ class Matcher:
 
         Args:
             words: The words of all texts.
-            absent: (rows,) bool, the deleted texts. None: there are none.
+            absent: (rows,) bool, the deleted texts. None if no text is deleted.
 
         Raises:
             InputError: a file of words was changed.
@@ -81,7 +81,7 @@ class Matcher:
         self._words = words
         lengths = words.lengths if absent is None else words.lengths[~absent]
         self.length = int(lengths.sum(dtype=np.int64))
-        """Number of words of all texts."""
+        """Total number of words in all texts."""
         self._texts = words.texts_with(absent)
         sizes = np.diff(words.offsets)
         self._frequent = np.flatnonzero(sizes * _FREQUENT >= max(len(words.lengths), 1))
@@ -89,7 +89,7 @@ class Matcher:
         self._shares: _Shares | None = None
 
     def find(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns the (N,) int64 numbers of words and of texts that have them; -1 and 0 if none."""
+        """Returns (N,) int64 word numbers and counts of texts with each; -1 and 0 if unknown."""
         found = self._words.find(keys)
         known = found >= 0
         texts = np.zeros(len(keys), np.int64)
@@ -105,7 +105,7 @@ class Matcher:
             queries: Words of this segment.
             mean: Mean length of a text in the index.
             top_k: Most texts per query, at least 1. Their scores are above 0.
-            absent: (rows,) bool, texts that are not found; the deleted ones are among them.
+            absent: (rows,) bool, texts to leave out, including the deleted texts.
         """
         shares = self._shares
         if shares is None or shares.mean != mean:  # the mean changes with the index
@@ -149,7 +149,7 @@ class Matcher:
         slots = self._slots(shares, queries.words)
         most = queries.weights * shares.bounds[queries.words]
         sums = np.concatenate([[0.0], np.cumsum(most)])
-        # the most that a word and those after it add to a score
+        # upper bound of the sum for a word and all later words
         rests = np.repeat(sums[queries.begins[1:]], np.diff(queries.begins)) - sums[:-1]
         step = min(_SLICE, -(-count // default_workers()))
         rows, scores = np.empty((count, top_k), np.uint32), np.empty((count, top_k), np.float32)
@@ -179,7 +179,7 @@ class Matcher:
         top_k: int,
         absent: NDArray[np.bool_] | None,
     ) -> tuple[Rows, Scores]:
-        """Returns what `best` does for one query."""
+        """Does the work of `best` for one query."""
         sums = np.zeros(len(shares.slack), np.float32)
         for word, weight in zip(words.tolist(), weights.tolist(), strict=True):
             rows, scores = self._scores(shares, word, weight)
@@ -192,7 +192,7 @@ class Matcher:
         return order.astype(np.uint32), sums[order]
 
     def _slots(self, shares: _Shares, words: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns (total,) int64: the columns of words; -1 for rare ones. Writes what they need."""
+        """Returns (total,) int64: columns of words, -1 for rare words. Fills their bytes first."""
         slots = np.searchsorted(self._frequent, words)
         slots[np.append(self._frequent, -1)[slots] != words] = -1
         new, first = np.unique(words, return_index=True)
@@ -211,16 +211,16 @@ class Matcher:
             column = np.zeros(shares.columns.shape[1], np.uint8)
             column[rows] = shares.bytes[stretch]
             shares.columns[slot] = column  # at once: another thread may read it
-        # the last: a thread that sees it uses the others
+        # last: a thread that sees it uses the other arrays
         shares.bounds[word] = added.max(initial=0) * (1 + _MARGIN)
 
     def _scores(self, shares: _Shares, word: int, weight: float) -> tuple[Rows, Scores]:
-        """Returns the texts with a word, and what it adds to their scores."""
+        """Returns the texts with a word, and the word's share of their scores."""
         stretch = self._words.stretch(word)
         rows = self._words.rows[stretch]
         times = self._words.counts[stretch].astype(np.float32)
         try:
             slack = shares.slack[rows]
-        except IndexError:  # the files were changed after they were checked
+        except IndexError:  # the files changed after the check
             raise self._words.damaged("words.rows") from None
         return rows, np.asarray(np.float32(weight) * (times / (times + slack)), np.float32)

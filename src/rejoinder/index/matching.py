@@ -1,7 +1,7 @@
-"""Search in several segments together: by words, BM25 (`index.matcher`), and by meaning.
+"""Searches several segments together, by words (BM25, `index.matcher`) and by meaning.
 
-Words of a query weigh as much as their number, times how rare they are in the language: "what" and
-"did" ask, and say nothing of what is asked for.
+The weight of a word in a query is its count times its rarity in the language: "what" and "did"
+say nothing about the topic of a question.
 """
 
 import math
@@ -23,11 +23,11 @@ from rejoinder.text.normalize import words_of
 from rejoinder.text.ragged import offsets_of
 
 FREQUENT, RARE = 50, 1_000
-"""Words of a rank up to the first weigh nothing, and from the second on all."""
+"""Words weigh 0 up to the first rank, and 1 from the second rank."""
 Ranks = Mapping[str, int]
-"""Ranks of words in a language, the most frequent first; empty: they are not known."""
+"""Ranks of words in a language, most frequent first; empty if unknown."""
 Weights = Mapping[str, float]
-"""Words of a query as they stand in an index, and how much each weighs, above 0."""
+"""Words of a query in the form that the index stores, with weights above 0."""
 
 
 def weights_of(
@@ -41,23 +41,23 @@ def weights_of(
     {'what': 1.0, 'did': 1.0}
 
     Args:
-        query: What is searched for.
-        stem: How the words of the index are made.
-        ranks: Ranks of words in the language, the most frequent first.
-        names: Words that name an author, and say nothing of a text.
+        query: The query.
+        stem: Function that stems words as the index does.
+        ranks: Ranks of words in the language, most frequent first.
+        names: Words that name an author and say nothing about a text; left out.
     """
     written = words_of(with_digits_in_words(query))
     stems = stem(written)
     weights = dict.fromkeys(stems, 0.0)
     for word, one in zip(written, stems, strict=True):
-        if word not in names:  # a form is rare where the word is not: "problems"
+        if word not in names:  # a form can be rare if its stem is not: "problems"
             weights[one] += min(rarity(ranks.get(word)), rarity(ranks.get(one)))
     found = {word: weight for word, weight in weights.items() if weight}
     return found or {word: float(times) for word, times in Counter(stems).items()}
 
 
 def rarity(rank: int | None) -> float:
-    """Returns what a word weighs, from 0 to 1, by its rank; None: it is not known.
+    """Returns the weight of a word, from 0 to 1, by its rank (None if unknown).
 
     >>> rarity(10), rarity(5_000), rarity(None)
     (0.0, 1.0, 1.0)
@@ -71,12 +71,12 @@ def rarity(rank: int | None) -> float:
 
 
 class WordSearch:
-    """Queries to segments, by words."""
+    """Searches segments by the words of queries."""
 
     def __init__(self, segments: Sequence[Segment], queries: Sequence[Weights]) -> None:
         """Weighs the words of queries by BM25's idf in all segments together.
 
-        Deleted texts don't count in it; those of a filter do.
+        The idf ignores deleted texts, but counts texts that a filter leaves out.
 
         Raises:
             InputError: the index is damaged.
@@ -93,7 +93,7 @@ class WordSearch:
         found = [matcher.find(keys) for matcher in self._matchers]
         having = sum((having for _, having in found), np.zeros(len(keys), np.int64))
         idf = np.log1p((texts - having + 0.5) / (having + 0.5))
-        # the rarest word of a query first: so all segments add them, and equal texts score the same
+        # rarest word of a query first, in all segments alike, so that equal texts score the same
         begins = offsets_of(np.fromiter(map(len, queries), np.int64, len(queries)))
         numbers = {word: number for number, word in enumerate(distinct)}
         wanted = np.array([numbers[word] for query in queries for word in query], np.int64)
@@ -103,7 +103,7 @@ class WordSearch:
         wanted, weights = wanted[order], (idf[wanted] * times)[order]
         sums = np.concatenate([[0.0], np.cumsum(weights)])
         self.most: NDArray[np.float64] = np.maximum(sums[begins[1:]] - sums[begins[:-1]], 1e-9)
-        """(Q,) float64: more than any text's score."""
+        """(Q,) float64: upper bounds of the score of any text."""
         self.having = dict(zip(distinct, having.tolist(), strict=True))
         """The number of texts that have each word."""
         self._parts: list[WordQueries] = []
@@ -115,7 +115,7 @@ class WordSearch:
     def best(self, top_k: int, absent: Sequence[Absent]) -> list[Found]:
         """Returns for each query the `top_k` texts with the highest BM25, best first.
 
-        Texts without a word of the query are not found, nor those `absent` of each segment.
+        Texts without a word of the query are not found, nor the `absent` texts of each segment.
         """
         results: list[list[Found]] = [[] for _ in range(self._count)]
         for number, (matcher, part, hidden) in enumerate(
@@ -128,7 +128,7 @@ class WordSearch:
         return [best_of(parts, top_k) for parts in results]
 
     def shares(self, query: int, segment: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Returns the BM25 of (N,) rows of a segment, ascending, as shares of `most`, 0 to 1."""
+        """Returns BM25 of (N,) ascending rows of a segment, as shares of `most`, from 0 to 1."""
         matcher, part = self._matchers[segment], self._parts[segment]
         of_query = slice(*part.begins[query : query + 2].tolist())
         words, weights = part.words[of_query], part.weights[of_query]
@@ -152,16 +152,16 @@ def search_segments(
 ) -> list[Found]:
     """Returns for each query the `top_k` best texts of all segments, best first.
 
-    Segments with lists are searched approximately unless `exact`: the best candidates of all of
-    them get true scores. A segment is scanned if its lists give too few candidates for a query.
+    Segments with lists are searched approximately unless `exact`: the best candidates of all such
+    segments get exact scores. A segment is scanned if its lists give too few candidates.
 
     Args:
         segments: The segments.
         queries: (Q, D) float32.
         top_k: Number of texts per query.
-        absent: Texts of each segment that are not found, among them the deleted ones.
-        exact: Compare each query with all texts. Lists know only the deleted ones, so a search
-            with other `absent` texts is exact.
+        absent: Texts of each segment to leave out, including the deleted texts.
+        exact: Compare each query with all texts. Lists know only deleted texts, so a search with
+            other `absent` texts is exact.
 
     Raises:
         InputError: the index is damaged.
@@ -190,7 +190,7 @@ def _candidates(
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Returns for each query the segments and rows of the best candidates of all lists."""
     counts = [lists.probing.candidates_for(top_k) for lists in listed.values()]
-    # N segments need fewer candidates each: the best of all lie in any of them
+    # with N segments, each needs fewer candidates: the overall best are spread over all
     wanted = math.ceil(max(counts) * math.sqrt(len(counts)))
     parts = []
     for count, (number, lists) in zip(counts, listed.items(), strict=True):
@@ -232,7 +232,7 @@ def _scored(
     *,
     large: bool,
 ) -> list[Found]:
-    """Returns the `top_k` best of candidates by their true scores, of each segment."""
+    """Returns the `top_k` best candidates of each segment, by exact scores."""
     numbers, rows = places
     found = []
     for number in np.flatnonzero(np.bincount(numbers)).tolist():

@@ -1,15 +1,15 @@
-"""Search by words and meaning together: which message answers, by what is known of it.
+"""Hybrid search: ranks messages by words, meaning, conversation and metadata together.
 
-The score of a text is (1 - w) * (s + a) + w * m. For a text alone, s is its BM25 as a share of what
-a text could have at most, and m its cosine with the query; no list of hits can push out another, as
-the places in lists do (reciprocal rank fusion). A message has more than its own words:
+The score of a text is (1 - w) * (s + a) + w * m. For a text alone, s is its BM25 as a share of the
+upper bound, and m its cosine with the query. Unlike with reciprocal rank fusion, one list of hits
+can't push out another. For a message, more counts than its own words:
 
-- Those around it in its conversation (`Messages`): s and m get parts of theirs. Most gives a
-  question of somebody else right before it, which it may answer. A mail stands alone.
-- a: its author is named in the query, its day is of the query's date, words of the query stand side
-  by side, it does not end with a question mark, and it is not short.
+- The messages around it in its conversation (`Messages`) add to s and m. A question by somebody
+  else right before it, which it may answer, adds most. A mail stands alone.
+- a is higher if the query names its author or its date, if words of the query are adjacent in it,
+  if it does not end with a question mark, and if it is not short.
 
-All was chosen on `benchmarks/memory.py`; `notebook/search.md` has what each is worth.
+All weights were chosen on `benchmarks/memory.py`; `notebook/search.md` lists their effects.
 """
 
 import re
@@ -32,56 +32,56 @@ from rejoinder.text.normalize import words_of
 from rejoinder.text.ragged import offsets_of
 
 DEPTH = 30
-"""Texts by words and by meaning, at least, that are candidates with those next to them."""
+"""Fewest candidates by words, and by meaning; their neighbours are candidates, too."""
 _MOST_BY = 0.8
-"""Share of all messages that those named in a query wrote, at most: else a name says nothing."""
+"""Largest share of all messages by the authors named in a query; above it, names are ignored."""
 _FURTHEST = 2
-"""Messages that a message around another one is away from it, at most."""
+"""Largest distance of a message around another, in messages."""
 _APART = 6 * 3_600.0
-"""Seconds between messages of a channel that are not around each other."""
+"""Seconds of pause in a channel after which messages are no longer around each other."""
 _ASKED, _AROUND = 0.5, 0.2
-"""What a message gets of the words of a question right before it, and of its author's message
-before it, of the one after it, and of those two away."""
+"""Shares of BM25 that a message gets: from a question right before it; and from its author's
+message before it, the message after it, and the messages two away."""
 _ADJACENT, _FAR = 0.3, 0.1
-"""Likewise of the cosines of those next to it and two away."""
+"""Shares of the cosine that a message gets from the messages next to it, and two away."""
 _BY, _ON, _TOGETHER, _ENDS, _SHORT, _LENGTH = 0.2, 0.15, 0.2, 0.08, 0.25, 0.01
-"""What a message gets if its author is named, for each part of a date, for words that stand side by
-side as in the query, for a question mark at its end (less), for three words or fewer (less), and by
-the logarithm of its words."""
+"""Bonuses: the query names the author; per part of a date; words adjacent as in the query.
+Penalties: a question mark at the end; three words or fewer. The last is a bonus by the logarithm of
+the number of words."""
 _FEW = 3
 _CLOSE = 0.4
-"""Least cosine of the nearest text, if no text has a word of the query."""
+"""Lowest cosine for the nearest text to count as close, if no text has a word of the query."""
 _ENDING = 8
-"""Characters between the stem of a word and the word after it, at most."""
+"""Most characters between the stem of a word and the next word."""
 _AT_ONCE = 256
-"""Queries whose candidates are compared at once: so many that a loop over them costs little."""
+"""Queries whose candidates are compared at once: enough that a loop over them costs little."""
 _READ = 20
-"""Best candidates whose texts are read for words side by side."""
+"""Number of best candidates whose texts are checked for adjacent words."""
 
 Rows = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
 
 class Messages:
-    """What is known of the texts of all segments, by their numbers: one segment after another.
+    """The metadata of the texts of all segments; texts are numbered segment after segment.
 
-    Those that are not deleted are in the order of their conversations: threads, else channels.
+    Texts that are not deleted are in the order of their conversations: threads, else channels.
     """
 
     def __init__(self, segments: Sequence[Segment]) -> None:
-        """Puts the texts in order: a million messages in a second.
+        """Sorts the texts by conversation, a million messages in a second.
 
         Raises:
             InputError: the index is damaged.
         """
         parts = [(segment.fields, segment.entry.rows) for segment in segments]
         self.begins = offsets_of(np.array([rows for _, rows in parts], np.int64))
-        """(S + 1,) int64: the number of the first text of each segment, and of all."""
+        """(S + 1,) int64: the number of each segment's first text, and the total."""
         self.are_known = any(fields is not None for fields, _ in parts)
-        """Whether anything is known about any text."""
+        """Whether any text has metadata."""
         self.authors, names = _numbered(parts, "author")
         self.written = np.bincount(self.authors, minlength=len(names))
-        """(authors,) int64: how many messages each wrote, by numbers in `authors`."""
+        """(authors,) int64: number of messages by author, in the order of `authors`."""
         self._named: dict[str, list[int]] = {}
         for number, name in enumerate(names):
             for word in {*words_of(name)}:
@@ -89,9 +89,9 @@ class Messages:
         thread, source = (_numbered(parts, name)[0] for name in ("thread", "source"))
         self.times: Numbers = _column(parts, lambda one: one.times, np.nan)
         self.newest = float(np.nanmax(self.times, initial=-np.inf))
-        """Time of the newest message; -inf where none is known."""
+        """Time of the newest message; -inf if unknown."""
         self.titles = _column(parts, lambda one: one.numbers("title"), 0)
-        """(texts,) numbers in their segments, above 0 for mails, which say what they are about."""
+        """(texts,) numbers of titles in their segments; above 0 for mails, which have subjects."""
         self.asks = _column(parts, lambda one: one.asks, 0)
         self.lengths = np.concatenate([[0], *(one.words.lengths for one in segments)])[1:]
         group = np.where(thread > 0, thread, -source)
@@ -100,7 +100,7 @@ class Messages:
         order = kept[np.lexsort((self.times[kept], group[kept]))]
         gaps, groups = np.diff(self.times[order]), group[order]
         apart = (np.diff(groups) != 0) | ((groups[1:] < 0) & (gaps > _APART))
-        # before the first and after the last there is nothing, and deleted texts are at 0
+        # nothing is before the first and after the last text; deleted texts are at 0
         edge = np.full(_FURTHEST, -1)
         self._ordered = np.concatenate([edge, order, edge])
         runs = np.concatenate([[0], np.cumsum(apart)])[: len(order)]
@@ -110,18 +110,18 @@ class Messages:
         self._at[order] = np.arange(len(order)) + _FURTHEST
 
     def named(self, word: str) -> list[int]:
-        """Returns the numbers of the authors whose names have a word, or that word with `'s`."""
+        """Returns the numbers of the authors whose names contain a word, also with `'s`."""
         return self._named.get(word.removesuffix("'s"), [])
 
     def at_distance(self, texts: Rows, distances: Sequence[int]) -> Rows:
-        """Returns (D, N) int64: texts so many messages after (N,) texts, or before; -1: none is."""
+        """Returns (D, N) int64: the texts at D signed distances from (N,) texts; -1 for none."""
         at = self._at[texts]
         others = at + np.array(distances)[:, None]
         return np.where(self._runs[others] == self._runs[at], self._ordered[others], -1)
 
 
 _Parts = Sequence[tuple[Fields | None, int]]
-"""What is known of the texts of each segment, and how many there are."""
+"""The metadata of each segment's texts, and their number."""
 
 
 def _column(parts: _Parts, read: Callable[[Fields], NDArray[Any]], unknown: float) -> NDArray[Any]:
@@ -130,9 +130,9 @@ def _column(parts: _Parts, read: Callable[[Fields], NDArray[Any]], unknown: floa
 
 
 def _numbered(parts: _Parts, name: str) -> tuple[Rows, list[str]]:
-    """Returns (texts,) int64: numbers of what a field is, the same in all segments; and what.
+    """Returns (texts,) int64 numbers of a field's values, alike in all segments, and the values.
 
-    Number 0 is unknown.
+    Number 0 means unknown.
     """
     known = {"": 0}
 
@@ -147,25 +147,25 @@ def _numbered(parts: _Parts, name: str) -> tuple[Rows, list[str]]:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a query asks for besides its words and its meaning."""
+    """The authors, date and adjacent words that a query asks for."""
 
     date: "Date"
     authors: NDArray[np.bool_] | None
-    """Whether each author, by the number that `Messages` gives, is named; None: none is."""
+    """Whether the query names each author, by the numbers of `Messages`; None if it names none."""
     pairs: Sequence[tuple[str, str]]
-    """Stems of words that stand side by side in it."""
+    """Stems of adjacent words in the query."""
 
 
 @dataclass(frozen=True)
 class Date:
-    """Parts of a date, as far as a query has them; 0: it does not."""
+    """The parts of a date in a query; 0 for a missing part."""
 
     year: int = 0
     month: int = 0
     day: int = 0
 
     def __str__(self) -> str:
-        """Returns it in words.
+        """Returns the date in words.
 
         >>> str(Date(2023, 5, 8)), str(Date(month=3)), str(Date(2023))
         ('8 May 2023', 'March', '2023')
@@ -175,7 +175,7 @@ class Date:
         return " ".join(str(part) for part in parts if part)
 
     def matches(self, times: Numbers) -> Numbers:
-        """Returns how many parts of the date (N,) seconds since 1970 in UTC have."""
+        """Returns how many parts of the date match, for (N,) seconds since 1970 in UTC."""
         known = np.isfinite(times)
         days = np.where(known, times, 0).astype("M8[s]").astype("M8[D]")
         months, years = days.astype("M8[M]"), days.astype("M8[Y]")
@@ -194,7 +194,7 @@ _NAMES = (
     "october oct oktober octobre octubre ottobre ekim", "november nov novembre noviembre kasım",
     "december dec dezember décembre diciembre dicembre aralık",
 )  # fmt: skip
-"""Of months, in six languages."""
+"""Names of months, in six languages."""
 _MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
 _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, reverse=True))})"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
@@ -215,7 +215,7 @@ _DATES = (
         rf"nel) {_YEAR}\b"
     ),
 )
-"""Match dates. A month alone counts after a word that dates begin with: people march, and may."""
+"""Match dates. A month alone needs a word such as "in" before it: people march, and may."""
 _HOLIDAYS = {
     "christmas eve": (12, 24), "christmas": (12, 25), "new year's eve": (12, 31),
     "new year": (1, 1), "valentine": (2, 14), "halloween": (10, 31),
@@ -228,13 +228,13 @@ _LAST = re.compile(rf"\blast {_MONTH}")
 
 
 def date_rules() -> dict[str, Any]:
-    """Returns the patterns, months and holidays of `date_in`, for other programs that read them."""
+    """Returns the patterns, months and holidays of `date_in`, for use in other programs."""
     patterns = [one.pattern for one in (*_DATES, _HOLIDAY)]
     return {"patterns": patterns, "last": _LAST.pattern, "months": _MONTHS, "holidays": _HOLIDAYS}
 
 
 def date_in(query: str) -> tuple[str, Date]:
-    """Returns the words of a query that name a date, empty if none do, and as much as they say.
+    """Returns the words of a query that name a date (empty if none do), and the date.
 
     >>> date_in("What did Ann do on 8 May, 2023?")
     ('8 may, 2023', Date(year=2023, month=5, day=8))
@@ -258,7 +258,7 @@ def date_in(query: str) -> tuple[str, Date]:
 
 
 def year_of_last(query: str, month: int, newest: float) -> int:
-    """Returns the year of "last March" in a query, by the time of the newest message; 0: of none.
+    """Returns the year of "last March" in a query, from the newest message's time; 0 if none.
 
     >>> noon = 1_700_000_000.0  # on 14 November 2023
     >>> year_of_last("the party last March", 3, noon), year_of_last("last December", 12, noon)
@@ -274,9 +274,9 @@ NOTHING = Found(np.empty(0, np.int64), np.empty(0))
 
 
 def is_close(asked: Asked, found: Sequence[Found]) -> bool:
-    """Returns whether texts that were found by meaning and by words have to do with a query.
+    """Returns whether the texts found by meaning and by words are relevant to a query.
 
-    If no text has a word of it, the nearest one may be about something else.
+    If no text shares a word with it, the nearest text may be about something else.
     """
     if len(found) < 2 or asked.authors is not None or asked.date != Date():
         return True
@@ -285,18 +285,18 @@ def is_close(asked: Asked, found: Sequence[Found]) -> bool:
 
 
 class Candidates:
-    """Texts that may be the best for queries, and those around them.
+    """Texts that may be the best for queries, and the texts around them.
 
-    They are keys: the number of a query times the number of all texts, plus that of a text.
+    Each is a key: query number * total number of texts + text number.
     """
 
     def __init__(self, found: Sequence[Rows], messages: Messages, absent: Absent) -> None:
-        """Takes texts that were found, and the messages next to them.
+        """Collects the texts that were found, and the messages next to them.
 
         Args:
-            found: For each query (N,) int64, texts.
-            messages: What is known of all.
-            absent: (texts,) bool, those that are not to be found.
+            found: (N,) int64 texts for each query.
+            messages: The metadata of all texts.
+            absent: (texts,) bool, texts to leave out.
         """
         self._messages, self._count = messages, int(messages.begins[-1])
         self._begins = np.arange(len(found) + 1) * self._count
@@ -306,11 +306,11 @@ class Candidates:
         if absent is not None:
             keys = keys[~absent[keys % self._count]]
         self.texts: Rows = keys % self._count
-        """(C,) int64: the candidates, those of each query ascending."""
+        """(C,) int64: the candidates, ascending for each query."""
         self.ends: list[int] = np.searchsorted(keys, self._begins).tolist()
         """Where the candidates of each query begin, and the end."""
         self.read: Rows = keys
-        """(R,) int64: keys of texts whose words and meaning are compared, ascending."""
+        """(R,) int64: ascending keys of texts whose words and meaning are compared."""
         if not messages.are_known:
             return
         around = self._at_distance(keys, (-_FURTHEST, -1, 1, _FURTHEST))
@@ -328,7 +328,7 @@ class Candidates:
         return np.where(others < 0, -1, keys - texts + others)
 
     def stretches(self) -> Iterator[tuple[int, int, slice, Rows]]:
-        """Yields a query, a segment, the part of `read` that lies in both, and its rows in it."""
+        """Yields a query, a segment, the part of `read` in both, and the rows in that segment."""
         parts = self._messages.begins[:-1]
         begins = (self._begins[:-1, None] + parts).ravel()
         ends = np.append(np.searchsorted(self.read, begins), len(self.read)).tolist()
@@ -338,7 +338,7 @@ class Candidates:
                 yield query, part, slice(begin, end), self.read[begin:end] - begins[number]
 
     def by_words(self, shares: Numbers) -> Numbers:
-        """Returns what the (R,) shares of texts and of those around them give, (C,)."""
+        """Returns (C,) scores by words, from (R,) shares of the texts and the texts around them."""
         if not self._messages.are_known:
             return shares
         own, far_before, before, after, far_after = self._parts(shares)
@@ -347,7 +347,7 @@ class Candidates:
         return np.asarray(own + self._depends * around)
 
     def by_meaning(self, cosines: Numbers) -> Numbers:
-        """Returns likewise what (R,) cosines give, (C,)."""
+        """Returns (C,) scores by meaning, likewise from (R,) cosines."""
         if not self._messages.are_known:
             return cosines
         own, far_before, before, after, far_after = self._parts(cosines)
@@ -356,10 +356,10 @@ class Candidates:
 
     def _parts(self, values: Numbers) -> tuple[Numbers, ...]:
         own, around = values[self._own], np.append(values, 0.0)[self._around]
-        return (own, *np.where(around == own, 0, around))  # said again, it tells no more
+        return (own, *np.where(around == own, 0, around))  # a repeated text adds nothing
 
     def by_facts(self, asked: Sequence[Asked]) -> Numbers:
-        """Returns what is known of the messages adds, (C,)."""
+        """Returns (C,) scores by the metadata of the messages."""
         messages, texts = self._messages, self.texts
         if not messages.are_known:
             return np.zeros(len(texts))
@@ -376,17 +376,17 @@ class Candidates:
 
 
 def _distinct(texts: Sequence[Rows]) -> Rows:
-    """Returns the texts of arrays, ascending and each once, without -1."""
+    """Returns the distinct texts of arrays, ascending, without -1."""
     found = np.sort(np.concatenate(texts))  # np.unique takes three times as long
     first = np.concatenate([[True], found[1:] != found[:-1]])[: len(found)]
     return np.asarray(found[first & (found >= 0)])
 
 
 class Together:
-    """Search by words and meaning in segments that stay as they are."""
+    """Hybrid search by words and meaning in segments that do not change."""
 
     def __init__(self, segments: Sequence[Segment], stem: Stem) -> None:
-        """Prepares a search, and reads what is known of all messages.
+        """Prepares a search, and reads the metadata of all messages.
 
         Raises:
             InputError: the index is damaged.
@@ -395,9 +395,9 @@ class Together:
         self._messages = Messages(segments)
 
     def names(self, queries: Sequence[str]) -> list[frozenset[str]]:
-        """Returns the words of each query that name an author rather than what texts speak of.
+        """Returns the words of each query that name an author rather than a topic.
 
-        Of a name, there are at least as many messages by those who have it as with it.
+        A word counts as a name if at least as many messages are by such authors as contain it.
         """
         words = [words_of(query) for query in queries]
         written, most = {}, _MOST_BY * len(self._messages.authors)
@@ -412,10 +412,10 @@ class Together:
         return [frozenset(names.intersection(of_query)) for of_query in words]
 
     def asked_by(self, query: str, ranks: Ranks, names: frozenset[str]) -> Asked:
-        """Returns what a query asks for, of which some words name authors."""
+        """Returns what a query asks for; `names` are its words that name authors."""
         words = words_of(query)
         says = [word not in names and rarity(ranks.get(word)) > 0 for word in words]
-        # a stem may end with another letter than its words
+        # a stem may end in another letter than its words
         stems = [one[:-1] if one[3:] else one for one in self._stem(words)]
         pairs = zip(pairwise(stems), pairwise(says), strict=True)
         authors = None
@@ -425,7 +425,7 @@ class Together:
         return Asked(self.date(query)[1], authors, [pair for pair, both in pairs if any(both)])
 
     def date(self, query: str) -> tuple[str, Date]:
-        """Returns what `date_in` does, with the year of "last March"."""
+        """Like `date_in`, but also works out the year of "last March"."""
         words, date = date_in(query)
         if date.month and not date.year:
             date = replace(date, year=year_of_last(query, date.month, self._messages.newest))
@@ -444,13 +444,13 @@ class Together:
         """Returns for each query the `top_k` best texts, best first.
 
         Args:
-            words: The queries by their words.
-            asked: What else they ask for.
+            words: The words of the queries.
+            asked: The authors, dates and adjacent words that they ask for.
             queries: (Q, D) float32, unit or zero rows.
-            lists: For each query the best texts by meaning, by words, or both. These and the
+            lists: For each query, the best texts by meaning, by words, or both. These and the
                 messages next to them are candidates.
-            absent: Texts of each segment that are not found.
-            weight: Share of meaning, from 0 to 1.
+            absent: Texts of each segment to leave out.
+            weight: Weight of meaning, from 0 to 1.
             top_k: Number of texts.
         """
         begins = self._messages.begins
@@ -477,7 +477,7 @@ class Together:
         return results
 
     def _best(self, texts: Rows, scores: Numbers, asked: Asked, weight: float, top_k: int) -> Found:
-        """Returns the best texts, after those that are good are read for words side by side."""
+        """Returns the best texts, after checking good candidates for adjacent words."""
         parts = np.searchsorted(self._messages.begins, texts, side="right") - 1
         rows = texts - self._messages.begins[parts]
         if asked.pairs:
@@ -491,14 +491,14 @@ class Together:
         return Found((parts[best] << ROW_BITS) + rows[best], scores[best])
 
     def _said(self, part: int, row: int, text: int) -> str:
-        """Returns what a message says, after its title."""
+        """Returns the title and text of a message."""
         segment, title = self._segments[part], int(self._messages.titles[text])
         said = segment.texts[row]
         return f"{segment.fields.value(title)} {said}" if title and segment.fields else said
 
 
 def _side_by_side(text: str, pairs: Sequence[tuple[str, str]]) -> int:
-    """Returns how many pairs of stems stand side by side in a text, each with its own ending.
+    """Returns how many pairs of stems are adjacent in a text, with any endings.
 
     >>> _side_by_side("Our night trains are late.", [("night", "train"), ("train", "night")])
     1
@@ -511,7 +511,7 @@ def _side_by_side(text: str, pairs: Sequence[tuple[str, str]]) -> int:
 
 
 def _follows(text: str, first: str, second: str) -> bool:
-    """Returns whether a stem follows another, after an ending and a space."""
+    """Returns whether a stem follows another stem, after an ending and a space."""
     end = text.find(first) + len(first)
     while end >= len(first):
         if text.find(second, end + 1, end + _ENDING + len(second)) >= 0:

@@ -1,6 +1,6 @@
 """`IndexReader`: a folder of texts, ids and embeddings that you can search.
 
-What the messages of an index have in common: how many, from when to when, by whom and where.
+Also summarises the messages of an index: how many there are, their dates, authors and channels.
 """
 
 from collections import Counter, defaultdict
@@ -25,23 +25,23 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.features import WordFeatures
 
 MOST_NAMES = 1_000
-"""Most authors and most channels of a summary, the busiest."""
+"""Most authors, and most channels, in a summary."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The texts of an index."""
+    """A summary of the texts of an index."""
 
     texts: int
     first: float | None
-    """Seconds since 1970 in UTC of the first message; None if no text has a time."""
+    """Time of the first message, in seconds since 1970 in UTC; None if no text has a time."""
     last: float | None
     authors: list[tuple[str, int]]
-    """The authors with most messages, and how many they wrote; at most `MOST_NAMES`."""
+    """The authors with the most messages, and their counts; at most `MOST_NAMES`."""
     sources: list[tuple[str, int]]
-    """Likewise the channels."""
+    """The channels with the most messages, likewise."""
     threads: bool
-    """Whether a message is in a thread or a channel, so that others are around it."""
+    """Whether any message is in a thread or a channel, so that others are around it."""
 
 
 def summary_of(segments: Sequence[Segment]) -> Summary:
@@ -73,7 +73,7 @@ def summary_of(segments: Sequence[Segment]) -> Summary:
 
 
 def between_two(segments: Sequence[Segment]) -> dict[str, int]:
-    """Returns the channels of at most two authors, as direct messages are, and their messages.
+    """Returns the channels with at most two authors, like direct messages, and their counts.
 
     Raises:
         InputError: a file was changed.
@@ -93,17 +93,17 @@ def between_two(segments: Sequence[Segment]) -> dict[str, int]:
 
 T = TypeVar("T")
 _ATTEMPTS = 10
-"""How often to read again what another process changed meanwhile."""
+"""Most retries of a read when another process changes the index."""
 
 
 class IndexReader:
-    """Texts with ids and embeddings in a folder. Each call reads its latest state.
+    """A folder of texts with ids and embeddings. Each call reads its latest state.
 
-    A change, also of another process, therefore shows in the next call. Threads may share it.
+    Changes, also by other processes, therefore show in the next call. Threads may share a reader.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Opens an index. Embeddings and texts are read when they are used.
+        """Opens an index. Embeddings and texts are read on use.
 
         Raises:
             InputError: the folder is not an index, or a file is missing or has another size.
@@ -112,7 +112,7 @@ class IndexReader:
         self._state = opened(folder)
 
     def reload(self) -> None:
-        """Opens the index again if it has changed, as each call does; that reads one file's state.
+        """Opens the index again if it has changed, as each call does; this checks one file.
 
         Raises:
             InputError: it is damaged, gone, or replaced by an index of another model.
@@ -120,7 +120,7 @@ class IndexReader:
         self._latest()
 
     def _latest(self) -> State:
-        """Returns the latest state of the index, which threads may read while others change it."""
+        """Returns the latest state of the index; safe to read while others change the index."""
         state = self._state
         if stamp_of(self.folder / FILE) != state.stamp:
             before, state = state.manifest, opened(self.folder, state)
@@ -134,9 +134,9 @@ class IndexReader:
         return state
 
     def _at_latest(self, read: Callable[[State], T]) -> T:
-        """Returns what `read` makes of the latest state.
+        """Calls `read` with the latest state and returns its result.
 
-        A change removes the files of the state before it, so `read` may fail and is called again.
+        A change removes the files of the earlier state, so `read` may fail; it is then retried.
         """
         for _ in range(_ATTEMPTS):
             state = self._latest()
@@ -159,7 +159,7 @@ class IndexReader:
 
     @property
     def has_messages(self) -> bool:
-        """Whether authors, times or channels of some texts are known."""
+        """Whether any text has an author, a time or a channel."""
         return any(segment.fields is not None for segment in self.segments)
 
     def __len__(self) -> int:
@@ -185,7 +185,7 @@ class IndexReader:
             return {**told, "error": str(error)}
 
     def facts(self) -> dict[str, str]:
-        """Returns what a person wants to know of it: texts, model, and the first and last day.
+        """Returns the main facts to show a person: texts, model, and the first and last day.
 
         Raises:
             InputError: the index is damaged.
@@ -220,7 +220,7 @@ class IndexReader:
         return texts[0] if isinstance(ids, str) else texts
 
     def find(self, ids: Sequence[str]) -> list[str | None]:
-        """Returns the texts with these ids, None where there is none."""
+        """Returns the texts with these ids, None for unknown ids."""
         names = list(ids)
         return self._at_latest(
             lambda state: [
@@ -229,11 +229,11 @@ class IndexReader:
         )
 
     def encoded(self) -> Iterator[EncodedTexts]:
-        """Yields all texts with ids, embeddings and what is known about them, in parts."""
+        """Yields all texts with ids, embeddings and metadata, in parts."""
         yield from encoded_texts(self._latest().segments)
 
     def embeddings(self, ids: list[str]) -> Embeddings:
-        """Returns the (N, D) float32 embeddings of the texts with some ids.
+        """Returns the (N, D) float32 embeddings of the texts with the given ids.
 
         Raises:
             InputError: no text has one of the ids, or an id is not a string.
@@ -241,7 +241,7 @@ class IndexReader:
         return self._at_latest(lambda state: state.embeddings(self._known_places(state, ids)))
 
     def around(self, name: str, context: int) -> IndexHit:
-        """Returns the text with an id, and messages around it as a search does; its score is 0.
+        """Returns the text with an id as a hit with score 0, with the messages around it.
 
         Raises:
             InputError: no text has the id, or as in `nearest`.
@@ -252,7 +252,7 @@ class IndexReader:
         return hit
 
     def known(self, ids: list[str]) -> list[IndexedText]:
-        """Returns the texts with some ids and what is known about them, as far as they are there.
+        """Returns the texts with the given ids and their metadata; unknown ids are left out.
 
         Raises:
             InputError: the index is damaged.
@@ -266,7 +266,7 @@ class IndexReader:
         return [IndexedText(hit.id, hit.text, hit.about) for hit in hits]
 
     def summary(self) -> Summary:
-        """Returns how many texts there are, from when to when, by whom and where.
+        """Returns the number of texts, their dates, and the busiest authors and channels.
 
         Raises:
             InputError: the index is damaged.
@@ -275,7 +275,7 @@ class IndexReader:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each search is exact: no 200,000 texts, or `recall=1`, or made without FAISS."""
+        """Whether every search is exact: under 200,000 texts, `recall=1`, or made without FAISS."""
         return all(segment.lists is None for segment in self._latest().segments)
 
     def nearest(
@@ -290,7 +290,7 @@ class IndexReader:
         """Returns for each query the `top_k` nearest texts by cosine, best first.
 
         Scores are exact. Texts with equal scores come in the order in which they were added. In
-        segments with lists a near text may be missed, unless `exact`.
+        segments with lists, a search may miss a near text unless `exact`.
 
         Args:
             queries: (Q, D) float32, unit or zero rows of the index's dimension.
@@ -300,9 +300,9 @@ class IndexReader:
             context: Number of messages before and after each hit in its thread or channel.
 
         Raises:
-            InputError: `top_k` is not a whole number of at least 1, a condition is not valid or no
-                text can meet it (`where.py`), `context` is not a whole number of at least 0 or the
-                texts are not messages, or the index is damaged.
+            InputError: `top_k` is not a whole number of at least 1; a condition is not valid or no
+                text can meet it (`where.py`); `context` is not a whole number of at least 0, or the
+                texts are not messages; or the index is damaged.
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         return self.best(
@@ -322,8 +322,8 @@ class IndexReader:
 
         Texts without a word of the query are not found. Texts with equal scores come in the order
         in which they were added. The first search by words compares the files of words with their
-        SHA-256. `features` are those of the model that the index was made with, which tell how
-        frequent the words of the query are in the language.
+        SHA-256. `features` must come from the model of the index; they tell how frequent the words
+        of the query are in the language.
 
         Raises:
             InputError: a query is not a string, or as in `nearest`.
@@ -343,18 +343,18 @@ class IndexReader:
         context: int = 0,
         features: object = None,
     ) -> list[list[IndexHit]]:
-        """Returns what `nearest` or `matching` does, or the texts that are best by both together.
+        """Searches as `nearest` or `matching` does, or by both together (hybrid).
 
-        A hybrid search takes the best of both, at least 30 of each, and the messages next to them,
-        and compares what is known of them (`index.ranking`).
+        A hybrid search takes the best texts by each, at least 30, and the messages next to them,
+        and ranks them with their metadata (`index.ranking`).
 
         Args:
-            queries: Texts.
-            embeddings: (Q, D) float32, those of the queries; a search by words needs none.
+            queries: Q texts.
+            embeddings: (Q, D) float32 embeddings of the queries; not needed for a search by words.
             top_k: Number of hits per query, at least 1.
-            mode: What to compare.
-            weight: Share of meaning in a hybrid search, from 0 to 1. Default: what `finetune` found
-                for the model, else 0.25.
+            mode: `semantic`, `words` or `hybrid`.
+            weight: Weight of meaning in a hybrid search, from 0 to 1. Default: the weight that
+                `finetune` found for the model, else 0.25.
             exact: As in `nearest`.
             where: Likewise.
             context: Likewise.
@@ -384,9 +384,9 @@ class IndexReader:
         return self._at_latest(read)
 
     def own_words(self, queries: Sequence[str], features: object) -> list[dict[str, str]]:
-        """Returns for each query its words that stand for words of the index (`own_words`).
+        """Returns, for each query, its misspellings of words of the index (see `own_words`).
 
-        `features` are those of the model that the index was made with; only words have such.
+        `features` must come from the model of the index; models of subwords have no readings.
 
         Raises:
             InputError: the index is damaged.
@@ -396,7 +396,7 @@ class IndexReader:
         return self._at_latest(lambda state: own_words(queries, state.times, features))
 
     def dates(self, queries: Sequence[str]) -> list[dict[str, str]]:
-        """Returns for each query the words that name a date, and as which a hybrid search reads it.
+        """Returns, for each query, the words that name a date, and the date in a hybrid search.
 
         Raises:
             InputError: the index is damaged.
@@ -404,7 +404,7 @@ class IndexReader:
         return self._at_latest(lambda state: state.dates(queries))
 
     def check(self) -> None:
-        """Compares every file with its SHA-256 from when it was written.
+        """Compares every file with the SHA-256 recorded when it was written.
 
         Raises:
             InputError: a file has changed.

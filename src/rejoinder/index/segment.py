@@ -51,10 +51,10 @@ DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np
 ROW_NUMBER = np.dtype("<u4")
 _DELETED = np.dtype("<u4")
 Absent = NDArray[np.bool_] | None
-"""(rows,) bool, texts of a segment that are not searched. None: all are."""
+"""(rows,) bool, texts of a segment to leave out of a search. None: search all."""
 _SCHEMES = ("http", "https")
 _LARGEST = 1.01
-"""No score of two unit rows is larger, even of rows rounded to 16 bits."""
+"""Upper bound for the score of two unit rows, even if rounded to 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class EncodedTexts:
     """Texts to index."""
 
     ids: Sequence[str | None]
-    """None: the text gets the next number that no text of the index has had."""
+    """None: the text gets the next number not yet used in the index."""
     texts: Sequence[str]
     embeddings: Embeddings
     """(N, D) float32, unit or zero rows."""
     about: Sequence[About] = ()
-    """What is known about each text; empty: nothing about any of them."""
+    """The metadata of each text; empty if no text has any."""
 
     @property
     def known(self) -> Sequence[About]:
@@ -76,7 +76,7 @@ class EncodedTexts:
 
     @property
     def searched(self) -> list[str]:
-        """What each text is found by in a search by words: its title, too."""
+        """The words of each text for a search by words, with its title."""
         return [
             f"{title}\n{text}" if (title := about.get("title")) else text
             for text, about in zip(self.texts, self.known, strict=True)
@@ -86,7 +86,7 @@ class EncodedTexts:
 def name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
     """Returns the name of a file of deleted rows.
 
-    It contains a hash of the rows: a changed file would restore one text and delete another.
+    It contains a hash of the rows, because a changed file would restore and delete wrong texts.
     """
     return f"{number}.{sha256_of(rows.tobytes())[:16]}.deleted"
 
@@ -111,7 +111,7 @@ class Segment:
         self.ids = StringTable(self._folder, "ids", entry.rows)
         self.texts = StringTable(self._folder, "texts", entry.rows)
         self.fields = Fields(self._folder, entry.files, entry.rows) if known else None
-        """None: nothing is known about any of the texts."""
+        """None: no text has metadata."""
         self.words = Words(self._folder, entry.files, entry.rows)
         self._stem = stemmer(about.language or "")
         shape = (entry.rows, about.dim)
@@ -125,12 +125,12 @@ class Segment:
             for path in [self._folder / name]
         }
         self.lists: Lists | None = None
-        """None: all rows are scanned."""
+        """None: there are no lists, so all rows are scanned."""
         if entry.probing is not None:
             file = self._folder / lists.FILE
             self.lists = Lists(file, entry.files[lists.FILE], shape, entry.probing)
         self.deleted = np.zeros(entry.rows, np.bool_)
-        """(rows,) bool: which texts are deleted."""
+        """(rows,) bool mask of the deleted texts."""
         if entry.deletions is not None:
             path = index / entry.deletions
             rows = mapped(path, _DELETED, (entry.deleted,))
@@ -139,12 +139,12 @@ class Segment:
             self.deleted[rows[rows < entry.rows].astype(np.int64)] = True
 
     def refuse_cut(self, names: Sequence[str] = BY_MEANING) -> None:
-        """Refuses files that have become shorter: reading them would end the process (SIGBUS).
+        """Refuses files that have become shorter: reading them would kill the process (SIGBUS).
 
-        A file that was removed or replaced stays whole for this process.
+        A removed or replaced file stays complete for this process.
 
         Raises:
-            InputError: a file is cut.
+            InputError: a file is cut short.
         """
         known = fields.files_among(self.entry.files)
         for path, node, size in map(self._sizes.__getitem__, (*names, *known)):
@@ -153,7 +153,7 @@ class Segment:
             except OSError:
                 continue
             if found.st_ino == node and found.st_size < size:
-                raise InputError(f"{path} has lost its end. {REMEDY}")
+                raise InputError(f"{path} is cut short. {REMEDY}")
 
     @cached_property
     def matcher(self) -> Matcher:
@@ -165,11 +165,11 @@ class Segment:
         return Matcher(self.words, self.absent())
 
     def about(self, row: int) -> dict[str, Any]:
-        """Returns what is known about a text."""
+        """Returns the metadata of a text."""
         return {} if self.fields is None else self.fields[row]
 
     def absent(self, conditions: Conditions | None = None) -> Absent:
-        """Returns the texts that a search does not find: deleted, or not meeting conditions.
+        """Returns the texts to leave out of a search: deleted, or not meeting the conditions.
 
         Raises:
             InputError: a file was changed.
@@ -184,7 +184,7 @@ class Segment:
         return absent | ~self._having(conditions) if conditions.read_texts else absent
 
     def _having(self, conditions: Conditions) -> NDArray[np.bool_]:
-        """Returns (rows,) bool: which texts have the words that they must have, and none other."""
+        """Returns a (rows,) bool mask: texts with all required words and no excluded word."""
         having = np.ones(self.entry.rows, np.bool_)
         if conditions.has_link:
             having[:] = False
@@ -201,7 +201,7 @@ class Segment:
         return having
 
     def _rows_with(self, words: str) -> NDArray[np.int64]:
-        """Returns the (N,) int64 rows of texts that have all of some words, or forms of them."""
+        """Returns the (N,) int64 rows of texts that contain all the words, or forms of them."""
         _ = self.words.lengths  # compares the files with their SHA-256
         found = self.words.find(keys_of(self._stem(words_of(with_digits_in_words(words)))))
         if not len(found) or (found < 0).any():
@@ -212,10 +212,10 @@ class Segment:
     def nearest(
         self, queries: Embeddings, top_k: int, absent: Absent
     ) -> tuple[NDArray[np.int64], Embeddings]:
-        """Returns what `nearest_rows` does.
+        """Like `nearest_rows`, on the rows of this segment.
 
         Raises:
-            InputError: unit rows can't have one of the scores.
+            InputError: a score is impossible for unit rows.
         """
         try:
             rows, scores = nearest_rows(queries, self.embeddings, top_k, absent=absent)
@@ -228,7 +228,7 @@ class Segment:
         """Returns the (N,) float32 dot products of rows with a query, (D,), a unit row.
 
         Raises:
-            InputError: unit rows can't have one of the scores, or the file has become shorter.
+            InputError: a score is impossible for unit rows, or the file has become shorter.
         """
         # six times as fast as self.embeddings[rows]
         read = self.embeddings.take(rows, axis=0) if map_file else self._stored.read(rows)
@@ -238,8 +238,8 @@ class Segment:
         return found
 
     def _check(self, scores: Embeddings) -> None:
-        # opening an index compares no hashes, so a search looks for damage in its own results;
-        # the maximum is NaN if one score is
+        # opening an index compares no hashes, so a search checks its results for damage;
+        # the maximum is NaN if any score is
         if scores.size and not (scores.max() <= _LARGEST and scores.min() >= -_LARGEST):
             raise self._damage()
 
@@ -250,7 +250,7 @@ class Segment:
         )
 
     def release(self) -> None:
-        """Removes mapped files from the memory of this process; they are read again when needed."""
+        """Drops mapped files from the memory of this process; they are read again when needed."""
         self._stored.release()
         self.texts.release()
         self.ids.release()
@@ -260,7 +260,7 @@ class Segment:
         release(self._rows)
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """Returns the (N,) int64 rows of ids; -1 for an id that the segment lacks.
+        """Returns the (N,) int64 rows of ids; -1 for an id that is not in the segment.
 
         Raises:
             InputError: the files of keys have changed.
@@ -280,7 +280,7 @@ class Segment:
 
 
 def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[EncodedTexts]:
-    """Yields the texts of segments, without the deleted ones, and releases what was read."""
+    """Yields the texts of segments that are not deleted, and releases each part after use."""
     for segment in segments:
         kept = np.flatnonzero(~segment.deleted)
         for begin in range(0, len(kept), size):

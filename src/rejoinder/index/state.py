@@ -1,4 +1,4 @@
-"""`State`: an index as one change left it. It stays whole while others change the index."""
+"""`State`: a snapshot of an index, which stays readable while others change the index."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ from rejoinder.text.languages import Stem, stemmer
 
 @dataclass(frozen=True)
 class State:
-    """The manifest of an index, and its segments, which are mapped into memory."""
+    """The manifest of an index, and its memory-mapped segments."""
 
     stamp: Stamp | None
-    """Of the manifest's file."""
+    """Identifies the manifest's file."""
     manifest: Manifest
     segments: Sequence[Segment]
 
@@ -46,7 +46,7 @@ class State:
         return sum(entry.count for entry in self.manifest.segments)
 
     def places(self, ids: Sequence[str]) -> list[Place | None]:
-        """Returns for each id its segment and row; None if the index lacks it."""
+        """Returns the segment and row of each id; None for an id that is not in the index."""
         return places_of(self.segments, ids)
 
     def texts(self, places: Sequence[Place]) -> list[str]:
@@ -93,7 +93,7 @@ class State:
         found = list(zip(*lists, strict=True))
         best = self._together.best(by_words, asked, embeddings, found, absent, weight, top_k)
         both = zip(best, asked, found, strict=True)
-        # who narrows a search down wants to see what is there
+        # a user who narrows a search down wants to see every match
         return [one if where or is_close(what, lists) else NOTHING for one, what, lists in both]
 
     @cached_property
@@ -105,12 +105,12 @@ class State:
         return stemmer(self.manifest.language or "")
 
     def dates(self, queries: Sequence[str]) -> list[dict[str, str]]:
-        """Returns for each query the words that name a date, and as which it is read."""
+        """Returns, for each query, the words that name a date, and the date."""
         found = map(self._together.date, queries)
         return [{words: str(date)} if words else {} for words, date in found]
 
     def times(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Returns how often each word stands in texts as it is written, (N,) int64."""
+        """Returns how often each word occurs in texts, as written, (N,) int64."""
         keys = keys_of(words)
         counts = np.zeros(len(keys), np.int64)
         for segment in self.segments:
@@ -119,7 +119,7 @@ class State:
         return counts
 
     def hits(self, found: Sequence[Found], context: int) -> list[list[IndexHit]]:
-        """Returns what was found, with messages around it.
+        """Returns the hits for found texts, with the messages around them.
 
         Raises:
             InputError: `context` is not a whole number.
@@ -129,13 +129,13 @@ class State:
             context = whole_number("context", context)
             if len(self) and all(segment.fields is None for segment in self.segments):
                 raise ConditionError(
-                    "context: the texts of the index are not messages of an export, and have no "
-                    "others around them."
+                    "context: the texts of the index are not messages of an export, so no "
+                    "messages are around them."
                 )
         return hits_of(self.segments, found, context)
 
     def _absent(self, where: Where | None) -> list[Absent]:
-        """Returns the texts of each segment that a search does not find.
+        """Returns the texts of each segment to leave out of a search.
 
         Raises:
             InputError: a condition is not valid, or no text has its field or one of its values.
@@ -151,7 +151,7 @@ class State:
 def opened(folder: Path, before: State | None = None) -> State:
     """Opens the latest state of an index; another process may be changing it.
 
-    Segments that are also in the state `before` are not opened again.
+    Segments that are already in the state `before` are reused.
 
     Raises:
         InputError: the folder is not an index, or a file is missing or has another size.
@@ -170,7 +170,7 @@ def _read(folder: Path, before: State | None) -> State:
             else Segment(folder, entry, manifest)
             for entry in manifest.segments
         ]
-    except OSError as error:  # another process just removed it
+    except OSError as error:  # another process just removed the file
         if lacks_memory(error):
             raise
         raise InputError(f"{folder} can't be read: {error.strerror or error}.") from None
@@ -178,7 +178,7 @@ def _read(folder: Path, before: State | None) -> State:
 
 
 def check_segments(folder: Path, entries: Iterable[SegmentFacts]) -> None:
-    """Compares every file of segments with its SHA-256 from when it was written.
+    """Compares every file of segments with the SHA-256 recorded when it was written.
 
     Raises:
         InputError: a file has changed.
@@ -194,10 +194,10 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 def check_mode(mode: str, weight: float | None) -> None:
-    """Checks a mode of search, and the share of meaning in a hybrid search, if it is given.
+    """Checks a search mode, and the weight of meaning in a hybrid search unless it is None.
 
     Raises:
-        InputError: one is not valid.
+        InputError: one of them is not valid.
     """
     if mode not in MODES:
         raise InputError(f"mode must be one of {', '.join(MODES)}; got {mode!r}.")

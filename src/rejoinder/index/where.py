@@ -1,6 +1,6 @@
-"""Conditions on the messages that a search may find, as users write them.
+"""Conditions that limit which messages a search finds, as users write them.
 
-Queries as people type them: with words that must stand or must not, and conditions.
+Also parses typed queries: quoted phrases, excluded words and conditions.
 """
 
 import datetime
@@ -14,47 +14,47 @@ from rejoinder.corpus.options import parse_date
 from rejoinder.errors import ConditionError, InputError, is_misspelt, nearest
 
 NAMED = ("author", "source", "thread")
-"""Fields that are compared with given values, without regard to case."""
+"""Fields that are compared with given values, ignoring case."""
 _TIMES = ("since", "until")
 _WORDS = ("phrase", "without", "has")
 KEYS = (*NAMED, *_TIMES, *_WORDS)
-"""What a search can be filtered by, and fields of the user's own."""
+"""Keys that can filter a search, besides the user's own fields."""
 
 
 Where = Mapping[str, str | datetime.date | Iterable[str]]
-"""Values by `KEYS` or fields of the user's own, as in `{"source": ["general", "help"], "since":
+"""Values by `KEYS` or by the user's own fields, as in `{"source": ["general", "help"], "since":
 "2024-01-01"}`."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a text must be to be found."""
+    """Conditions that a text must meet to be found."""
 
     values: Mapping[str, frozenset[str]]
-    """Case-folded values of fields; a text has one of them."""
+    """Allowed case-folded values of each field; a text must have one of them."""
     since: float = -math.inf
     """Seconds since 1970 in UTC."""
     until: float = math.inf
-    """The first second that is too late."""
+    """First second that is too late, likewise."""
     phrases: tuple[str, ...] = ()
-    """Words that stand in a text, one after the other."""
+    """Phrases: words that must occur in a row."""
     without: tuple[str, ...] = ()
-    """Words that do not."""
+    """Words that must not occur."""
     has_link: bool = False
-    """Whether a text has an address."""
+    """Whether a text must contain a link."""
 
     @property
     def read_texts(self) -> bool:
-        """Whether texts are read for words."""
+        """Whether the words of texts must be checked."""
         return bool(self.phrases or self.without or self.has_link)
 
     @property
     def is_timed(self) -> bool:
-        """Whether texts without a time are left out."""
+        """Whether there is a time condition, which leaves out texts without a time."""
         return self.since > -math.inf or self.until < math.inf
 
     def meets(self, about: Mapping[str, Any]) -> bool:
-        """Returns whether a text is what it must be, by what is known `about` it."""
+        """Returns whether a text meets the conditions on metadata; `about` is its metadata."""
         time = about.get("time")
         if self.is_timed and (time is None or not self.since <= time < self.until):
             return False
@@ -64,19 +64,19 @@ class Conditions:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that are compared: of `NAMED`, and `time`."""
+        """The fields with conditions: of `NAMED`, and `time`."""
         return (*self.values, *(("time",) if self.is_timed else ()))
 
 
 def conditions_of(where: Where) -> Conditions:
-    """Returns the conditions that a user wrote.
+    """Parses the conditions that a user wrote.
 
     >>> found = conditions_of({"source": "General", "since": "1970-01-02"})
     >>> found.values["source"], found.since
     (frozenset({'general'}), 86400)
 
     Raises:
-        ConditionError: a key is misspelt, a value is missing, is not a string, or is not a date.
+        ConditionError: a key is misspelt, or a value is missing, not a string, or not a date.
     """
     values: dict[str, frozenset[str]] = {}
     times: dict[str, int] = {}
@@ -84,7 +84,7 @@ def conditions_of(where: Where) -> Conditions:
     for key, given in where.items():
         if is_misspelt(str(key), KEYS):
             raise ConditionError(
-                f"where: {key!r} is not what messages are found by ({nearest(str(key), KEYS)})."
+                f"where: {key!r} is not a field to filter by ({nearest(str(key), KEYS)})."
             )
         listed = _listed(given)
         if not listed or "" in listed:
@@ -103,7 +103,7 @@ def conditions_of(where: Where) -> Conditions:
             continue
         values[key] = frozenset(str(value).casefold() for value in listed)
     if words.get("has", ("link",)) != ("link",):
-        raise ConditionError(f"where: has knows link; got {words['has'][0]!r}.")
+        raise ConditionError(f"where: has must be link; got {words['has'][0]!r}.")
     conditions = Conditions(
         values, **times, phrases=words.get("phrase", ()), without=words.get("without", ()),
         has_link="has" in words,
@@ -116,14 +116,14 @@ def conditions_of(where: Where) -> Conditions:
 
 
 def fields_of(where: Where | None) -> Conditions:
-    """Returns conditions on what is known about messages, not on their words.
+    """Parses conditions on the metadata of messages, not on their words.
 
     Raises:
-        ConditionError: what `conditions_of` raises; also if texts would be read for words.
+        ConditionError: as in `conditions_of`; also if there are conditions on words.
     """
     conditions = conditions_of(where or {})
     if conditions.read_texts:
-        raise ConditionError(f"where: {', '.join(_WORDS)} are for a search of an index.")
+        raise ConditionError(f"where: {', '.join(_WORDS)} only work in a search of an index.")
     return conditions
 
 
@@ -135,7 +135,7 @@ _TYPED = re.compile(
 
 
 def read_query(typed: str) -> tuple[str, dict[str, list[str]]]:
-    """Returns what a person wants to find, and the conditions that the query names.
+    """Splits a typed query into the text to search for and its conditions.
 
     >>> read_query('"night train" to Rome -bus')
     ('night train to Rome', {'phrase': ['night train'], 'without': ['bus']})
@@ -143,7 +143,7 @@ def read_query(typed: str) -> tuple[str, dict[str, list[str]]]:
     ('the bill', {'author': ['ann'], 'until': ['2024-06-01']})
 
     Raises:
-        ConditionError: there are conditions alone.
+        ConditionError: the query has only conditions.
     """
     where: dict[str, list[str]] = {}
 
@@ -157,7 +157,7 @@ def read_query(typed: str) -> tuple[str, dict[str, list[str]]]:
 
     text = " ".join(_TYPED.sub(take, typed).split())
     if where and not text:
-        raise ConditionError(f"the query {typed!r} has conditions alone; add what is to be found.")
+        raise ConditionError(f"the query {typed!r} has only conditions; add words to search for.")
     return text if where else typed, where
 
 

@@ -1,16 +1,16 @@
 """The words of a segment's texts: which texts have a word and how often, and how long texts are.
 
-Words are the stems of the tokens of `text.normalize` without punctuation (`text.languages`). With
-it, search by words found less in every set of `benchmarks/hybrid.py`, and its lists are the
-longest.
+Words are the stems (`text.languages`) of the tokens of `text.normalize`, without punctuation. With
+punctuation, search by words found less in every set of `benchmarks/hybrid.py`, and its lists would
+be the longest.
 
 There are seven arrays on disk: `words.keys`, the sorted keys of all words; `words.offsets`, where
-the texts of each word begin in `words.rows`, in ascending order, and in `words.counts`;
-`words.lengths`, the number of words of each text; `words.spellings`, the sorted keys of words as
-they are written, and `words.times`, how often. Indexes made before stems lack the last two.
+the texts of each word begin in `words.rows` (ascending) and in `words.counts`; `words.lengths`, the
+number of words of each text; `words.spellings`, the sorted keys of words as written, and
+`words.times`, their counts. Indexes from before stems do not have the last two.
 
-Words of a query that are likely to be misspelt are read as a word of the index one error away, else
-as the model reads them: an index knows names that no list of English has.
+Likely misspellings in a query are read as a word of the index one error away, or else as the model
+reads them, because an index knows names that no list of English has.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,19 +33,19 @@ FILES = ("words.counts", "words.keys", "words.lengths", "words.offsets", "words.
 SPELLINGS = ("words.spellings", "words.times")
 _OFFSET, _ROW, _LENGTH = np.dtype("<i8"), np.dtype("<u4"), np.dtype("<u4")
 _COUNTS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"))
-"""Types of counts. A segment has the smallest that holds its largest count."""
+"""Types of counts. A segment uses the smallest type that holds its largest count."""
 _PART = np.dtype("<u4")
 _PAIRS = 1 << 25
-"""Texts of words that are put in order at a time: what is written for a million short texts."""
+"""Pairs of word and text that are sorted at a time: as many as a million short texts have."""
 
 Counts = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
 
 def matches(query: str, text: str) -> list[tuple[int, int]]:
-    """Returns where the words of a query are in a text: first characters, and those after the last.
+    """Returns where the words of a query occur in a text: pairs of start and stop index.
 
-    Words of which normalising the text moved characters are left out. Forms of a word match, by the
-    stems of English: this only marks what was found.
+    Words whose characters moved when the text was normalised are left out. Forms of a word match by
+    English stems, since this only highlights the matches.
 
     >>> matches("Isn't it hard?", "It IS hard, isn’t it")
     [(0, 2), (6, 10), (12, 17), (18, 20)]
@@ -62,7 +62,7 @@ def matches(query: str, text: str) -> list[tuple[int, int]]:
 
 
 def _stretches(offsets: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Yields the first and last word, exclusive, of as many words as have `most` texts together."""
+    """Yields the start and stop of runs of words that have about `most` texts together."""
     begin, words = 0, len(offsets) - 1
     while begin < words:
         end = int(np.searchsorted(offsets, offsets[begin] + most, "right")) - 1
@@ -74,7 +74,7 @@ def _stretches(offsets: NDArray[np.int64], most: int) -> Iterator[tuple[int, int
 class WordsWriter:
     """Writes the words of texts that come in parts.
 
-    Memory holds each different word and, in `close`, 160 MB of the arrays that are written.
+    Memory holds each distinct word and, in `close`, 160 MB of the arrays being written.
     """
 
     def __init__(self, folder: Path, stem: Stem) -> None:
@@ -84,13 +84,13 @@ class WordsWriter:
         self._sizes: list[int] = []
         self._spellings = NumberedWords()
         self._times = np.empty(0, np.int64)  # of each spelling
-        self._word_of = np.empty(0, np.int64)  # of each spelling; -1: it is not searched
+        self._word_of = np.empty(0, np.int64)  # of each spelling; -1: not searched
         self._words: dict[str, int] = {}
         self._texts = np.empty(0, np.int64)  # of each word
         self._rows = self._largest = 0
 
     def add(self, texts: Sequence[str]) -> None:
-        """Adds texts, whose rows follow those before."""
+        """Adds texts; their rows follow the earlier texts."""
         found = self._spellings([with_digits_in_words(text) for text in texts])
         new, words = self._spellings.since(len(self._word_of)), self._words
         numbered = [
@@ -142,7 +142,7 @@ class WordsWriter:
     ) -> tuple[NDArray[np.uint32], Counts]:
         """Returns texts and counts of the words `order[begin:end]`, one word after the other."""
         places = np.full(len(self._words), -1)
-        # where the next text of a word goes
+        # position for the next text of a word
         places[order[begin:end]] = offsets[begin:end] - offsets[begin]
         size = int(offsets[end] - offsets[begin])
         rows = np.empty(size, _ROW)
@@ -175,7 +175,7 @@ class Words:
         """Maps the files of a segment of `rows` texts. `facts` are their sizes and hashes.
 
         Raises:
-            InputError: a file has another size than its facts say, or sizes contradict each other.
+            InputError: a file does not have the size in `facts`, or sizes contradict each other.
         """
         self._folder, self._facts, self._texts = folder, facts, rows
         size = {name: facts[name]["bytes"] for name in FILES}
@@ -189,7 +189,7 @@ class Words:
         self.rows: NDArray[np.uint32] = mapped(folder / "words.rows", _ROW, (pairs,))
         """(pairs,) uint32: the texts of each word, one word after the other."""
         self.counts: Counts = mapped(folder / "words.counts", kinds[0], (pairs,))
-        """(pairs,): how often they have it."""
+        """(pairs,): how often each text has the word."""
         self._lengths = mapped(folder / "words.lengths", _LENGTH, (rows,))
         self.has_spellings = SPELLINGS[0] in facts
         if self.has_spellings:
@@ -204,8 +204,8 @@ class Words:
         Raises:
             InputError: a file of words was changed.
         """
-        # Opening compares no hashes, and a changed byte would give other scores, so the first
-        # search by words compares them all.
+        # Opening compares no hashes, and a changed byte would give wrong scores, so the first
+        # search by words compares all of them.
         for name in FILES:
             check_file(self._folder / name, self._facts[name], InputError, REMEDY)
         offsets, pairs = self.offsets, len(self.rows)
@@ -216,11 +216,11 @@ class Words:
         return self._lengths
 
     def find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Returns the (N,) int64 numbers of words with the given keys; -1 for words of no text."""
+        """Returns the (N,) int64 numbers of words with the given keys; -1 for unknown words."""
         return _found(self._keys, keys)
 
     def times(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Returns how often words stand as they are written, (N,) int64; or in how many texts."""
+        """Returns how often words occur as written, (N,) int64; in how many texts in old indexes."""
         if not self.has_spellings:
             found = self.find(keys)
             return np.where(found >= 0, np.diff(self.offsets)[found], 0)
@@ -233,7 +233,7 @@ class Words:
         return slice(begin, end)
 
     def texts_with(self, absent: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-        """Returns for each word the number of texts that have it, without those `absent`."""
+        """Returns, for each word, the number of texts that have it and are not `absent`."""
         if absent is None:
             return np.asarray(np.diff(self.offsets))
         present = np.concatenate([[0], np.cumsum(~absent[self.rows])])
@@ -252,20 +252,20 @@ def _found(known: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.in
 
 
 Count = Callable[[Sequence[str]], NDArray[np.int64]]
-"""Gives how often the index has each word as it is written, (N,) int64."""
+"""Returns how often the index has each word as written, (N,) int64."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _LEAST, _MOST = 5, 24
 _EASY, _LONG = -0.5, 7
-"""Least logarithm of an error in a word of fewer letters."""
+"""Lowest log-likelihood of an error in a shorter word."""
 _OFTEN = 20
-"""How many times as often the right word stands as one that the index has, too."""
+"""How much more frequent the right word must be if the index has the misspelling, too."""
 
 
 def own_words(queries: Sequence[str], count: Count, features: WordFeatures) -> list[dict[str, str]]:
-    """Returns for each query its words that are likely to stand for words of an index, and those.
+    """Returns, for each query, likely misspellings of words of an index, with the right words.
 
-    A word that the index or English has stays (`text.readings`), unless people often misspell
-    another so, which the index has far more often. A name stands for another name alone.
+    A word of the index or of English stays (`text.readings`), unless it is a common misspelling of
+    another word that the index has far more often. A name is only corrected to another name.
     """
     index = features.vocabulary.index
     tokens = [{token[0] for token in find_tokens(features.normalize(query))} for query in queries]
@@ -281,7 +281,7 @@ def own_words(queries: Sequence[str], count: Count, features: WordFeatures) -> l
 
 def _own_words(query: str, count: Count, features: WordFeatures) -> dict[str, str]:
     doubted = features.doubted(query)
-    # letters of a word may be all of it, and are not read as others
+    # the letters of a word may be all of it; they are not read as other words
     tokens = read_tokens(features, [query])[0]
     read = {token.text: token.read_as for token in tokens if token.read_as is not None}
     words, found = list({**doubted, **read}), dict[str, str]()
@@ -298,7 +298,7 @@ def _own_words(query: str, count: Count, features: WordFeatures) -> dict[str, st
 
 
 def in_own_words(query: str, words: Mapping[str, str]) -> str:
-    """Returns a query in which words are replaced. Capitals stay, which tell names.
+    """Replaces words of a query. Capitals stay, because they mark names.
 
     >>> in_own_words("Is Kuberntes up?", {"kuberntes": "kubernetes"})
     'Is Kubernetes up?'
@@ -317,7 +317,7 @@ def in_own_words(query: str, words: Mapping[str, str]) -> str:
 
 
 def _nearest_word(word: str, count: Count) -> str | None:
-    """Returns the word of an index that a word is one error from; of several, the likeliest."""
+    """Returns the likeliest word of an index that is one error away from a word."""
     if not _LEAST <= len(word) <= _MOST:
         return None
     near = list(_one_error_from(word))
@@ -334,7 +334,7 @@ def _nearest_word(word: str, count: Count) -> str | None:
 
 
 def _one_error_from(word: str) -> dict[str, None]:
-    """Returns the words one letter dropped, added, wrong or swapped from a word."""
+    """Returns the words with one letter dropped, added, replaced or swapped."""
     parts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     near = [first + rest[1:] for first, rest in parts if rest]
     near += [first + rest[1] + rest[0] + rest[2:] for first, rest in parts if len(rest) > 1]

@@ -238,7 +238,7 @@ function readQuery(typed) {
     if (name) take(NAMES[name], value.replaceAll('"', ""));
     return phrase ?? "";
   }).split(/\s+/).filter(Boolean).join(" ");
-  if (Object.keys(where).length && !text) throw new Failure(422, "the query has conditions alone; add what is to be found.");
+  if (Object.keys(where).length && !text) throw new Failure(422, "the query has only conditions; add words to search for.");
   return [Object.keys(where).length ? text : typed, where];
 }
 
