@@ -220,7 +220,7 @@ class Words:
         return _found(self._keys, keys)
 
     def times(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Returns how often words occur as written, (N,) int64; in how many texts in old indexes."""
+        """Returns how often words occur as written, (N,) int64; old indexes: in how many texts."""
         if not self.has_spellings:
             found = self.find(keys)
             return np.where(found >= 0, np.diff(self.offsets)[found], 0)

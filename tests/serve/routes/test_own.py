@@ -86,7 +86,7 @@ def test_search_in_messages_takes_what_the_library_takes(model, tmp_path):
             ({"where": {"author": 7}}, "where.author"),
             ({"where": {"since": "now"}}, "where: since="),
             ({"where": {"has": "file"}}, "where: has"),
-            ({"queries": "from:ann", "typed": True}, "conditions alone"),
+            ({"queries": "from:ann", "typed": True}, "only conditions"),
             ({"queries": ["a from:ann", "b"], "typed": True}, "typed: "),
             ({"context": -1}, "context: "),
             ({"context": 50_000}, "100,000"),
