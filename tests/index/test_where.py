@@ -222,5 +222,5 @@ def test_texts_are_read_for_words(words, mode, where, ids):
 def test_what_is_not_known_of_a_text_is_named(words):
     with pytest.raises(InputError, match="has must be link; got 'file'"):
         words.search("train", where={"has": "file"})
-    with pytest.raises(InputError, match="for a search of an index"):
+    with pytest.raises(InputError, match="only work in a search of an index"):
         cluster(words.folder, where={"phrase": "night"})

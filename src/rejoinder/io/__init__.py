@@ -1,1 +1,1 @@
-"""Reads and writes: files that appear whole, formats, settings, stores, Spark sessions."""
+"""Reads and writes files atomically; handles formats, settings, stores and Spark sessions."""

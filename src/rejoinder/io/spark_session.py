@@ -1,6 +1,6 @@
-"""Sessions of Spark: of this machine, of a cluster, or of a server of Spark Connect.
+"""Opens Spark sessions on this machine, on a cluster, or on a Spark Connect server.
 
-Errors of executors, which reach the driver as the text of a Java exception.
+Also translates errors of executors, which reach the driver as the text of a Java exception.
 """
 
 import json
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 _LEAST = 512_000_000
-"""Bytes of memory with which a Java process of Spark starts."""
+"""Initial memory of Spark's Java process, in bytes."""
 _MEMORY = "2GB"
 _PARTITION_BYTES = 64 << 20
 _SETTINGS = [
     ("spark.ui.showConsoleProgress", "false"),
-    # a Python worker for each core has company enough
+    # there is already a Python worker per core
     ("spark.executorEnv.POLARS_MAX_THREADS", "2"),
 ]
 _LOCAL_SETTINGS = [
@@ -44,21 +44,21 @@ _LOCAL_SETTINGS = [
 
 @dataclass(frozen=True)
 class OpenSession:
-    """A session, and what ends with it."""
+    """A session, and the resources to release with it."""
 
     spark: "SparkSession"
     is_own: bool
     """Whether this process opened it for this work. A session of the caller stays open."""
     log: Path | None = None
-    """Folder with what Spark says, where it runs on this machine."""
+    """Folder with Spark's output, if it runs on this machine."""
     is_local: bool = False
-    """Whether this process opened it on this machine alone."""
+    """Whether this process opened it, on this machine only."""
 
     def expect(self, size: int) -> None:
-        """Fits the number of partitions of an own session to data of `size` bytes.
+        """Adapts the number of partitions to data of `size` bytes, if this process opened it.
 
-        For few comments Spark's usual 200 partitions cost several times as long as eight.
-        On a cluster there are never fewer than its settings say.
+        For few comments, Spark's default of 200 partitions takes several times as long as eight.
+        On a cluster, there are never fewer than in its settings.
         """
         if not self.is_own:
             return
@@ -70,7 +70,7 @@ class OpenSession:
         self.spark.conf.set(name, str(max(least, size // _PARTITION_BYTES)))
 
     def close(self) -> None:
-        """Stops the session if it is our own."""
+        """Stops the session if this process opened it."""
         if self.is_own:
             self.spark.stop()
             _forget_gateway()
@@ -84,15 +84,15 @@ def open_session(
     threads: int | None = None,
     scratch: Path | None = None,
 ) -> OpenSession:
-    """Opens a session of Spark. Without settings, an active session of this process is used.
+    """Opens a Spark session. Without settings, it reuses an active session of this process.
 
     Args:
-        master: address of a cluster's master, `local[N]`, or that of a Spark Connect server,
-            `sc://HOST:PORT`. None means this machine.
-        memory: memory of each Java process, such as `2GB`: this machine's only one, or each
-            executor. None means 2GB on this machine, and what the cluster's settings say.
+        master: address of a cluster's master, `local[N]`, or the address of a Spark Connect
+            server, `sc://HOST:PORT`. None means this machine.
+        memory: memory of each Java process, such as `2GB`: the only process on this machine, or
+            each executor. None means 2GB on this machine, or the cluster's settings.
         threads: number of tasks at a time on this machine. None means all cores.
-        scratch: folder for data that is shuffled or kept on this machine. None means Spark's own.
+        scratch: folder for shuffled or cached data on this machine. None means Spark's default.
 
     Raises:
         InputError: a setting has no effect, or Spark can't be reached or started.
@@ -106,19 +106,19 @@ def open_session(
         if active := SparkSession.getActiveSession():
             if (master, memory, threads) != (None, None, None):
                 raise InputError(
-                    "this process has a session of Spark already, which `master`, `memory` and "
-                    "`threads` can't change; leave them out, or stop the session."
+                    "this process already has a Spark session, so `master`, `memory` and "
+                    "`threads` have no effect; leave them out, or stop the session."
                 )
             return OpenSession(active, is_own=False)
         if master and threads is not None:
             raise InputError(
-                f"`threads` is for Spark on this machine, and `master` {master} says where it runs;"
+                f"`threads` is for Spark on this machine, but `master` {master} is given, too;"
                 " leave one of them out (local[4] is this machine with four threads)."
             )
         if connects and memory is not None:
             raise InputError(
-                "`memory` has no effect on a server of Spark Connect, whose own settings say how "
-                "much its executors have; leave it out."
+                "`memory` has no effect on a Spark Connect server, which sets the memory of its "
+                "executors; leave it out."
             )
         if master and connects:
             return OpenSession(_connected(master), is_own=True)
@@ -131,24 +131,24 @@ def _connected(master: str) -> "SparkSession":
 
     address = urlsplit(master)
     try:
-        # PySpark tries again for ten minutes where no server listens
+        # PySpark retries for ten minutes if no server listens
         with socket.create_connection((address.hostname or "", address.port or 15_002), 20):
             pass
         # it writes every error that is raised to standard error, as JSON
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         spark: SparkSession = SparkSession.builder.remote(master).getOrCreate()
         spark.range(1).count()  # connects
-    except Exception as error:  # of gRPC, and of checks of its address: it has many
+    except Exception as error:  # gRPC and the checks of its address raise many kinds
         reason = re.search(r'details = "([^"]*)"', str(error))
         raise InputError(
-            f"`master` {master}: no answer of Spark Connect there "
+            f"`master` {master}: can't connect to Spark Connect "
             f"({reason[1] if reason else str(error).splitlines()[0]})."
         ) from None
     return spark
 
 
 def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSession:
-    """Starts the Java process of a driver, whose words go to a file instead of the terminal."""
+    """Starts the Java process of a driver; its output goes to a file instead of the terminal."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
@@ -164,13 +164,13 @@ def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSessi
             conf.set("spark.local.dir", str(scratch))
     elif memory is not None:
         conf.set("spark.executor.memory", _java(memory))
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it tells of every interruption
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every interruption
     log = Path(tempfile.mkdtemp(prefix="rejoinder-spark-"))
     try:
         with (log / "spark.log").open("wb") as file:
             launch: Any = launch_gateway  # untyped
             gateway = launch(conf, popen_kwargs={"stdout": file, "stderr": file})
-        if is_local:  # workers of another Python would lack the packages of this one
+        if is_local:  # workers with another Python would not have the packages of this one
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         context = SparkContext(conf=conf, gateway=gateway)
         context.setLogLevel("ERROR")
@@ -187,8 +187,8 @@ def _require_java() -> None:
     if shutil.which("java", path=str(Path(home) / "bin") if home else None) is None:
         looked = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise InputError(
-            f"Spark needs Java 17 or a newer one, and there is none {looked}. Install it, or set "
-            "JAVA_HOME to where it is."
+            f"Spark needs Java 17 or newer, and none was found {looked}. Install it, or set "
+            "JAVA_HOME to its folder."
         )
 
 
@@ -201,7 +201,7 @@ def _why_not_started(master: str, error: str, said: str) -> str:
 
 
 def _java(memory: str) -> str:
-    """Returns an amount of memory as Java's options have it.
+    """Returns an amount of memory in the form of Java's options.
 
     >>> _java("2GB"), _java("800MB")
     ('1907m', '762m')
@@ -232,7 +232,7 @@ _MARKED = re.compile(r"rejoinder-error(\[[^\[\]]*\])rejoinder-error")
 
 @contextmanager
 def told_to_driver() -> Iterator[None]:
-    """In an executor: marks an error for users, so that `spark_errors` raises it in the driver."""
+    """In an executor: marks errors for users, so that `spark_errors` raises them in the driver."""
     try:
         yield
     except RejoinderError as error:
@@ -246,8 +246,8 @@ def spark_errors() -> Iterator[None]:
     """In the driver: turns Spark's exceptions within the block into one sentence each.
 
     Raises:
-        InputError: what an executor raised, or what Spark says is wrong.
-        ModelError, StorageError: what an executor raised.
+        InputError: an executor raised it, or Spark reports an error.
+        ModelError, StorageError: an executor raised it.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -273,8 +273,8 @@ def _as_error(text: str) -> RejoinderError:
         return _KINDS[kind](bytes.fromhex(message).decode())
     if "No space left on device" in text:
         return StorageError(
-            "an executor's disk has no space left for data that is shuffled or kept; free some, or "
-            "name another disk in spark.local.dir."
+            "an executor's disk has no space left for shuffled or cached data; free some, or set "
+            "spark.local.dir to another disk."
         )
     if "OutOfMemoryError" in text or "Python worker exited unexpectedly" in text:
         return InputError(
@@ -285,7 +285,7 @@ def _as_error(text: str) -> RejoinderError:
 
 
 def first_line(text: str) -> str:
-    r"""Returns the line of an exception's text that says most, without classes and traces.
+    r"""Returns the most informative line of an exception's text, without classes and traces.
 
     >>> first_line("An error occurred while calling o1.x.\n: java.io.IOException: no such host")
     'no such host'
@@ -293,7 +293,7 @@ def first_line(text: str) -> str:
     "KeyError: 'x'"
     """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    if any(line.startswith("Traceback") for line in lines):  # a Python worker's: its end counts
+    if any(line.startswith("Traceback") for line in lines):  # a Python worker's: use its last line
         errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)]
         return (errors[-1] if errors else lines[0]).rstrip(".")[:300]
     line = next((line for line in lines if not line.startswith("An error occurred")), "no reason")

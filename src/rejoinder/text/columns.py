@@ -1,6 +1,6 @@
-"""Text in columns of Polars: normalisation, tokens, and the words that a model learns.
+"""Normalises and tokenizes Polars columns of text, and learns vocabularies from them.
 
-The rules are those of `text.normalize`; a test compares both on every assigned character.
+The rules are the same as in `text.normalize`; a test compares both on every assigned character.
 """
 
 from collections.abc import Collection, Iterable
@@ -31,7 +31,7 @@ def normalize(sentences: pl.Series) -> pl.Series:
     >>> normalize(pl.Series(["It\u2019s \uff26\uff35\uff2c\uff2c", "\ufb01ne"])).to_list()
     ["it's full", 'fine']
     """
-    # NFKC leaves ASCII as it is, and nearly all conversation is ASCII
+    # NFKC does not change ASCII, and nearly all conversation is ASCII
     non_ascii = (sentences.str.len_bytes() != sentences.str.len_chars()).arg_true()
     if len(non_ascii):
         normalized = sentences.gather(non_ascii).str.normalize("NFKC")
@@ -46,7 +46,7 @@ def tokenize(sentences: pl.Series) -> pl.Series:
     >>> tokenize(pl.Series(["Don't panic, it's 42!", ""])).to_list()
     [["don't", 'panic', ',', "it's", '42', '!'], []]
     """
-    # Polars spreads several frames over all cores, but one long column uses a single core
+    # Polars spreads several frames over all cores, but a long column uses only one core
     frames = [
         pl.LazyFrame({"text": normalize(sentences.slice(start, _ROWS))}).select(
             pl.col("text").str.extract_all(PATTERN)
@@ -67,10 +67,10 @@ def learn_vocabulary(
 ) -> tuple[Vocabulary, int]:
     """Learns the most frequent words of `texts`, ordered by count and then by code points.
 
-    Words seen less often than `min_count` are left out, and those that are not `allowed`. With
-    `fold`, letters are read without their marks. Memory is
-    bounded: beyond five million distinct words the rarest so far are forgotten. This only affects
-    words seen a handful of times in corpora of billions.
+    Words seen less often than `min_count` are left out, and words not in `allowed`. With `fold`,
+    letters are read without their marks. Memory is bounded: beyond five million distinct words, the
+    rarest so far are forgotten. This only affects words seen a handful of times in corpora of
+    billions.
 
     Returns:
         The vocabulary, and the number of tokens counted.

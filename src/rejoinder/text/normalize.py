@@ -1,19 +1,19 @@
-"""Normalisation and tokens of one sentence, in plain Python: the first steps from text to ids.
+"""Normalises and tokenizes a sentence in plain Python: the first steps from text to ids.
 
 The version of the rules, `RULES`, is stored with every model. The rules are defined for the code
-points assigned in Unicode `UNICODE`; every later version of Python normalises those alike.
-`text.columns` has the same rules for columns of Polars, `native._words` those for tokens in C.
+points assigned in Unicode `UNICODE`; every later version of Python normalises these alike.
+`text.columns` has the same rules for Polars columns, `native._words` the token rules in C.
 
-Letters without their marks: text rules 2, for models of several languages.
+Text rules 2, for models of several languages, also remove the marks of letters (folding).
 
 Arabic is written with or without vowel signs and hamza, Spanish with or without accents, and
-capital I is two letters in Turkish. Folded, the spellings of a word share a row.
+capital I is two letters in Turkish. After folding, the spellings of a word share a row.
 
-Classes of the code points of Unicode 14.0, on which the text rules are defined.
+The text rules are defined on classes of the code points of Unicode 14.0, listed here.
 
-A class is written as runs: the distance from the last run, and the length of this one, both in
-base 36. `tests/text/test_normalize.py` compares the runs with the tables of Python 3.11, which are
-those of Unicode 14.0. Classes are part of the model format (text rules 1): they must never change.
+A class is written as runs: the distance from the previous run and the length of the run, both in
+base 36. `tests/text/test_normalize.py` compares the runs with Python 3.11, which has Unicode 14.0.
+Classes are part of the model format (text rules 1): they must never change.
 """
 
 import re
@@ -28,16 +28,16 @@ from rejoinder.io.formats.text_lines import replace_surrogates
 
 RULES = 1
 FOLDED = 2
-"""The version of the rules with letters that lost their marks first (`fold_marks`)."""
+"""The version of the rules that first removes the marks of letters (`fold_marks`)."""
 
 PATTERN = r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*|\p{Nd}+|[^\s\p{L}\p{M}\p{Nd}]"
-"""Matches a token of normalised text, for engines that know Unicode's categories. White space only
+"""Matches a token of normalised text, for regex engines with Unicode categories. White space only
 separates tokens."""
 
 QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'}
-"""Quotation marks and apostrophes, and the straight ones that they become."""
+"""Quotation marks and apostrophes, and the straight marks that replace them."""
 _ACCENTS = {"\u00b4": "'", "\u2032": "'"}
-"""Signs that are typed for an apostrophe, and that NFKC would part from their word."""
+"""Signs that people type as an apostrophe, but that NFKC would split from the word."""
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _ASCII = re.compile(r"[a-z]+(?:'[a-z]+)*|[0-9]+|[^ \t-\ra-z0-9]")
 
@@ -73,22 +73,22 @@ def normalize_text(text: str) -> str:
     >>> normalize_text("It\u2019s \uff26\uff35\uff2c\uff2c"), normalize_text("\ufb01ne")
     ("it's full", 'fine')
     """
-    if not text.isascii():  # NFKC leaves ASCII as it is, and nearly all conversation is ASCII
+    if not text.isascii():  # NFKC does not change ASCII, and nearly all conversation is ASCII
         text = _replaced(unicodedata.normalize("NFKC", text), QUOTES)
     return text.lower()
 
 
 def _replaced(text: str, signs: Mapping[str, str]) -> str:
-    """Returns a text with other signs, in a tenth of the time of `str.translate`."""
+    """Replaces signs of a text, ten times as fast as `str.translate`."""
     for sign, other in signs.items():
         text = text.replace(sign, other)
     return text
 
 
 def normalize_cased(text: str) -> str:
-    r"""Normalises a sentence as text rules 5 do, but for ASCII capitals, which stay.
+    r"""Normalises a sentence by text rules 5, but keeps ASCII capitals.
 
-    Accents that stand for apostrophes become those.
+    Accents typed as apostrophes become apostrophes.
 
     >>> normalize_cased("I can\u00b4t see \u00c9ric"), normalize_cased("It\u2019s Loach")
     ("I can't see \xe9ric", "It's Loach")
@@ -107,7 +107,7 @@ def normalize_cased(text: str) -> str:
 
 
 def same_words(first: str, second: str) -> bool:
-    """Returns whether two texts are the same tokens in another order.
+    """Returns whether two texts have the same tokens in another order.
 
     >>> same_words("The dog bit the man.", "The man bit the dog."), same_words("Hi!", "hi !")
     (True, False)
@@ -128,7 +128,7 @@ def tokens_of(text: str) -> list[str]:
 
 @cache
 def is_punctuation(token: str) -> bool:
-    """Returns whether a token is a character of punctuation."""
+    """Returns whether a token is a punctuation character."""
     return len(token) == 1 and unicodedata.category(token)[0] == "P"
 
 
@@ -142,7 +142,7 @@ def words_of(text: str) -> list[str]:
 
 
 def saying(words: Sequence[str]) -> Callable[[str], bool]:
-    """Returns what tells whether a text has some of what `words_of` gives, one after the other.
+    """Returns a function that tells whether a text contains words (see `words_of`) in a row.
 
     >>> [*map(saying(["night", "train"]), ["By night, train by train", "Night trains"])]
     [True, False]
@@ -162,11 +162,11 @@ def saying(words: Sequence[str]) -> Callable[[str], bool]:
 _GAP = (
     f"[{re.escape(''.join(one for one in map(chr, range(128)) if category(one)[0] == 'P'))} \t-\r]*"
 )
-"""Matches what is between two words of a normalised text in ASCII."""
+"""Matches the text between two words of a normalised ASCII text."""
 
 
 def _as_written(word: str) -> str:
-    """Returns a pattern of a word that is not a part of another."""
+    """Returns a pattern that matches a word, but not as part of another word."""
     itself = re.escape(word)
     if word[0].isalpha():
         return f"{itself}(?<![a-z]{itself})(?<![a-z]'{itself})(?!'?[a-z])"
@@ -174,7 +174,7 @@ def _as_written(word: str) -> str:
 
 
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
-    """Finds the tokens of a sentence that is normalised already, with their places."""
+    """Finds the tokens of an already normalised sentence, with their positions."""
     return _pattern(text).finditer(text)
 
 
@@ -196,8 +196,8 @@ def _unicode() -> re.Pattern[str]:
 
 
 _LETTERS = {"\u0131": "i", "\u0649": "\u064a", "\u0629": "\u0647", "\u0640": ""}
-"""Dotless i, alef maksura and teh marbuta become the letters that they are mixed up with; the
-tatweel, which only stretches a word, goes."""
+"""Dotless i, alef maksura and teh marbuta become the letters they are confused with; the tatweel,
+which only stretches a word, is removed."""
 
 
 Located = tuple[str, int | None, int | None]
@@ -205,9 +205,9 @@ Located = tuple[str, int | None, int | None]
 
 
 def located_tokens(text: str, normalize: Callable[[str], str] = normalize_text) -> list[Located]:
-    """Returns the tokens of a text by text rules 1, known to a model or not, and their places.
+    """Returns the tokens of a text by text rules 1, with their positions in the text.
 
-    `normalize` may be that of a model with other rules.
+    Pass the `normalize` of a model for other rules.
 
     >>> located_tokens("Don\u2019t  panic \ufb01ne!")
     [("don't", 0, 5), ('panic', 7, 12), ('fine', 13, 16), ('!', 16, 17)]
@@ -219,9 +219,9 @@ def located_tokens(text: str, normalize: Callable[[str], str] = normalize_text) 
 def located(
     text: str, plain: str, spans: Iterable[tuple[int, int]], normalize: Callable[[str], str]
 ) -> list[Located]:
-    """Returns what is between places of `plain`, a normalised text, and where in the text it is.
+    """Returns a stretch of `plain`, a normalised text, with its start and stop in the original.
 
-    Start and stop are None if that can't be told: normalising joined or moved characters.
+    Start and stop are None if unknown, because normalising joined or moved characters.
     """
     places = _places(text, plain, normalize)
     if places is None:
@@ -233,9 +233,9 @@ def located(
 
 
 def _places(text: str, plain: str, normalize: Callable[[str], str]) -> list[int] | None:
-    """Returns for each character of `plain` the index in `text` that it comes from.
+    """Returns, for each character of `plain`, the index in `text` that it comes from.
 
-    None if that can't be told: normalising joined or moved characters.
+    Returns None if normalising joined or moved characters, so that the indices are unknown.
     """
     if text.isascii():
         return list(range(len(text)))
@@ -259,7 +259,7 @@ def fold_marks(text: str) -> str:
 
 @cache
 def _marks() -> re.Pattern[str]:
-    """Returns the pattern of marks that stand on a letter and take no room."""
+    """Returns the pattern of combining marks."""
     marks = (chr(code) for code in range(0x300, 0x1E95B) if category(chr(code)) == "Mn")
     return re.compile(f"[{''.join(marks)}]+")
 
@@ -326,7 +326,7 @@ _RUNS = {
 
 
 def runs(kind: int) -> list[tuple[int, int]]:
-    """Returns the runs of a class: the first code point of each, and the one after its last.
+    """Returns the runs of a class: first code point of each (inclusive), and stop (exclusive).
 
     >>> runs(SPACE)[:2]
     [(9, 14), (32, 33)]
@@ -337,7 +337,7 @@ def runs(kind: int) -> list[tuple[int, int]]:
 
 @cache
 def classes() -> bytes:
-    """Returns the class of each code point, a byte each.
+    """Returns the class of each code point, as bytes.
 
     >>> [classes()[ord(letter)] for letter in "a7 ."] == [LETTER, DIGIT, SPACE, OTHER]
     True

@@ -1,6 +1,6 @@
-"""Lists of ids of different lengths as two flat arrays: the features of a batch of sentences.
+"""Ragged lists of ids as two flat arrays: the features of a batch of sentences.
 
-Sentences in padded groups of like lengths, for encoders that read tokens in order.
+Also groups sentences of similar lengths with padding, for encoders that read tokens in order.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Ragged:
     ids: NDArray[np.int32]
     """(total,) int32, the ids of all sentences, joined."""
     offsets: NDArray[np.int64]
-    """(N + 1,) int64, the offset of each sentence in `ids`; the last one is `len(ids)`."""
+    """(N + 1,) int64, the offset of each sentence in `ids`, then `len(ids)`."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -38,7 +38,7 @@ class Ragged:
         return self.offsets[1:] - self.offsets[:-1]  # np.diff takes 15 times as long for a few
 
     def part(self, start: int, stop: int) -> "Ragged":
-        """Returns the sentences from `start` on that are before `stop`, without a copy of ids.
+        """Returns the sentences from `start` to before `stop`, without copying ids.
 
         >>> Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 3])).part(1, 2).ids.tolist()
         [2]
@@ -53,7 +53,7 @@ class Ragged:
         >>> batch.take(np.array([2, 0])).ids.tolist()
         [2, 5, 7]
         """
-        starts = self.offsets[indices]  # without the lengths of all, of which a batch needs few
+        starts = self.offsets[indices]  # avoids the lengths of all: a batch needs few
         lengths = self.offsets[indices + 1] - starts
         offsets = offsets_of(lengths)
         places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
@@ -73,7 +73,7 @@ class Ragged:
         return Ragged(self.ids[within < count], offsets_of(np.minimum(lengths, count)))
 
     def only(self, kept: NDArray[np.bool_]) -> "Ragged":
-        """Returns the ids that are `kept` (total,).
+        """Returns the ids where the (total,) mask `kept` is true.
 
         >>> batch = Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 2, 3]))
         >>> batch.only(batch.ids > 4).lengths.tolist()
@@ -88,7 +88,7 @@ def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def concatenate(*parts: Ragged) -> Ragged:
-    """Returns the sentences of all parts, of which there is at least one, in their order."""
+    """Returns the sentences of one or more parts, in order."""
     ids = np.concatenate([part.ids for part in parts])
     return Ragged(ids, offsets_of(np.concatenate([part.lengths for part in parts])))
 
@@ -98,7 +98,7 @@ class Padded:
     """G sentences of similar lengths, padded to T positions, the length of the longest."""
 
     sentences: NDArray[np.int64]
-    """(G,) int64, their indices in the batch."""
+    """(G,) int64, indices of the sentences in the batch."""
     ids: NDArray[np.int64]
     """(G, T) int64, 0 where padded."""
     present: NDArray[np.bool_]
@@ -108,9 +108,9 @@ class Padded:
 def padded_groups(batch: Ragged, positions: int, overhead: int) -> list[Padded]:
     """Returns the sentences, sorted by length, in groups of at most `positions` padded tokens.
 
-    Empty sentences are left out. A longer sentence is a group alone. Groups are cut so that
-    they take the least time, if G sentences of T positions take as long as (G + `overhead`) * T
-    tokens.
+    Empty sentences are left out. A sentence of more than `positions` tokens forms its own group.
+    Groups are cut to take the least time, if G sentences of T positions take as long as
+    (G + `overhead`) * T tokens.
     """
     lengths = batch.lengths
     order = np.argsort(lengths, kind="stable")
@@ -127,10 +127,10 @@ def padded_groups(batch: Ragged, positions: int, overhead: int) -> list[Padded]:
 
 
 def _cuts(lengths: NDArray[np.int64], positions: int, overhead: int) -> list[int]:
-    """Returns where to cut ascending `lengths` into groups, see `padded_groups`.
+    """Returns where to cut ascending `lengths` into groups; see `padded_groups`.
 
-    Sentences of one length stay together, so a shortest path through the different lengths finds
-    the best groups. Those of more than `positions` are then divided evenly.
+    Sentences of the same length stay together, so a shortest path over the distinct lengths finds
+    the best groups. Groups of more than `positions` are then divided evenly.
     """
     distinct, counts = np.unique(lengths, return_counts=True)
     ends = offsets_of(counts)

@@ -1,18 +1,16 @@
-"""Which known words the words of a text stand for: text rules 5.
+"""Spelling correction: decides which known words the words of a text stand for (text rules 5).
 
-A word may be misspelt, a name that a model does not know, or parted as in old corpora (`do n't`). A
-repair must be likely. Lists of English tell most of it: misspellings that people make, and words
-that look like one and are not. For other words it is the error, the rank of the word that it would
-stand for, the length, and the text: a word that stands capitalised inside a sentence, in an
-identifier, or in another language, is right. Models of rules 5 and 6 depend on all of it: it must
-never change.
+A word may be misspelt, a name that a model does not know, or split as in old corpora (`do n't`). It
+is only corrected if that is likely. English lists decide most cases: common misspellings, and words
+that look misspelt but are right. Otherwise it depends on the error, the length, the rank of the
+right word, and the text: a word is right if it is capitalised inside a sentence, in an identifier,
+or in a text of another language. Models of rules 5 and 6 depend on all of this: it must never
+change.
 
-Known words that unknown ones are misspellings of: a letter dropped, added, wrong or swapped.
-
-Known words are hashed whole and without each of their letters, and so is a word that is looked up:
-it shares a hash with the right one (symmetric deletes, Garbe 2012). Of the words that it may stand
-for, the most likely counts, by the kind of error and its rank among the known words. Models of
-text rules 3 and 4 depend on all of it: it must never change.
+An error is a letter dropped, added, wrong or swapped. Known words are hashed, complete and with
+each letter left out, and so is a word to look up: it shares a hash with the right word (symmetric
+deletes, Garbe 2012). The most likely candidate wins, by the kind of error and its rank among the
+known words. Models of text rules 3 and 4 depend on all of this: it must never change.
 """
 
 import re
@@ -33,9 +31,9 @@ from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.vocabulary import GOLDEN_GAMMA, Remembered, Vocabulary, mix64
 
 _LEAST, _MOST = 4, 24
-"""Characters of words that are looked up or found: shorter ones are like too many others."""
+"""Shortest and longest words to look up or find: shorter words resemble too many others."""
 _WHOLE = -1
-"""The letter that is left out of a whole word."""
+"""The index of the left-out letter that stands for none."""
 _BASE = np.uint64(GOLDEN_GAMMA)
 _INVERSE = np.uint64(pow(GOLDEN_GAMMA, -1, 2**64))
 _POWERS = np.cumprod(np.full(_MOST, _BASE))
@@ -43,10 +41,10 @@ _FILTER_BITS = 22
 _FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
 
 _OTHER, _FIRST = -3.0, -1.0
-"""Logarithms of how much rarer errors are than a dropped, doubled or swapped letter or that of a
-neighbouring key: another letter added or instead of one, and an error in the first letter."""
+"""Log-likelihoods of rarer errors, relative to a dropped, doubled or swapped letter or a
+neighbouring key: another letter added or replaced, and an error in the first letter."""
 RANK = 100
-"""A word of rank r is found as often as 1 / (r + 100)."""
+"""The likelihood of a word of rank r is proportional to 1 / (r + 100)."""
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _ASCII = 128
 
@@ -78,11 +76,11 @@ class Spelling:
         made = _hashed(words)
         order = np.argsort(made.hashes)
         self._hashes = made.hashes[order]
-        # what is known of a hash lies together, since memory takes most of the time of a look-up
+        # the data of a hash is adjacent, since a look-up mostly waits for memory
         letters = made.letters[made.places[order]].astype(np.int64)
         left_out = made.left_out[order].astype(np.int64) - _WHOLE
         self._known = made.owners[order].astype(np.int64) << 32 | letters << 8 | left_out
-        # most hashes are not among the known ones, which this tells faster than a search
+        # most hashes are unknown; this finds out faster than a search
         bits = np.zeros(2**_FILTER_BITS, np.bool_)
         bits[made.hashes >> _FILTER_SHIFT] = True
         self._filter = np.packbits(bits, bitorder="little")
@@ -93,10 +91,10 @@ class Spelling:
         return self.likely(words)[0]
 
     def likely(self, words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Returns what a call does, and (N,) logarithms of how likely the error is; -inf for none.
+        """Returns the result of a call, and the (N,) log-likelihoods of the errors; -inf for none.
 
-        An error alone is 0 (a dropped letter) to -4 (another first letter); that of the word of
-        rank r is less by the logarithm of r + `RANK`.
+        The error contributes 0 (a dropped letter) to -4 (another first letter), minus the
+        logarithm of r + `RANK` for a word of rank r.
         """
         found, likely = np.full(len(words), -1, np.int32), np.full(len(words), -np.inf)
         asked = _hashed(words)
@@ -147,7 +145,7 @@ class Spelling:
 
 
 def word_keys(words: Sequence[str]) -> NDArray[np.uint32]:
-    """Returns (N,) uint32 hashes of words; 0 for those that are not looked up."""
+    """Returns (N,) uint32 hashes of words; 0 for words that are not looked up."""
     made = _hashed(words)
     keys = np.zeros(len(words), np.uint32)
     whole = made.left_out == _WHOLE
@@ -194,15 +192,15 @@ def _near_keys() -> NDArray[np.bool_]:
 
 
 _SHORT = {4: -1.0, 5: -0.5}
-"""What a length takes from the logarithm of an error that makes such a word."""
+"""Penalty on the log-likelihood of an error, by the length of the word."""
 _SURE, _LIKELY = -12.5, -13.5
-"""Logarithms of an error from which a word is read as the known one alone, or as both."""
+"""Lowest log-likelihood for reading a word only as the known word, or as both."""
 _AGAIN = 2.0
-"""What it takes from them that the text has the word again, or the known word."""
+"""Penalty if the text repeats the word, or has the known word, too."""
 _NONE, _CERTAIN = np.float32(-np.inf), np.float32(np.inf)
 _ENDINGS = ("s", "m", "d", "t", "re", "ve", "ll")
 _INSIDE = frozenset(",;-('&/")
-"""Signs that do not begin a sentence."""
+"""Signs after which no sentence begins."""
 _CODE_BEFORE, _CODE_AFTER = frozenset("0123456789_@#$`\\"), frozenset("0123456789_@`\\")
 _WORD, _LONG = "word", 4
 _FEWEST_FOREIGN, _OF_FOREIGN = 3, 2.5
@@ -211,7 +209,7 @@ _FEWEST_FOREIGN, _OF_FOREIGN = 3, 2.5
 
 @dataclass(frozen=True)
 class Lists:
-    """What `tools/spelling_lists.py` wrote."""
+    """The lists that `tools/spelling_lists.py` wrote."""
 
     misspelt: dict[str, str]
     own: NDArray[np.uint32]
@@ -227,7 +225,7 @@ def read_lists() -> Lists:
 
 
 class Mark(IntEnum):
-    """What a text tells of an unknown word."""
+    """What a text reveals about an unknown word."""
 
     NONE = 0
     NAME = 1
@@ -242,11 +240,11 @@ Marks = NDArray[np.uint8]
 class Readings:
     """Finds the known words that words stand for.
 
-    A word has the id of a known word, -1 if it stands for none, or -2 - id if it may be either.
+    A word gets the id of a known word, -1 if it stands for none, or -2 - id if it may be either.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, both: bool) -> None:
-        """Creates the readings of a model's words; `both`: it can read a word in two ways."""
+        """Creates the readings for a model; `both`: the model can read a word in two ways."""
         self._vocabulary, self._both = vocabulary, both
         self._found = Remembered(self._find)
 
@@ -259,7 +257,7 @@ class Readings:
         Args:
             batch: Ids, -1 for an unknown word.
             words: The unknown words.
-            marks: (U,) what their text tells of them.
+            marks: (U,) marks of the unknown words in their texts.
         """
         ids, scores = self._likely(words)
         scores[(marks == Mark.NAME) | ((marks == Mark.FOREIGN) & (scores < _CERTAIN))] = _NONE
@@ -280,7 +278,7 @@ class Readings:
         return np.select([sure, likely], [ids, either], -1).astype(np.int32)
 
     def doubted(self, text: str) -> dict[str, Mark]:
-        """Returns the unknown words of a text that no list has, and what the text tells of them."""
+        """Returns the unknown words of a text that are in no list, with their marks."""
         text = normalize_cased(text)
         tokens = list(find_tokens(text.lower()))
         unknown = [token[0] not in self._vocabulary.index for token in tokens]
@@ -293,10 +291,9 @@ class Readings:
         }
 
     def joined(self, batch: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
-        """Returns a batch in which words that old corpora part are one, and what was kept of it.
+        """Joins words that old corpora split; returns the batch and a mask of the kept ids.
 
-        The ids of `do n't` and `it 's` become those of `don't` and `it's`; (T,) bool tells which
-        ids are kept.
+        The ids of `do n't` and `it 's` become the ids of `don't` and `it's`. The mask is (T,) bool.
         """
         ids, kept = batch.ids.copy(), np.ones(len(batch.ids), np.bool_)
         apostrophes, whole, ends = self._parted
@@ -334,7 +331,7 @@ class Readings:
 
     @cached_property
     def table(self) -> NDArray[np.int32]:
-        """(V,) the id that each known word is read as, its complement if `joined` may join it."""
+        """(V,) the id that each known word is read as; its complement if `joined` may join it."""
         index, table = self._vocabulary.index, np.arange(len(self._vocabulary), dtype=np.int32)
         for wrong, right in read_lists().misspelt.items():
             if wrong in index and right in index:
@@ -367,22 +364,22 @@ class Readings:
 
 
 def is_listed(word: str) -> bool:
-    """Returns whether people often write another word so."""
+    """Returns whether a word is a common misspelling of another word."""
     return word in read_lists().misspelt
 
 
 def _are_own(words: Sequence[str]) -> NDArray[np.bool_]:
-    """Returns which words are in the list of those that are not misspellings."""
+    """Returns which words are in the list of words that are not misspellings."""
     own, keys = read_lists().own, word_keys(words)
     found: NDArray[np.bool_] = own[np.minimum(np.searchsorted(own, keys), len(own) - 1)] == keys
     return found
 
 
 def marks_of(text: str, tokens: Sequence[re.Match[str]], unknown: Sequence[bool]) -> Marks:
-    """Returns what a text tells of its unknown words by how they stand in it, (U,) uint8.
+    """Returns the marks of a text's unknown words, by how they are written in it, (U,) uint8.
 
-    `text` has the capitals that were written, and `tokens` are found in it in small letters. The
-    kernel does the same (`text/_words.c`).
+    `text` has its original capitals; `tokens` were found in its lower-case form. The kernel does
+    the same (`text/_words.c`).
 
     >>> text = "We met Loach at teh gate"
     >>> marks_of(text, list(find_tokens(text.lower())), [False, False, True, False, True, False])
@@ -404,13 +401,13 @@ def marks_of(text: str, tokens: Sequence[re.Match[str]], unknown: Sequence[bool]
         last = _WORD if kind in (LETTER, DIGIT) else first
     foreign = strange >= _FEWEST_FOREIGN and _OF_FOREIGN * strange >= words
     rest = Mark.FOREIGN if foreign else Mark.NONE
-    # where all words have a capital, it tells nothing
+    # if all words are capitalised, capitals mean nothing
     found = [Mark.NAME if code or (small and name) else rest for name, code in marks]
     return np.array(found, np.uint8)
 
 
 def _in_code(text: str, start: int, stop: int) -> bool:
-    """Returns whether the word at a place is part of an identifier, an address or a number."""
+    """Returns whether the word at a position is part of an identifier, an address or a number."""
     before, after, next_ = text[:start][-1:], text[stop : stop + 1], text[stop + 1 : stop + 2]
     return (
         before in _CODE_BEFORE

@@ -1,17 +1,17 @@
 """The words or subwords that a model knows, and the ids of words that it does not know.
 
-Known words are saved as a word per line. Unknown words, and bigrams of known ones, have buckets
-by CRC-32 and splitmix64. Models (text rules 1) and the shipped lists of leaks depend on them: they
+Known words are saved one per line. Unknown words, and bigrams of known words, get buckets by CRC-32
+and splitmix64. Models (text rules 1) and the shipped lists of leaks depend on the buckets: they
 must never change.
 
-An unknown word can also be the sequences of its letters, whose rows are fitted to those of known
-words. So a form of a word that training did not meet has a vector near those of its other forms: in
-Arabic and Turkish a fifth of the words of new text are such forms. Zhao et al. 2018, "Generalizing
+An unknown word can also be read as its letter sequences, whose rows are fitted to the rows of known
+words. A form of a word that is not in the training text then has a vector near its other forms. In
+Arabic and Turkish, a fifth of the words of new text are such forms. Zhao et al. 2018, "Generalizing
 word embeddings using bag of subwords".
 
 Subwords are for the Transformer: a byte-level BPE learned from the pairs, with `tokenizers`. With
-bytes no text is unknown and no alphabet has to be chosen. BPE only counts: the same text
-gives the same vocabulary, without the iterations of Unigram.
+bytes, no text is unknown and no alphabet has to be chosen. BPE only counts, so the same text gives
+the same vocabulary, without the iterations of Unigram.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -90,11 +90,11 @@ def _content(path: Path) -> str:
 
 _SHORTEST, _LONGEST = 3, 6
 _KEPT = 20_000
-"""Number of words whose buckets are kept: a text has the same unknown words again and again."""
+"""Number of words whose buckets are cached: texts repeat the same unknown words."""
 
 
 def letter_sequences(word: str) -> list[str]:
-    """Returns the sequences of 3 to 6 characters of a word between marks of its ends.
+    """Returns the sequences of 3 to 6 characters of a word, with marks for its start and end.
 
     >>> letter_sequences("ate")
     ['<at', 'ate', 'te>', '<ate', 'ate>', '<ate>']
@@ -119,7 +119,7 @@ def is_arabic(word: str) -> bool:
 def letter_buckets(word: str, buckets: int, arabic: int = 0) -> NDArray[np.int32]:
     """Returns (N,) int32, the bucket of each sequence: CRC-32 of its UTF-8, modulo `buckets`.
 
-    With `arabic`, Arabic words have so many buckets, which follow the `buckets` of all others.
+    Arabic words have `arabic` separate buckets, if given, after the `buckets` of all others.
 
     >>> letter_buckets("a", 1000).tolist()
     [515]
@@ -139,8 +139,8 @@ def with_letters(
 ) -> Ragged:
     """Returns a batch with ids of letters, from `first` on, for each id below 0.
 
-    `words` are those that have such an id, in order. A word with the id -2 - k may be the known
-    word k, whose id comes before its letters. The rest is as for `letter_buckets`.
+    `words` are the words with such ids, in order. A word with the id -2 - k may be the known word
+    k, whose id comes before its letters. Other arguments are as for `letter_buckets`.
     """
     if not words:
         return batch
@@ -199,17 +199,17 @@ def word_buckets(words: Sequence[str], buckets: int) -> NDArray[np.int32]:
 
 
 _REMEMBERED = 100_000
-"""Number of words whose values are kept."""
+"""Number of words whose values are cached."""
 _LONGEST_KEPT = 40
-"""Characters of a word whose value is kept."""
+"""Most characters of a word whose value is cached."""
 Value = TypeVar("Value")
 
 
 class Remembered(Generic[Value]):
-    """Values of words, which are found for many words at once, and kept."""
+    """Caches values of words; looks up many words at once."""
 
     def __init__(self, find: Callable[[list[str]], list[Value]]) -> None:
-        """`find` returns the values of different words."""
+        """`find` returns the values of distinct words."""
         self._find = find
         self._kept: dict[str, Value] = {}
 
@@ -232,7 +232,7 @@ _CHUNK = 10_000
 
 _ABSENT = ("added_tokens", "truncation", "padding", "normalizer", "post_processor")
 _ABSENT_IN_MODEL = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix")
-"""What a plain byte-level BPE lacks, as `learn_subwords` writes it. The library runs others too."""
+"""Keys that are empty in a plain byte-level BPE from `learn_subwords`; the library runs others."""
 
 
 class SubwordFeatures:
@@ -242,7 +242,7 @@ class SubwordFeatures:
         """Creates features from a tokenizer as JSON, such as `learn_subwords` makes.
 
         Raises:
-            ModelError: the JSON is something else.
+            ModelError: the JSON is not such a tokenizer.
             MissingExtraError: `tokenizers` is not installed.
         """
         self.definition, self.max_tokens = definition, max_tokens
@@ -253,11 +253,11 @@ class SubwordFeatures:
                 f"{SUBWORDS}: ids do not count from 0 to {self.rows - 1}; it is damaged."
             )
         if not set(_library().pre_tokenizers.ByteLevel.alphabet()) <= ids.keys():
-            raise ModelError(f"{SUBWORDS} lacks some of the 256 bytes; it is damaged.")
+            raise ModelError(f"{SUBWORDS} does not have all 256 bytes; it is damaged.")
 
     @cached_property
     def tokenizer(self) -> "Tokenizer":
-        """The tokenizer of the library, which does not cut texts."""
+        """The library's tokenizer, which does not truncate texts."""
         tokenizers = _library()
         try:
             tree = msgspec.json.decode(self.definition)
@@ -278,11 +278,11 @@ class SubwordFeatures:
         return self._ids(sentences, self.max_tokens)
 
     def whole(self, sentences: Iterable[str]) -> Ragged:
-        """Returns the ids of all subwords of each sentence, also of those beyond `max_tokens`."""
+        """Returns the ids of all subwords of each sentence, including those after `max_tokens`."""
         return self._ids(sentences, None)
 
     def known(self, sentences: Iterable[str]) -> Ragged:
-        """Returns what a call returns: every text is made of known subwords."""
+        """Same as a call: every text consists of known subwords."""
         return self(sentences)
 
     def unknown_share(
@@ -327,12 +327,12 @@ class SubwordFeatures:
         """Loads the file that `save` wrote.
 
         Raises:
-            ModelError: the file is missing or damaged, or has not that many `subwords`.
+            ModelError: the file is missing or damaged, or has another number of `subwords`.
         """
         features = cls(_content(folder / SUBWORDS), max_tokens)
         if features.rows != subwords:
             raise ModelError(
-                f"{folder / SUBWORDS} has {features.rows} subwords where the config says "
+                f"{folder / SUBWORDS} has {features.rows} subwords, but the config says "
                 f"{subwords}; the folder is damaged."
             )
         return features
@@ -343,15 +343,15 @@ def learn_subwords(
 ) -> SubwordFeatures:
     """Learns at most `size` subwords, including the 256 bytes, in one pass over `texts`.
 
-    Pairs of subwords seen less often than `min_count` are not merged. Of each sentence `max_tokens`
-    subwords will be read.
+    Pairs of subwords seen less often than `min_count` are not merged. The features will read
+    `max_tokens` subwords of each sentence.
 
     Raises:
         InputError: `size` is below 256 or `max_tokens` below 1.
         MissingExtraError: `tokenizers` is not installed.
     """
     if size < 256 or max_tokens < 1:
-        raise InputError(f"{size} subwords, {max_tokens} per text: at least 256 and 1 are needed.")
+        raise InputError(f"{size} subwords, {max_tokens} per text: use at least 256 and 1.")
     tokenizers = _library()
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
