@@ -225,7 +225,7 @@ def _as_many(graph: Any, count: int, least: int, seed: int) -> Indices:
 
 
 def _ordered(labels: Indices, least: int) -> Indices:
-    """Renumbers communities by falling size; those of fewer than `least` rows become -1.
+    """Renumbers communities by falling size; communities below `least` rows become -1.
 
     >>> _ordered(np.array([4, 2, 2, 4, 2, 9]), 2).tolist()
     [1, 0, 0, 1, 0, -1]

@@ -59,7 +59,7 @@ class Collection:
     left_out: dict[str, int]
     """Number of messages of an export that were left out, by reason."""
     of_responses: bool
-    """Whether the embeddings are those of `encode_response`, as in some indexes."""
+    """Whether `encode_response` made the embeddings, as in some indexes."""
     open_encoder: Callable[[], SentenceEncoder]
     """Opens the model of the embeddings. An index that is only read does not need it."""
 
@@ -156,7 +156,7 @@ def open_collection(
     """
     if isinstance(source, Collection):
         if encoder is not None or (columns, where) != (None, None) or questions or min_words:
-            raise InputError("encoder, columns, where, questions, min_words: it is opened already.")
+            raise InputError("encoder, columns, where, questions, min_words: not once opened.")
         return source
     conditions = fields_of(where)
 
@@ -190,7 +190,7 @@ def open_collection(
 def loaded_encoder(
     encoder: SentenceEncoder | str | Path, threads: int | None = None
 ) -> SentenceEncoder:
-    """Returns an encoder as it is, or loads it."""
+    """Returns an encoder unchanged, or loads it."""
     if isinstance(encoder, SentenceEncoder):
         return encoder
     return SentenceEncoder.load(encoder, threads=threads)

@@ -228,7 +228,7 @@ def prepared_in(folder: Path) -> Prepared | None:
             continue
         if (made / INDEX / files.FILE).is_file():
             return Prepared(made, made / INDEX, fresh=False)
-        index = made.with_name(made.name.removesuffix(SUFFIX))  # an index explored as it is
+        index = made.with_name(made.name.removesuffix(SUFFIX))  # an index explored unchanged
         if (index / files.FILE).is_file() and known.stamp == _stamp_of(index / files.FILE):
             return Prepared(made, index, fresh=False)
     return None
@@ -281,7 +281,7 @@ def _wanted(work: _Work) -> _Made:
     wrong = [name for name, value in given.items() if value]
     if wrong:
         raise InputError(
-            f"{' and '.join(wrong)}: an index is explored as it is; name what it was made from."
+            f"{' and '.join(wrong)}: not allowed for an index; name its source instead."
         )
     sha256 = files.read_manifest(work.source).model.sha256
     return _Made(stamp, "", sha256, named=True, columns=None, finetuned=False)

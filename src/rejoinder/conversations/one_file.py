@@ -111,7 +111,7 @@ def write_one_file(
     private = [source in two for source in collection.column("source")]
     kept = [row for row, one in enumerate(private) if not (one and choice.without_private)]
     if not kept:
-        raise InputError(f"{name} has no other messages than private ones; nothing is written.")
+        raise InputError(f"{name} has only private messages; nothing is written.")
     left = sum(private[row] for row in kept)
     hidden = left > 0 if choice.pseudonyms is None else choice.pseudonyms
     written = Written(len(kept), left, hidden)

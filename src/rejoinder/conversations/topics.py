@@ -320,7 +320,7 @@ def cluster(
     )
     if keep is not None:
         if (topics, least, seed) != (None, None, None):
-            raise InputError("topics, least and seed are for topics to find, and keep has topics.")
+            raise InputError("topics, least and seed have no effect with keep; leave them out.")
         return _added(keep, collection)
     wanted = None if topics is None else whole_number("topics", topics)
     smallest = None if least is None else whole_number("least", least)

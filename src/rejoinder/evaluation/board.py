@@ -109,7 +109,7 @@ def board(
     runs = [[result for result in run if result.metric.higher_is_better] for run in runs]
     runs = [run for run in runs if run]
     if len(runs) < 2:
-        raise InputError("a board needs results of two encoders or more.")
+        raise InputError("a board needs results of at least two encoders.")
     labels = variants(result for run in runs for result in run)
     columns = {key: index for index, key in enumerate(labels)}
     wanted = [

@@ -111,7 +111,7 @@ class Result(Shown):
 
     @property
     def key(self) -> Key:
-        """Identifies the result among those of the same encoder."""
+        """Identifies the result among all results of its encoder."""
         return (self.task, self.split, str(self.data.get("sha256")), settings_key(self.settings))
 
     @property
@@ -404,7 +404,7 @@ def read_results(path: Path) -> list[Result]:
         if result.key in results:
             raise InputError(f"{where} repeats another result of {result.task} on {result.split}.")
         if any(result.encoder != other.encoder for other in results.values()):
-            raise InputError(f"{where} is of another encoder than the others; a file has one.")
+            raise InputError(f"{where} is from another encoder; a results file has only one.")
         results[result.key] = result
     return list(results.values())
 

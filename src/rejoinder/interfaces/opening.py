@@ -22,7 +22,7 @@ def encoder_of(model: str | Path | SentenceEncoder, threads: int | None) -> Sent
     if not isinstance(model, SentenceEncoder):
         return SentenceEncoder.load(model, threads=threads)
     if threads is not None:
-        raise InputError("threads is for a model that is loaded; this encoder has its own.")
+        raise InputError("threads is for loading a model; this encoder has its own.")
     return model
 
 

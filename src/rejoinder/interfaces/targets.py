@@ -156,7 +156,7 @@ def _write_sentence_transformers(model: ModelContents, folder: Path, _dtype: str
         "similarity_fn_name": "cosine",
     }
     write_json(folder / "config_sentence_transformers.json", config)
-    note = ["# the code that is trusted is that of the package rejoinder, which must be installed"]
+    note = ["# the trusted code is the package rejoinder, which must be installed"]
     python = [
         "from sentence_transformers import SentenceTransformer",
         "",
@@ -216,7 +216,7 @@ def obstacle(model: ModelContents) -> str | None:
     if model.encoder["layers"]:
         return f"has {len(model.encoder['layers'])} dense layers after the sum of word vectors"
     if features.fold_marks:
-        return "reads letters without their marks, by a rule that other libraries lack"
+        return "reads letters without their marks, by a rule that other libraries do not have"
     if features.letter_buckets:
         return (
             f"has {features.letter_buckets:,} rows of letters; `letter_buckets=0` leaves them out"

@@ -212,7 +212,7 @@ def host_check(serves: Callable[[str], bool]) -> Check:
     def check(scope: Scope) -> Response | None:
         if serves(Headers(scope=scope).get("host", "")):
             return None
-        error = RequestError(421, "this server has another name; --allowed-host NAME adds one.")
+        error = RequestError(421, "the Host is not allowed; --allowed-host NAME allows one.")
         return error_response(scope["path"], error)
 
     return check

@@ -24,7 +24,7 @@ _OPENAI_TYPES = {401: "authentication_error", 429: "rate_limit_error"}
 _TEI_TYPES = {401: "Unauthorized", 429: "Overloaded", 503: "Unhealthy"}
 _HTTP = {
     404: "{path} is not a route of this server; GET /openapi.json lists them.",
-    405: "{method} {path} is not allowed; GET /openapi.json lists what is.",
+    405: "{method} {path} is not allowed; GET /openapi.json lists the allowed methods.",
     400: "the body is not valid JSON in UTF-8.",
 }
 

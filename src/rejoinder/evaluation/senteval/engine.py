@@ -113,7 +113,7 @@ class _ScoringEncoder(_BatchEncoder):
         """Returns (N,) float64: the user's `similarity` of the (D,) vectors of each pair."""
         texts = list(dict.fromkeys([*first, *second]))
         embeddings = self.encode(texts)
-        embeddings_of(embeddings, texts, "the batcher")  # refuses what is not finite
+        embeddings_of(embeddings, texts, "the batcher")  # refuses values that are not finite
         vectors = dict(zip(texts, embeddings, strict=True))
         scores = np.empty(len(first))
         for row, (one, other) in enumerate(zip(first, second, strict=True)):

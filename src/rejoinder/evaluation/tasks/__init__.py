@@ -74,7 +74,7 @@ class Family:
     """The groups of each task, by its id. `--tasks` accepts ids and groups."""
     read: Reads
     run: Callable[[Embedder, Context, Part, Any], Scored]
-    """Scores one value of those that `read` returned."""
+    """Scores one of the values that `read` returned."""
     protocol: str | None = None
     """Protocol of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`. None
     means that no classifier is trained."""

@@ -43,7 +43,7 @@ papers over test."""
 
 @dataclass(frozen=True)
 class _Part:
-    """Pairs to score, and the texts that prepare an encoder: those of all splits."""
+    """Pairs to score, and the texts of all splits, which prepare an encoder."""
 
     pairs: semeval.GradedPairs
     texts: Sequence[str]

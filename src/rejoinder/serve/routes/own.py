@@ -403,11 +403,11 @@ async def suggest(request: Request, body: Suggest) -> Response:
 def _explored(request: Request) -> Explored:
     found = service_of(request).explored
     if found is None:
-        raise errors.RequestError(404, "nothing was explored; start rejoinder explore.")
+        raise errors.RequestError(404, "nothing was explored; start it with rejoinder explore.")
     return found()
 
 
 def _answer(content: bytes | None) -> Response:
     if content is None:
-        raise errors.RequestError(404, "this was not looked for in the texts of this server.")
+        raise errors.RequestError(404, "this was not computed for the server's texts.")
     return Response(content, media_type="application/json")
