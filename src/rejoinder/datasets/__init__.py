@@ -1,1 +1,1 @@
-"""Readers of labelled data: from a path to typed rows."""
+"""Readers of labelled data, from a path to typed rows."""

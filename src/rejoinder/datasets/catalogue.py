@@ -1,8 +1,8 @@
 """The catalogue of data sets: their content, their files, and where to get them.
 
-Licences of training data: a table of what authors state, and which of them are open.
+Also a table of the licences that authors state for training data, and which of these are open.
 
-Finding and reading the files of data sets, and the checks that their readers share.
+Finds and reads the files of data sets, with checks that their readers share.
 """
 
 import re
@@ -30,7 +30,7 @@ _HINT = "`rejoinder data list` says more."
 def find_file(
     data: Path, folders: Iterable[str], names: Iterable[str], title: str, hint: str = _HINT
 ) -> Path:
-    """Returns the first of the files of some names in some folders below `data`, compressed or not.
+    """Returns the first file with one of some names in some folders in `data`, compressed or not.
 
     Raises:
         DataMissingError: there is no such file. The message lists the paths that were tried.
@@ -42,20 +42,20 @@ def find_file(
 
 
 def hint_for(set_id: str) -> str:
-    """Returns what to do if the files of a data set are not there."""
+    """Returns a hint for a data set whose files are missing."""
     return f"`rejoinder data list {set_id}` says where to get it."
 
 
 def missing(title: str, tried: Iterable[Path], hint: str = _HINT) -> DataMissingError:
-    """Returns the error for a data set whose files are at none of the paths that were tried."""
+    """Returns the error for a data set without files at any of the paths tried."""
     paths = ", ".join(map(str, tried))
     return DataMissingError(f"{title} is not there; looked for {paths}. {hint}")
 
 
 def folder_of(data: Path, set_id: str, name: str = "") -> Path:
-    """Returns the folder of a data set in SentEval's layout, or below one of its parts.
+    """Returns the folder of a data set in SentEval's layout, or in a part of that layout.
 
-    It holds the file of that `name`, by default the first of the set.
+    It holds the file with that `name`, by default the first file of the set.
 
     Raises:
         DataMissingError: no folder holds the file. The message lists the paths that were tried.
@@ -73,7 +73,7 @@ def read_splits(
     """Reads a data set with a file for each split (or class), in the order of the catalogue.
 
     Returns:
-        The name of the set, what `parse` makes of each file, by split, and the hash of all files.
+        The name of the set, the result of `parse` for each file by split, and a hash of all files.
 
     Raises:
         InputError: a file is missing, damaged or empty.
@@ -84,7 +84,7 @@ def read_splits(
         contents.append(read_bytes(path))
         parsed[split] = parse(contents[-1], path)
         if not len(parsed[split]):
-            raise InputError(f"{path} has no rows; it is empty or cut. Get it again.")
+            raise InputError(f"{path} has no rows; it is empty or truncated. Get it again.")
     return dataset.name, parsed, sha256_of(*contents)
 
 
@@ -150,7 +150,7 @@ class DataFile:
     rows: int
     """Published number of rows without the header. 0 if only the set's total is known."""
     letters: str = ""
-    """Fingerprint of its letters and digits for any tokenisation. Empty means unknown."""
+    """Fingerprint of its letters and digits, the same for any tokenisation. Empty means unknown."""
     names: tuple[str, ...] = ()
     """Other names under which it is published."""
     role: str = "needed"
@@ -192,11 +192,11 @@ class DataSet:
     sha256: Mapping[str, str] | None = None
     """SHA-256 of official archives, by name."""
     total: int = 0
-    """Published number of rows of all files together, if those of each file are unknown."""
+    """Published number of rows of all files together, if the numbers per file are unknown."""
     exact: bool = True
     """Whether a file is refused if its number of rows differs from the published one."""
     common_names: bool = False
-    """Whether its files have names that other files have too, such as train.json or test.csv."""
+    """Whether its files have ambiguous names, such as train.json or test.csv."""
     also: tuple[str, ...] = ()
     """Other folders in which readers look for the files."""
     extras: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All data sets by id, and a remark on all of them."""
+    """All data sets by id, and a remark that applies to all."""
 
     sets: Mapping[str, DataSet]
     remark: str
@@ -264,7 +264,7 @@ def select(names: list[str]) -> list[DataSet]:
 
 
 def layout_path(root: Path, file: DataFile) -> Path:
-    """Returns the path to which a file is laid out below `root`.
+    """Returns the path of a file in the layout below `root`.
 
     SentEval's folders go to `senteval/` if that folder exists. Readers look in both.
     """
@@ -296,12 +296,12 @@ _LICENCES = Path(__file__).parent.parent / "data" / "licences.toml"
 _OPEN = re.compile(
     r"CC0-.*|CC-BY-(SA-)?\d.*|MIT|ISC|BSD-.*|CDLA-.*|Apache-.*|MPL-.*|OANC|PSF-.*|Unicode-\d.*"
 )
-"""Open licences by SPDX identifier. Those with NC or ND are not among them."""
+"""Open licences by SPDX identifier, without any NC or ND licence."""
 
 
 @dataclass(frozen=True)
 class Licence:
-    """What is known about the licence of a file or of a source of conversations."""
+    """The licence of a file or of a source of conversations, as far as known."""
 
     licence: str
     """SPDX identifiers joined by AND, or words such as `none stated` and `research`."""
@@ -315,12 +315,12 @@ class Licence:
 
     @property
     def open(self) -> bool:
-        """Whether the text may be used by everybody for everything: see `is_open`."""
+        """Whether everybody may use the text for everything: see `is_open`."""
         return is_open(self.licence)
 
     @property
     def known(self) -> bool:
-        """Whether the table has the data, rather than nothing being known about it."""
+        """Whether the data is in the table."""
         return self != NOT_STATED
 
     def __str__(self) -> str:
@@ -328,7 +328,7 @@ class Licence:
 
 
 NOT_STATED = Licence("not stated")
-"""The licence of data that the table does not have, such as a user's own."""
+"""The licence of data that is not in the table, such as a user's own data."""
 
 
 @dataclass(frozen=True)
@@ -347,10 +347,10 @@ class DataRow:
 
 
 def is_open(licence: str) -> bool:
-    """Returns whether all of the licences are open.
+    """Whether all licences in a string are open.
 
-    CC0, CC BY, CC BY-SA, MIT, ISC, BSD, CDLA, Apache, MPL, PSF and Unicode are, and those of the
-    Open American National Corpus, whose texts everybody may use, change and share.
+    Open are CC0, CC BY, CC BY-SA, MIT, ISC, BSD, CDLA, Apache, MPL, PSF and Unicode, and those of
+    the Open American National Corpus, whose texts everybody may use, change and share.
 
     >>> [is_open(licence) for licence in ("CC-BY-SA-4.0 AND MIT", "CC-BY-NC-4.0", "none stated")]
     [True, False, False]
@@ -360,7 +360,7 @@ def is_open(licence: str) -> bool:
 
 @cache
 def _table() -> tuple[Mapping[str, Licence], Mapping[str, tuple[str, Licence]]]:
-    """Returns the licences of files by path, and of sources by name, with the source's file."""
+    """Returns the licences of files by path, and the file and licence of sources by name."""
     tree = tomllib.loads(_LICENCES.read_text("utf-8"))
     files = {path: _licence(row) for row in tree["files"] for path in row["paths"]}
     sources = {
@@ -377,7 +377,7 @@ def _licence(row: Mapping[str, str]) -> Licence:
 
 
 def all_rows() -> list[DataRow]:
-    """Returns the whole table: sources of conversations, then files."""
+    """Returns all rows of the table: sources of conversations, then files."""
     files, sources = _table()
     rows = [DataRow("source", name, licence) for name, (_, licence) in sources.items()]
     return rows + [DataRow("file", path, licence) for path, licence in files.items()]
@@ -393,9 +393,9 @@ def licence_of_file(path: str) -> Licence:
 def licence_of_source(source: str, inputs: Iterable[str] | None = None) -> Licence:
     """Returns the licence of a source of conversations.
 
-    `inputs` are the names of the files that the pairs were extracted from. Unless all of them are
-    in the table, and one is the file of the source, the licence is not stated, because a subreddit
-    of another dump may have the name of a corpus. With None, only the name counts.
+    `inputs` are the names of the files that the pairs were extracted from. The licence is known
+    only if all of them are in the table and one is the file of the source, because a subreddit of
+    another dump may have the name of a corpus. With None, only the name counts.
     """
     _, sources = _table()
     file, licence = sources.get(source, ("", NOT_STATED))

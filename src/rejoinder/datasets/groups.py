@@ -1,7 +1,7 @@
-"""Labelled data to learn from: groups of the same meaning, graded pairs, and inference.
+"""Reads labelled data for training: groups with the same meaning, graded pairs, and inference.
 
-Groups are captions of an image, paraphrases, synonyms. Graded pairs are in a file that you made, or
-in memory. Inference is SNLI, MultiNLI, and JSON lines of the same form.
+Groups are captions of an image, paraphrases or synonyms. Graded pairs come from your own file or
+from memory. Inference data is SNLI, MultiNLI, and JSON lines of the same form.
 """
 
 import json
@@ -45,7 +45,7 @@ class SentenceGroups:
     offsets: NDArray[np.int64]
     """(G + 1,) int64: group g is `sentences[offsets[g]:offsets[g + 1]]`."""
     negatives: list[tuple[str, str]]
-    """Pairs with label 0: sentences that do not mean the same."""
+    """Pairs with label 0: sentences with different meanings."""
     dropped: int
     """Number of groups with fewer than two sentences, and of pairs with a blank sentence."""
     sha256: str
@@ -63,12 +63,11 @@ def read_groups(
 ) -> SentenceGroups:
     """Reads the groups of a file; `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
 
-    Each line is a JSON object with a list `sentences`, or a group of two, `sentence1` and
-    `sentence2`, or `fields` whose texts are a group. In the second form all lines may have a
-    `label`: 1, or 0 for a pair with two meanings. A file that is not JSON has two texts on each
-    line, separated by a tab, or by spaces if they are single words. Blank sentences are dropped. A
-    sentence that a group has twice stays twice. Only rows whose fields have the values `where` are
-    read.
+    Each line is a JSON object with a list `sentences`, or a pair `sentence1` and `sentence2`, or
+    `fields` whose texts form a group. In the second form all lines may have a `label`: 1, or 0 for
+    a pair with different meanings. A file that is not JSON has two texts on each line, separated by
+    a tab, or by spaces if they are single words. Blank sentences are dropped; duplicates in a group
+    are kept. Only rows whose fields have the values `where` are read.
 
     Raises:
         InputError: the file can't be read, a field is missing or of another type, a label is
@@ -119,7 +118,7 @@ def _word_pairs(content: bytes, path: Path) -> pl.Series:
     for row in table_rows(content, path):
         texts = row.fields if len(row.fields) > 1 else row[0].split()
         if len(texts) != 2:
-            row.refuse(f"found {len(texts)} texts; expected two, between them a tab or a space.")
+            row.refuse(f"found {len(texts)} texts; expected two, separated by a tab or a space.")
         pairs.append(texts)
     return pl.Series(pairs, dtype=pl.List(pl.String))
 
@@ -229,13 +228,13 @@ def read_inference(
     labels: Mapping[str, str] = LABELS,
     where: Mapping[str, str] = MappingProxyType({}),
 ) -> InferencePairs:
-    """Reads the pairs of a file: JSON lines, or the table that is published with them.
+    """Reads the pairs of a file: JSON lines, or the table published with them.
 
     Examples are `snli_1.0_train.jsonl` and `multinli_1.0_train.txt`. `.zst`, `.gz`, `.bz2` and
-    `.xz` are decompressed. The names of the fields are those of SNLI (Bowman et al. 2015) unless
-    given. A premise may be a list of several, which are joined (MPE, Lai et al. 2017). `labels`
-    maps the labels of the file to classes in `NLI_CLASSES`; "" leaves out rows of a label. Of JSON
-    lines only those are read whose fields have the values `where`.
+    `.xz` are decompressed. By default, fields are named as in SNLI (Bowman et al. 2015). A premise
+    may be a list of texts, which are joined (MPE, Lai et al. 2017). `labels` maps the labels of the
+    file to classes in `NLI_CLASSES`; "" leaves out rows with a label. In JSON lines, only rows
+    whose fields have the values `where` are read.
 
     Raises:
         InputError: the file can't be read, a field is missing, a label is unknown, or no row is
@@ -254,7 +253,7 @@ def read_inference(
         frame = json_rows(content, path, fields).select(premise=first, **columns)
         line = partial(line_of, content)
     elif where:
-        raise InputError(f"{path} is a table; only rows of JSON lines are chosen by fields.")
+        raise InputError(f"{path} is a table; rows can be chosen by fields only in JSON lines.")
     else:
         rows = list(below_header(content, path, names, exact=False))
         schema = dict.fromkeys(("premise", "hypothesis", "label"), pl.String)

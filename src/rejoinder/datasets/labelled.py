@@ -1,4 +1,4 @@
-"""Texts with a class or a score, images with captions, and translations.
+"""Reads texts with a class or a score, images with captions, and translations.
 
 Sentences with a class: SentEval's MR, CR, SUBJ, MPQA, SST, TREC and the probing tasks; the intents
 of Banking77 (Casanueva et al. 2020) and CLINC150 (Larson et al. 2019). Pairs of sentences: MRPC,
@@ -31,13 +31,13 @@ class Labelled:
     """The N sentences of one split, or pairs of sentences, with their classes."""
 
     first: list[str]
-    """The sentences; the first ones of pairs."""
+    """The sentences; the first sentences of pairs."""
     labels: NDArray[np.int64]
     """(N,) int64, the index of each class."""
     second: list[str] = field(default_factory=list)
     """The second sentences of pairs."""
     ids: Sequence[str] = ()
-    """A name for each pair, under which predictions are compared."""
+    """A name for each pair, by which predictions are compared."""
     scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """(N,) float64, for a set with scores."""
 
@@ -85,7 +85,7 @@ def read_binary(data: Path, name: str) -> LabelledSet:
 
 
 def _encoding(content: bytes) -> str:
-    """Returns UTF-8, or else Latin-1, in which some files were published."""
+    """Returns UTF-8 if the content is valid, else Latin-1, as some files were published."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -150,7 +150,7 @@ def read_probing(data: Path, name: str) -> LabelledSet:
 
 
 def _as_in_train(rows: Mapping[str, Sequence[Sequence[str]]], path: Path) -> dict[str, Labelled]:
-    """Returns splits of sentences and names of classes, which are those of train, sorted."""
+    """Returns splits of sentences with the classes of train, whose names are sorted."""
     classes = tuple(sorted({label for _, label in rows["train"]}))
     for split, own in rows.items():
         unknown = sorted({label for _, label in own} - set(classes))
@@ -184,14 +184,14 @@ PAIRS = {
     ),
     "sprint": tuple(f"sprint/test.{end}" for end in ("json", "json.gz", "jsonl", "jsonl.gz")),
 }  # fmt: skip
-"""The files of pairs with a class, of which the first is read."""
+"""The files of pairs with a class; the first that exists is read."""
 INTENTS = {
     "banking77": {"train": "train.csv", "test": "test.csv"},
     "clinc150": dict.fromkeys(("train", "val", "test"), "data_full.json"),
 }
-"""The file of each split, in a folder of the name of the set."""
+"""The file of each split, in a folder named like the set."""
 _RATED = re.compile(r"\((\d), 6\)")
-"""How many of six people found that two tweets say the same."""
+"""How many of six people found that two tweets have the same meaning."""
 
 
 _FIELDS = {"sentence1": "sent1", "sentence2": "sent2", "label": "labels"}
@@ -199,13 +199,13 @@ _FIELDS = {"sentence1": "sent1", "sentence2": "sent2", "label": "labels"}
 
 
 def read_pairs(data: Path, name: str) -> LabelledSet:
-    """Reads the test pairs of a set of `PAIRS`, whose class is 1 if they mean the same, else 0.
+    """Reads the test pairs of a set of `PAIRS`: class 1 if they mean the same, else 0.
 
-    Pairs of tweets that three of six people found the same are left out.
+    Pairs of tweets that exactly three of six people found the same are left out.
 
     Raises:
-        DataMissingError: the file is not there.
-        InputError: a line is invalid, or all pairs are of one class.
+        DataMissingError: the file is missing.
+        InputError: a line is invalid, or all pairs have the same class.
     """
     path = catalogue.find_file(data, [""], PAIRS[name], f"The set {name}", catalogue.hint_for(name))
     content = catalogue.read_bytes(path)
@@ -251,8 +251,8 @@ def read_intents(data: Path, name: str) -> LabelledSet:
     """Reads a set of `INTENTS`, without questions that have no intent.
 
     Raises:
-        DataMissingError: a file is not there.
-        InputError: a file is damaged, or has an intent that train lacks.
+        DataMissingError: a file is missing.
+        InputError: a file is damaged, or has an intent that is not in train.
     """
     rows, contents, hint = {}, {}, catalogue.hint_for(name)
     for split, file in INTENTS[name].items():

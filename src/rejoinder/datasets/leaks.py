@@ -1,7 +1,7 @@
 """Finds sentences of evaluation sets in training text by their hashes, without the sets.
 
-A hash is that of a normalised sentence, or of a pair of them in either order. The hashes of known
-evaluation sets are shipped. Training data of any form is read as rows of sentences, in blocks.
+Normalised sentences are hashed, and pairs of them in either order. The package has the hashes of
+known evaluation sets. Training data of any form is read as rows of sentences, in blocks.
 """
 
 import re
@@ -33,9 +33,9 @@ _FILES = tuple(f"evaluation_hashes{end}.safetensors" for end in ("", "_languages
 _UNWRITTEN = "[\u0640\u064b-\u0652\u0670]"
 """The tatweel and the vowel signs of Arabic."""
 _ROWS = 32_768
-"""Number of sentences that are hashed at a time."""
+"""Number of sentences to hash at a time."""
 _LONGEST = 1_024
-"""Most bytes of a normalised sentence. Longer texts match nothing: no such set has longer ones."""
+"""Most bytes of a normalised sentence. Longer texts match nothing, as no set has any."""
 
 _POWERS = np.array([pow(GOLDEN_GAMMA, i, 2**64) for i in range(1, _LONGEST + 1)], dtype=np.uint64)
 
@@ -43,8 +43,8 @@ _POWERS = np.array([pow(GOLDEN_GAMMA, i, 2**64) for i in range(1, _LONGEST + 1)]
 def comparable(sentences: pl.Series) -> pl.Series:
     """Returns sentences in a form that all editions of a set share.
 
-    That is NFKC, lower case, and only letters and digits, with single spaces between words. The
-    vowel signs of Arabic, which may be left out, and its tatweel are.
+    This is NFKC, lower case, only letters and digits, and single spaces between words, without
+    the optional vowel signs of Arabic and its tatweel.
 
     >>> comparable(pl.Series(["A man's  dog.", "a man 's dog ."])).to_list()
     ['a man s dog', 'a man s dog']
@@ -58,7 +58,7 @@ def sentence_hashes(sentences: pl.Series) -> Hashes:
 
     Empty and very long sentences have the hash 0. The hash is a polynomial in the UTF-8 bytes
     modulo 2**64, followed by the finaliser of splitmix64. The shipped list consists of these
-    hashes: after a change of this function it has to be built again.
+    hashes: it must be rebuilt after any change of this function.
     """
     parts = (sentences.slice(start, _ROWS) for start in range(0, len(sentences), _ROWS))
     return np.concatenate([no_hashes(), *(_hashes(comparable(part)) for part in parts)])
@@ -81,7 +81,7 @@ def _hashes(texts: pl.Series) -> Hashes:
 def pair_hashes(first: pl.Series, second: pl.Series) -> Hashes:
     """Returns (N,) uint64, a hash of each pair of sentences that ignores their order.
 
-    It is 0 if the hash of one of the sentences is 0.
+    It is 0 if the hash of either sentence is 0.
 
     >>> dogs, cats = pl.Series(["A dog.", ""]), pl.Series(["a cat", "a cat"])
     >>> bool((pair_hashes(dogs, cats) == pair_hashes(cats, dogs)).all())
@@ -107,13 +107,13 @@ def no_hashes() -> Hashes:
 
 
 def distinct(*parts: Hashes) -> Hashes:
-    """Returns the hashes ascending, each once, without 0, which stands for no sentence."""
+    """Returns the distinct hashes in ascending order, without 0, which stands for no sentence."""
     hashes = np.concatenate([no_hashes(), *parts])
     return np.unique(hashes[hashes != 0])
 
 
 def known_indices(known: Hashes, hashes: Hashes) -> tuple[Indices, Indices]:
-    """Returns the indices in `hashes` of those that are `known`, and their indices in `known`.
+    """Returns the indices of known hashes in `hashes`, and their indices in `known`.
 
     `known` is ascending, distinct and without 0. The indices in `hashes` are ascending.
     """
@@ -126,7 +126,7 @@ def known_indices(known: Hashes, hashes: Hashes) -> tuple[Indices, Indices]:
 
 @dataclass(frozen=True)
 class EvaluationHashes:
-    """The hashes of an evaluation set, or of several, each ascending, distinct and without 0."""
+    """The hashes of one or several evaluation sets, ascending, distinct and without 0."""
 
     name: str
     sentences: Hashes
@@ -135,7 +135,7 @@ class EvaluationHashes:
 
     @classmethod
     def load(cls, sets: Sequence[str]) -> "EvaluationHashes":
-        """Loads the shipped hashes of all of some sets.
+        """Loads the shipped hashes of some sets together.
 
         Raises:
             InputError: a set is not in the shipped list.
@@ -149,16 +149,16 @@ class EvaluationHashes:
         return cls(", ".join(sets), sentences, distinct(*(each.pairs for each in chosen)))
 
     def contains(self, texts: pl.Series) -> NDArray[np.bool_]:
-        """Returns (N,) bool, whether each text is a sentence of the sets, once normalised."""
+        """Returns (N,) bool, whether each text, once normalised, is a sentence of the sets."""
         return _among(self.sentences, sentence_hashes(texts))
 
     def contains_pairs(self, first: pl.Series, second: pl.Series) -> NDArray[np.bool_]:
-        """Returns (N,) bool, whether two texts are a pair of the sets, normalised, in any order."""
+        """Returns (N,) bool, whether two texts, once normalised, are a pair of the sets."""
         return _among(self.pairs, pair_hashes(first, second))
 
 
 def shipped() -> dict[str, EvaluationHashes]:
-    """Returns the sets that come with the package, by name."""
+    """Returns the sets in the package, by name."""
     tensors: dict[str, Hashes] = {}
     for name in _FILES:
         tensors |= load((files("rejoinder") / "data" / name).read_bytes())
@@ -179,7 +179,7 @@ _BLOCK = 1 << 23
 """Number of decompressed bytes of a file in memory at a time."""
 _FORMS = (("sentences",), ("premises", "sentence2"), ("sentence1", "sentence2"),
           ("input", "response"), ("text",))  # fmt: skip
-"""Fields of JSON lines that hold sentences. The first form whose fields are all there is used."""
+"""Fields of JSON lines that hold sentences. The first form with all fields present is used."""
 _PAIR = ("sentence1", "sentence2")
 _STSB_COLUMNS = (7, 9)
 """Numbers of columns that files of the STS Benchmark have."""
@@ -206,9 +206,9 @@ def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
 
     A file holds JSON lines or text. JSON lines have the fields `sentences`, `sentence1` and
     `sentence2`, `premises` and `sentence2`, `input` and `response`, or `text`. A line of text is a
-    row, with tabs between its sentences. Below a header with `sentence1` and `sentence2` those
-    columns are read, and of the STS Benchmark's 7 or 9 columns the two sentences. Compressed files
-    are recognised by their content. Of other text, `columns` columns are read; None reads all.
+    row, with tabs between its sentences. If a header has `sentence1` and `sentence2`, only those
+    columns are read, and in the STS Benchmark's 7 or 9 columns only the two sentences. Compressed
+    files are recognised by their content. In other text, `columns` are read; None reads all.
 
     Raises:
         InputError: the file can't be read, is damaged, or a line has another form than the first.
@@ -237,7 +237,7 @@ def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
 
 
 def _reader(block: bytes, path: Path, columns: int | None) -> Callable[[bytes, int], Rows]:
-    """Returns the reader of blocks of the form that the first block has."""
+    """Returns a reader of blocks in the form of the first block."""
     if is_json_lines(block):
         return _json_reader(first_object(block, path), path)
     if b"\0" in block[:4096]:
@@ -313,13 +313,13 @@ class Leak:
     of_pairs: int
     """Number of distinct pairs of the set; 0 for a set of single sentences."""
     examples: tuple[str, ...]
-    """The first distinct shared sentences, as the source has them."""
+    """The first distinct shared sentences, as written in the source."""
 
 
 def evaluation_sets(names: Sequence[str]) -> list[EvaluationHashes]:
-    """Returns sets by name, by the part before a dash, or by file; without names all shipped sets.
+    """Returns evaluation sets by name, by prefix or by file; without names, all shipped sets.
 
-    A name is one such as `stsb-dev`, or `stsb` for its train, dev and test, or the path of a file.
+    A name is `stsb-dev`, for example; `stsb` for its train, dev and test; or the path of a file.
 
     Raises:
         InputError: a name is neither a set nor a file.
@@ -349,9 +349,9 @@ def _from_file(path: Path) -> EvaluationHashes:
 
 
 def row_pairs(hashes: Hashes, rows: Indices) -> Hashes:
-    """Returns the hashes of all pairs of sentences within a row, 0 for a pair with a hash of 0.
+    """Returns the hashes of all pairs of sentences within a row; 0 if either has the hash 0.
 
-    `hashes` are those of N sentences, and `rows` (N,) the row of each, ascending.
+    `hashes` (N,) are hashes of sentences, and `rows` (N,) the row of each, ascending.
     """
     pairs, apart = [no_hashes()], 1
     while apart < len(rows):
@@ -373,8 +373,8 @@ def find_leaks(
     """Searches training sources for the sentences and pairs of evaluation sets.
 
     Returns one `Leak` per source and set, ordered by source, each with the first `examples`
-    sentences. Sources are folders of pairs and files, as `read_rows` takes them. Memory is bounded
-    by a block of a file and the hashes of the sets. `progress` is called after each block.
+    sentences. Sources are folders of pairs and files for `read_rows`. Memory is bounded by a block
+    of a file and the hashes of the sets. `progress` is called after each block.
 
     Raises:
         InputError: a source can't be read.
@@ -419,7 +419,7 @@ def find_leaks(
 
 
 def _texts(rows: Rows, indices: Indices, count: int) -> list[str]:
-    """Returns the first `count` sentences at `indices`, each once."""
+    """Returns the first `count` distinct sentences at `indices`."""
     chosen = rows.sentences.gather(indices)
     _, firsts = np.unique(sentence_hashes(chosen), return_index=True)
     return chosen.gather(np.sort(firsts)[:count]).to_list()

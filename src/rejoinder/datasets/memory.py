@@ -1,4 +1,4 @@
-"""Long conversations and questions about them: LoCoMo and REALTALK, as their authors publish them.
+"""Reads long conversations and questions about them: LoCoMo and REALTALK, as published.
 
 LoCoMo is by Maharana et al. 2024, REALTALK by Lee et al. 2025.
 """
@@ -22,7 +22,7 @@ SOURCES = {
     "locomo": "Put data/locomo10.json of github.com/snap-research/locomo there (CC BY-NC 4.0)",
     "realtalk": "Put data/*.json of github.com/danny911kr/REALTALK there (no licence stated)",
 }
-"""What to put where, for each set."""
+"""The files to put in the folder, for each set."""
 _SESSION = re.compile(r"session_\d+")
 _ID = re.compile(r"D\s*+(\d++)\s*+:\s*+(\d++)")
 """The id of a turn in the evidence of a question: `D8:6`, also as `D8: 06`."""
@@ -31,18 +31,18 @@ _TIMES = ("%I:%M %p on %d %B, %Y", "%d.%m.%Y, %H:%M:%S")
 
 @dataclass(frozen=True)
 class Turn:
-    """What somebody says at a time."""
+    """A message of a conversation."""
 
     id: str
     author: str
     time: float
     """Seconds since 1970. Turns that have only their session's time are a second apart."""
     text: str
-    """With the caption of its picture."""
+    """Includes the caption of its picture."""
 
     @property
     def dated(self) -> str:
-        """The text after its date and author, as LMEB gives it to encoders."""
+        """The text with its date and author in front, as LMEB gives it to encoders."""
         return f"{datetime.fromtimestamp(self.time, UTC):%d %B %Y} {self.author}: {self.text}"
 
 
@@ -88,9 +88,9 @@ class _Question(msgspec.Struct):
 
 
 def read_conversations(data: Path, name: str) -> Conversations:
-    """Reads the JSON files of `locomo` or `realtalk`, below `data` or its folder `memory`.
+    """Reads the JSON files of `locomo` or `realtalk` in `data` or its folder `memory`.
 
-    A file has a conversation or a list of them. Questions without a turn that exists are left out.
+    A file has a conversation or a list of them. Questions without an existing turn are left out.
 
     Raises:
         DataMissingError: there is no file.

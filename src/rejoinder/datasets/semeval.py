@@ -1,4 +1,4 @@
-"""Pairs of SemEval: sentences with a score (STS, SemRel), and related questions (CQA).
+"""Reads pairs of SemEval: sentences with a score (STS, SemRel), and related questions (CQA).
 
 The STS Benchmark is Cer et al. 2017; the years 2012 to 2016 are tasks, by subset, and 2017 has
 seven tracks in four languages. CQA is task 3, subtask B, of 2016 and 2017. SemRel is task 1 of
@@ -62,13 +62,13 @@ class GradedPairs:
     ids: list[str]
     """A stable name for each pair: the line, after the subset if there are several."""
     sources: list[str]
-    """Where the texts of each pair are from, such as MSRpar or images, in whatever year."""
+    """The source of the texts of each pair, such as MSRpar or images, the same in all years."""
 
     def __len__(self) -> int:
         return len(self.gold)
 
     def at(self, rows: Sequence[int]) -> Self:
-        """Returns the pairs with those numbers."""
+        """Returns the pairs with the given row numbers."""
         names = ("first", "second", "genres", "ids", "sources")
         columns: Any = {name: [getattr(self, name)[row] for row in rows] for name in names}
         return replace(self, gold=self.gold[list(rows)], **columns)
@@ -120,7 +120,7 @@ def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs
     """Reads a year of STS, 12 to 16. Its subsets are the genres.
 
     `form` is `official` or `senteval` (tokenised, lower-cased). None means any, official first.
-    Pairs that were not judged (a blank line of gold) are left out.
+    Pairs without a judgement (a blank line of gold) are left out.
 
     Raises:
         InputError: a file is missing, or a line is invalid.
@@ -217,8 +217,8 @@ def graded_pairs(
 def pair_keys(first: Sequence[str], second: Sequence[str]) -> NDArray[np.uint64]:
     """Returns (N,) uint64 keys of pairs, equal for all spellings and both orders of a pair.
 
-    Only letters and digits count, after NFKC and case folding. So a set and its tokenised form,
-    where quotes and spaces differ, have the same keys. A key is an 8-byte BLAKE2b hash.
+    Only letters and digits count, after NFKC and case folding. A set and its tokenised form, where
+    quotes and spaces differ, therefore have the same keys. A key is an 8-byte BLAKE2b hash.
 
     >>> first, second = pair_keys(["It's red.", "No!"], ["no", "it 's RED"]).tolist()
     >>> first == second
@@ -237,10 +237,10 @@ def _letters(sentence: str) -> str:
 
 
 def without_repeats(pairs: GradedPairs, known: set[frozenset[str]]) -> GradedPairs:
-    """Returns the pairs of a split without repetitions, in either order of the two texts.
+    """Returns the pairs of a split without duplicates, in either order of the two texts.
 
-    Pairs of texts in `known` are left out too. The kept pairs are added to it, so that train, dev
-    and test can be handled in turn.
+    Pairs in `known` are left out too. Kept pairs are added to it, so that train, dev and test can
+    be handled in turn.
     """
     kept = []
     for index, pair in enumerate(zip(pairs.first, pairs.second, strict=True)):
@@ -252,9 +252,9 @@ def without_repeats(pairs: GradedPairs, known: set[frozenset[str]]) -> GradedPai
 
 
 def without_repeated(splits: Mapping[str, GradedPairs]) -> dict[str, GradedPairs]:
-    """Returns splits without any pair that occurs twice in them, in either order.
+    """Returns splits without any copy of a pair that occurs more than once, in either order.
 
-    This is STSBenchmark.v2 of MTEB. `without_repeats` keeps the first of such pairs.
+    This is STSBenchmark.v2 of MTEB. `without_repeats` keeps the first copy instead.
     """
     keys = {
         split: [frozenset(pair) for pair in zip(pairs.first, pairs.second, strict=True)]
@@ -268,7 +268,7 @@ def without_repeated(splits: Mapping[str, GradedPairs]) -> dict[str, GradedPairs
 
 
 SEMREL = {"en": "eng", "es": "esp", "ar": "arb"}
-"""Languages of SemRel 2024 that are scored, and their codes in the names of files."""
+"""Languages of SemRel 2024 to score, and their codes in file names."""
 
 
 def read_semrel(data: Path, language: str, split: str) -> GradedPairs:
@@ -277,7 +277,7 @@ def read_semrel(data: Path, language: str, split: str) -> GradedPairs:
     `language` is one of `SEMREL`. The official CSV file is read, or else JSON lines.
 
     Raises:
-        DataMissingError: the split is not there.
+        DataMissingError: the split is missing.
         InputError: a line is invalid.
     """
     code = SEMREL[language]
@@ -304,15 +304,15 @@ def _as_published(name: str, split: str, pairs: Sequence[Graded], content: bytes
 
 
 SCORED = {"biosses": (0.0, 4.0), "sts22": (1.0, 4.0)}
-"""Sets that are read in MTEB's form, and their scores of the least and the most alike pairs. The
-file of SemEval 2022 itself counts the other way round."""
+"""Sets in MTEB's form, with their scores of the least and the most similar pairs. The original file
+of SemEval 2022 uses the opposite direction."""
 
 
 def read_scored(data: Path, name: str) -> GradedPairs:
-    """Reads a set of `SCORED`, which is test alone: sentence1, sentence2 and score in each line.
+    """Reads a set of `SCORED`, test only: sentence1, sentence2 and score in each line.
 
     Raises:
-        DataMissingError: the file is not there.
+        DataMissingError: the file is missing.
         InputError: a line is invalid.
     """
     files, hint = ["test.jsonl", "test.jsonl.gz"], catalogue.hint_for(name)
@@ -362,7 +362,7 @@ _CQA_INPUTS = {
     ("2016", "test"): "SemEval2016-Task3-CQA-QL-test-input.xml",
     ("2017", "test"): "SemEval2017-task3-English-test-input.xml",
 }
-"""Files of questions that are named otherwise than their gold, by year and split."""
+"""Files of questions with other names than their gold, by year and split."""
 _CQA_FOLDERS = ("cqa", "cqa/subtaskB_only", "CQA", "")
 
 
@@ -374,7 +374,7 @@ class Question:
     subject: str
     body: str
     comments: list[str] = field(default_factory=list)
-    """What was answered in its thread, where the file tells."""
+    """The answers in its thread, if the file has them."""
 
     def text(self, part: str = "both") -> str:
         """Returns the `subject`, the `body`, or `both` with a space between them."""
@@ -431,7 +431,7 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
 def parse_cqa(
     content: bytes, path: Path, gold: Mapping[str, bool] | None
 ) -> list[RelatedQuestions]:
-    """Parses the queries of a file. `gold` judges questions by id where the XML does not.
+    """Parses the queries of a file. `gold` has judgements by id that the XML lacks.
 
     Without `gold`, questions that the XML does not judge count as irrelevant.
     """
@@ -481,7 +481,7 @@ def parse_cqa(
 
 
 def _judged(name: str, label: str, gold: Mapping[str, bool] | None, where: str) -> bool:
-    """Returns whether a question is relevant. The gold file and the XML must not differ."""
+    """Whether a question is relevant. The gold file and the XML must agree."""
     own = _RELEVANT.get(label)
     if gold is None:
         return bool(own)
@@ -510,10 +510,10 @@ def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
 
 
 def read_askubuntu(data: Path, split: str) -> QuestionSet:
-    """Reads the questions of AskUbuntu's dev or test that have a similar one, with 20 candidates.
+    """Reads AskUbuntu's dev or test questions that have a similar question, with 20 candidates.
 
     Raises:
-        DataMissingError: a file is not there.
+        DataMissingError: a file is missing.
         InputError: a line is invalid, or a question is not in the file of texts.
     """
     hint = catalogue.hint_for("askubuntu")

@@ -1,4 +1,4 @@
-"""Pairs and configs to trained models; needs the extra `train`.
+"""Trains models from pairs and configs; needs the extra `train`.
 
 Raises:
     MissingExtraError: a package of the extra is not installed.
@@ -7,5 +7,5 @@ Raises:
 from rejoinder.errors import require
 from rejoinder.io.files.system import spin_briefly
 
-require("train", "torch", "pydantic", "tomli_w")  # asked for before any work begins
+require("train", "torch", "pydantic", "tomli_w")  # checked before any work begins
 spin_briefly()

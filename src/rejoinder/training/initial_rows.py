@@ -1,23 +1,17 @@
-"""The rows that words start training with, learned from the text of a run before its first step.
+"""Learns the initial rows of words from the training text, and whitens rows during training.
 
-Synonyms and definitions can move them (Faruqui et al. 2015), and regular forms of the same word.
-
-The regular forms of words: `peel`, `peels`, `peeling`, `peeled`.
-
-A form that is rare in the training text has a row that says little, although its lemma's is good.
-
-Frequency weights and whitening of the rows of words, at the beginning of a phase.
-
-Training on examples leaves frequent words long and the variance of sentences in few directions.
-Both can be mended without looking at any sentence, in the table itself: a sum of rows weighted and
-turned is the sum of weighted and turned rows.
-
-Rows of an embedding table from the words that stand near each other.
-
-Random rows have to learn from the objectives alone what every word means, and rare words are seen
-too seldom for that. Rows that begin as word vectors know it before the first step: positive
+Random rows must learn the meaning of every word from the objectives, and rare words are seen too
+seldom for that. Rows that start as word vectors have it before the first step: the positive
 pointwise mutual information of neighbouring words, factorised (Levy and Goldberg 2014; Levy et al.
-2015, §3), by a randomised method (Halko et al. 2011, algorithm 4.4).
+2015, §3) by a randomised method (Halko et al. 2011, algorithm 4.4).
+
+Synonyms and definitions can move these rows (Faruqui et al. 2015), and so can regular forms of the
+same word, such as `peel`, `peels`, `peeling`, `peeled`: the row of a rare form is poor, although
+the row of its lemma may be good.
+
+Frequency weights and whitening apply at the beginning of a phase. Training on examples leaves the
+rows of frequent words long and the variance of sentences in few directions. Both can be fixed in
+the table, without any sentence: weighting and turning rows weights and turns their sums.
 """
 
 import warnings
@@ -43,14 +37,14 @@ from rejoinder.training.data.examples import GroupText
 from rejoinder.training.data.stream import read_without
 
 _SEED = 0
-"""Rows are learned from the data, as the vocabulary is: runs of several seeds share them."""
+"""Fixed, as rows depend only on the data, like the vocabulary: runs of several seeds share them."""
 _MOST_PAIRS = 5_000_000
-"""More pairs are sampled: word vectors gain little by them, and counts would outgrow memory."""
+"""Larger data is sampled: word vectors gain little from more, and counts would outgrow memory."""
 Rows = NDArray[np.float32]
 
 _ITERATIONS = 5
 FUNCTION_WORDS = 150
-"""So many most frequent words say nothing about a word that they help to define."""
+"""Number of most frequent words to ignore in definitions, as they say nothing about the word."""
 
 
 def learn_rows(
@@ -61,7 +55,7 @@ def learn_rows(
 ) -> preparation.WordRows:
     """Returns the rows of a config whose `training.row_init` is not random."""
     features = prepared.features
-    ranked = isinstance(features, WordFeatures)  # ids of subwords are in the order of merges
+    ranked = isinstance(features, WordFeatures)  # ids of subwords are in order of merges
     words = len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows
     counts = Cooccurrences(words, _SEED, ranked=ranked)
     labelled = data.labelled(config, prepared.leak_sets)
@@ -101,9 +95,9 @@ def _groups(labelled: preparation.LabelledTasks, setting: str) -> list[GroupText
 
 @torch.no_grad()
 def turn_rows(weight: Tensor, directions: Tensor) -> None:
-    """Gives the first rows of `weight` the `directions` (N, width) and keeps their lengths.
+    """Turns the first rows of `weight` to the `directions` (N, width), keeping their lengths.
 
-    Rows whose direction is zero stay as they are.
+    Rows with a zero direction stay as they are.
     """
     known = directions.any(dim=1).nonzero().squeeze(1)
     lengths = weight[known].norm(dim=1, keepdim=True)
@@ -117,7 +111,7 @@ def _texts(
     prepared: preparation.Prepared,
     progress: preparation.PreparationProgress,
 ) -> Iterator[pl.Series]:
-    """Yields the texts that the run trains on: of many pairs, a sample."""
+    """Yields the training texts of the run; if there are many pairs, a sample of them."""
     yield from preparation.distinct_texts(labelled)
     blocks = list(enumerate(data.needed_pairs().blocks("train"))) if config.reads_pairs else []
     rows = sum(block.rows for _, block in blocks)
@@ -131,9 +125,9 @@ def _texts(
 
 
 def interleave(groups: GroupText, ids: Ragged) -> Ragged:
-    """Returns each two neighbouring texts of a group as one, their ids in turns by their place.
+    """Merges each two neighbouring texts of a group into one text, with their ids alternating.
 
-    `ids` are those of `groups.texts`.
+    `ids` are the token ids of `groups.texts`.
     """
     last = np.zeros(len(groups.members), bool)
     last[groups.starts[1:] - 1] = True
@@ -150,12 +144,12 @@ def interleave(groups: GroupText, ids: Ragged) -> Ragged:
 
 
 def retrofitted(rows: Rows, links: sp.csr_matrix) -> Rows:
-    """Returns unit rows near their own old place and near the rows that they are linked to.
+    """Returns unit rows near their old direction and near the rows that they are linked to.
 
-    Equation 2 of the paper with α = 1 and β = 1 / degree, on unit rows.
+    Equation 2 of Faruqui et al. with α = 1 and β = 1 / degree, on unit rows.
 
     Args:
-        rows: (V, D) float32; zero rows take the place of their neighbours.
+        rows: (V, D) float32; zero rows get the direction of their neighbours.
         links: (V, V), the weight of each link. Words without links keep their row.
     """
     degrees = np.asarray(links.sum(axis=1)).ravel()
@@ -170,10 +164,10 @@ def retrofitted(rows: Rows, links: sp.csr_matrix) -> Rows:
 def links_of(
     groups: GroupText, ids: Ragged, words: int, function_words: NDArray[np.int64]
 ) -> sp.csr_matrix:
-    """Returns (words, words) links of each single word to the other texts of its groups.
+    """Returns (words, words) links from single words to the other texts of their groups.
 
-    A text of n words is one link, divided among its words: synonyms are linked to each other, and
-    a word to the words of its definition.
+    A text of n words is one link, divided among its words. This links synonyms to each other, and a
+    word to the words of its definition.
 
     Args:
         groups: groups of texts.
@@ -206,14 +200,14 @@ _UNDOUBLED = _VOWELS + "wxy"
 """Last letters that are not doubled before -ing and -ed."""
 _HISSING = ("s", "x", "z", "ch", "sh")
 _SHORTEST = 3
-"""Letters of a lemma: shorter words have more chance matches than forms."""
+"""Least number of letters of a lemma: shorter words have more chance matches than forms."""
 
 
 def regular_forms(word: str) -> list[str]:
-    """Returns the forms in -s, -ing and -ed that a word of three letters or more has by rule.
+    """Returns the regular forms in -s, -ing and -ed of a word of three or more letters.
 
-    Nouns and verbs are not told apart, and irregular verbs get their regular forms, so that the
-    caller keeps those that occur.
+    It does not distinguish nouns from verbs, or irregular verbs from regular ones, so the caller
+    must keep only forms that occur.
 
     >>> regular_forms("stop")
     ['stops', 'stoping', 'stoped', 'stopping', 'stopped']
@@ -253,19 +247,19 @@ def inflection_links(vocabulary: Sequence[str], lemmas: Iterable[str], rows: int
 
 
 _ROWS = 16_384
-"""Rows turned at a time."""
+"""Number of rows to turn at a time."""
 
 
 @torch.no_grad()
 def whiten(weight: Tensor, words: int, sif: float, whitening: float) -> None:
-    """Weighs and whitens rows in place; their mean length stays as it was.
+    """Weights and whitens rows in place; their mean length stays the same.
 
-    The frequency p of a word is that of its rank, by Zipf's law. Rows without a word, such as
-    those of unknown words, count as the rarest word.
+    The frequency p of a word follows from its rank by Zipf's law. Rows without a word, such as
+    buckets of unknown words, count as the rarest word.
 
     Args:
-        weight: (rows, D) float32, first those of the words in order of frequency.
-        words: how many rows belong to words.
+        weight: (rows, D) float32, first the rows of words in order of frequency.
+        words: number of rows that belong to words.
         sif: a, if above 0: rows are multiplied by a / (a + p), the smooth inverse frequency of
             Arora et al. (2017), section 3.
         whitening: s from 0 to 1: rows are multiplied by C^(-s/2), where C (D, D) is the covariance
@@ -296,7 +290,7 @@ def _covariance(rows: Tensor, frequencies: Tensor) -> Tensor:
 def _power(matrix: Tensor, exponent: float) -> Tensor:
     """Returns a symmetric positive matrix to a power, float32, with eigenvalues of mean 1.
 
-    Directions without variance, as those of unused dimensions, keep the scale of the mean.
+    Directions without variance, such as unused dimensions, keep the scale of the mean.
     """
     values, vectors = torch.linalg.eigh(matrix)
     values = values / values.mean()
@@ -306,29 +300,29 @@ def _power(matrix: Tensor, exponent: float) -> Tensor:
 
 
 _WINDOW = 5
-"""Words are neighbours up to this distance d, and count 1/d."""
+"""Largest distance d at which words are neighbours; they count 1/d."""
 _FREQUENT = 1e-4
 """Words more frequent than this share of the text are skipped at random (Mikolov et al. 2013)."""
 _SMOOTHING = 0.75
-"""Exponent of the counts of contexts, against a bias for rare ones (Levy et al. 2015, §3.2)."""
+"""Exponent of context counts, against a bias for rare contexts (Levy et al. 2015, §3.2)."""
 _LEAST_NEIGHBOURS = 5
 """Words with fewer different neighbours get no row."""
 _MOST_WORDS = 100_000
 """Number of most frequent words that get a row; bounds the memory."""
 _CHUNK = 3_000_000
-"""Ids counted at a time, at least."""
+"""Least number of ids to count at a time."""
 _OVERSAMPLING = 32
 _PASSES = 2
 
 
 class Cooccurrences:
-    """Counts of words that stand near each other in a text."""
+    """Counts of words that are near each other in a text."""
 
     def __init__(self, words: int, seed: int, *, ranked: bool = True) -> None:
-        """Counts the first of `words` ids.
+        """Counts the first `words` ids.
 
-        If they are `ranked`, in order of frequency, their frequencies follow Zipf's law; otherwise
-        they are those in the texts so far.
+        If they are `ranked` (in order of frequency), frequencies follow Zipf's law; otherwise they
+        are counted in the texts so far.
         """
         self.words = min(words, _MOST_WORDS)
         self._generator = np.random.default_rng(seed)
@@ -350,7 +344,7 @@ class Cooccurrences:
             self._count()
 
     def _count(self) -> None:
-        """Adds up the texts that wait: sums of large sparse matrices are worth few calls."""
+        """Counts the pending texts together, as summing large sparse matrices is slow per call."""
         lengths = np.concatenate([each.lengths for each in self._waiting])
         ids = np.concatenate([each.ids for each in self._waiting])
         self._waiting.clear()
@@ -382,7 +376,7 @@ class Cooccurrences:
 
 
 def zipf(words: int) -> NDArray[np.float64]:
-    """Returns (words,) the frequencies of words in order of frequency, by Zipf's law."""
+    """Returns the (words,) frequencies of words in order of frequency, by Zipf's law."""
     ranks = np.arange(1, words + 1)
     return np.asarray(1 / ranks / (1 / ranks).sum())
 
@@ -424,8 +418,8 @@ def _factors(
 def _orthonormal(columns: Tensor) -> Tensor:
     """Returns an orthonormal basis of the space of (N, k) columns.
 
-    By the eigenvectors of the (k, k) products of the columns, which takes half the time of a QR
-    decomposition and is exact enough here: the columns are far from dependent.
+    It uses the eigenvectors of the (k, k) products of the columns. This takes half the time of a QR
+    decomposition and is exact enough here, as the columns are far from dependent.
     """
     squares, vectors = _eigen(columns)
     return columns @ (vectors / squares.clamp(min=1e-9 * squares[0]).sqrt())
@@ -438,10 +432,10 @@ def _eigen(columns: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _as_torch(matrix: sp.csr_matrix) -> Tensor:
-    """Returns the matrix for torch, whose products use all threads."""
+    """Returns the matrix as a torch tensor, as torch's products use all threads."""
     starts, columns = (
         torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices)
     )
-    with warnings.catch_warnings():  # sparse rows are "in beta state", for years
+    with warnings.catch_warnings():  # torch has called sparse rows "in beta state" for years
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(starts, columns, torch.from_numpy(matrix.data), matrix.shape)

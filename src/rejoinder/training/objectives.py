@@ -1,6 +1,6 @@
-"""Objectives: the tables `[[tasks]]` of a config, and one record for each kind, found by its name.
+"""Objectives: the tables `[[tasks]]` of a config, and one record per kind, looked up by name.
 
-A new objective is a module with its record, and a call of `register_objective`
+To add an objective, write a module with a record, and call `register_objective`
 (docs/extend/objective.md). Importing this needs no torch.
 """
 
@@ -45,27 +45,27 @@ class DataFile(settings.Settings):
     """A file of a task."""
 
     path: settings.FilledText
-    """Path below the folder given by `--data`."""
+    """Path relative to the folder given by `--data`."""
     where: Mapping[_Label, Annotated[_Label, BeforeValidator(_json_text)]] = Field(
         default_factory=dict
     )
-    """Only rows whose fields have these values are used, such as `{split = "train"}`."""
+    """Use only rows whose fields have these values, such as `{split = "train"}`."""
 
 
 class GroupFile(DataFile):
     """A file of groups of sentences with the same meaning."""
 
     fields: Annotated[tuple[settings.FilledText, ...], Field(max_length=100), settings.AsTuple] = ()
-    """Fields whose texts are a group; by default `sentences`, or `sentence1` and `sentence2`."""
+    """Fields whose texts form a group; by default `sentences`, or `sentence1` and `sentence2`."""
 
 
 class InferenceFile(DataFile):
-    """A file of pairs of sentences with a label, as SNLI's."""
+    """A file of labelled pairs of sentences, like SNLI."""
 
     share: float = Field(default=1.0, gt=0, le=1)
-    """Fraction of rows used, sampled at random: the points of figure 8 of Yang et al. 2018."""
+    """Fraction of rows to use, sampled at random, as in figure 8 of Yang et al. 2018."""
     premise: settings.FilledText = "sentence1"
-    """Field of the premise; a list of premises is read as one text."""
+    """Field of the premise; a list of premises is joined into one text."""
     hypothesis: settings.FilledText = "sentence2"
     """Field of the hypothesis."""
     label: settings.FilledText = "gold_label"
@@ -98,7 +98,7 @@ class Task(settings.Settings):
     share: float = Field(gt=0, le=1)
     """Share of the steps; the shares of all tasks add up to 1."""
     batch_size: int | None = Field(default=None, ge=2, le=524_288)
-    """Rows per batch; by default that of the phase."""
+    """Rows per batch; by default the batch size of the phase."""
     word_dropout: settings.Probability | None = None
     """Fraction of ids dropped from each sentence at random; by default objective.word_dropout."""
 
@@ -115,7 +115,7 @@ class Task(settings.Settings):
 
         @property
         def power(self) -> float:
-            """Exponent of the number of rows by which files divide the task's share."""
+            """Exponent of a file's number of rows in its part of the task's share."""
 
 
 class PairsTask(Task):
@@ -128,7 +128,7 @@ class PairsTask(Task):
 
     @property
     def power(self) -> float:
-        """Has no effect on a single stream, which gets the whole share."""
+        """Unused, as the only stream gets the full share."""
         return 1.0
 
 
@@ -136,7 +136,7 @@ class LabelledTask(Task):
     """Base class of an entry of `[[tasks]]` that reads labelled files; it needs a field `data`."""
 
     name: Annotated[str, Field(max_length=100), AfterValidator(_task_name)] = ""
-    """Distinguishes tasks of the same objective, each with its own scale; letters, digits, - and
+    """Distinguishes tasks of the same objective, each with its own scale: letters, digits, - and
     _. Empty means the name of the objective."""
     power: float = Field(default=1.0, ge=0, le=4)
     """A file of n rows gets a part of the share proportional to n to this power."""
@@ -152,7 +152,7 @@ class Head:
     """Dense layers after embeddings, trained by one objective and stored with the model."""
 
     layers: tuple[int, ...]
-    """Units of its layers; empty for the identity."""
+    """Units per layer; empty for the identity."""
     activation: settings.Activation
     inputs: int = 1
     """Width of its input, as a multiple of the embedding dimension."""
@@ -169,7 +169,7 @@ class Head:
 
 
 def mutual_loss(step: "StepInputs") -> "StepLoss":
-    """Each side of a row picks the other among those of the batch, as neither comes first."""
+    """Each side of a row picks the other side in the batch, as their order has no meaning."""
     from rejoinder.training.losses.in_batch import in_batch_softmax
 
     return in_batch_softmax(
@@ -190,12 +190,12 @@ class ObjectiveKind:
     read: "Callable[[Any, Path, EvaluationHashes | None], LabelledText] | None" = None
     """Reads a labelled file without its leaks; None means that the objective reads pairs."""
     examples: "Callable[[Any, Any], Examples] | None" = None
-    """Makes the examples of a task from what `read` returned; None means that this is them."""
+    """Makes the examples of a task from the result of `read`; None uses the result itself."""
     head: "Callable[[Any], Head] | None" = None
-    """The head that the objective trains, by the `RunConfig`; None means that it has none."""
+    """Returns the head that the objective trains for a `RunConfig`; None means no head."""
     ranks: bool = True
-    """Whether it ranks candidates of the batch. It then has a learned scale, and `loss` heeds
-    `same` and `nested` of its inputs, as `in_batch_softmax` does."""
+    """Whether it ranks the candidates in a batch. It then has a learned scale, and `loss` uses
+    `same` and `nested` of its inputs, like `in_batch_softmax`."""
 
 
 class ResponsesTask(PairsTask):
@@ -209,7 +209,7 @@ def _response_head(config: Any) -> Head:
 
 
 def respond(head: "Callable[[Tensor], Tensor]", embeddings: "Tensor") -> "Tensor":
-    """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
+    """Returns (N, D) unit rows v' = F(v) for (N, D) embeddings; zero rows stay zero."""
     import torch
 
     from rejoinder.encoders.nn.layers import unit_rows
@@ -221,9 +221,9 @@ def respond(head: "Callable[[Tensor], Tensor]", embeddings: "Tensor") -> "Tensor
 def _response_loss(step: "StepInputs") -> "StepLoss":
     """Returns the loss of inputs that pick their responses.
 
-    With `nested` dimensions it is the mean over the first N entries, for each of these N, and all
-    of them (Kusupati et al. 2022, §3). The head, too, returns as many, of rows with zeros after
-    them.
+    With `nested` dimensions it is the mean of the losses on the first N entries, for each of these
+    N, and on all entries (Kusupati et al. 2022, §3). For each N, the head reads rows with zeros
+    after the first N entries, and its first N outputs are used.
     """
     import torch
     import torch.nn.functional as F
@@ -266,7 +266,7 @@ def pair_features(premises: "Tensor", hypotheses: "Tensor") -> "Tensor":
     """Returns (B, 4 D): sqrt(D) times (u1, u2, |u1 - u2|, u1 * u2) of (B, D) unit rows.
 
     Yang et al. 2018, figure 3. Most entries are about 1. The products stay small, about
-    1 / sqrt(D): scaled up to the size of the others, they are memorised
+    1 / sqrt(D): if they were scaled up to the others, the classifier would memorise them
     (notebook/recipes.md).
     """
     import torch
@@ -298,9 +298,9 @@ ENTAILMENT_KIND = ObjectiveKind(
 
 
 class EntailmentRankingTask(LabelledTask):
-    """A premise finds the hypothesis that it entails, and this its premise, in the batch.
+    """Premises and the hypotheses that they entail find each other in the batch.
 
-    Contradictions of the premises are further candidates.
+    Contradictions of the premises are additional candidates.
     """
 
     objective: Literal["entailment-ranking"]
@@ -331,18 +331,18 @@ RANKING_KIND = ObjectiveKind(
 
 
 class ParaphraseTask(LabelledTask):
-    """A sentence finds another sentence of its group among those of the batch."""
+    """A sentence finds another sentence of its group in the batch."""
 
     objective: Literal["paraphrase"]
     data: GroupFiles
     retrofit: bool = False
-    """Move the initial rows of single words of these groups towards those of the other texts of
-    their groups: of synonyms and definitions (Faruqui et al. 2015). Needs training.row_init."""
+    """Move the initial rows of single words in these groups towards the rows of their group's other
+    texts, such as synonyms and definitions (Faruqui et al. 2015). Needs training.row_init."""
     interleave: bool = False
-    """Learn the initial rows of these groups' words from each two texts as one, their words in
-    turns: translations stand next to each other then. Needs training.row_init."""
+    """Learn the initial rows of these groups' words from each two texts merged into one, with words
+    alternating, so that translations are next to each other. Needs training.row_init."""
     inflections: bool = False
-    """Move the initial rows of single words of these groups and of their regular forms (-s, -ing,
+    """Move the initial rows of single words in these groups and of their regular forms (-s, -ing,
     -ed) towards each other. Needs training.row_init, and text of words."""
 
 
@@ -362,6 +362,6 @@ def register_objective(kind: ObjectiveKind) -> None:
     """Adds an objective kind defined outside rejoinder.
 
     Raises:
-        InputError: another kind has that name.
+        InputError: another kind has the same name.
     """
     OBJECTIVES.register(kind.name, kind)

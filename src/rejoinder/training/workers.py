@@ -1,13 +1,13 @@
-"""The machine that a run computes on, and its workers: processes that train one model together.
+"""Devices, threads and signals of a run, and its workers: processes that train a model together.
 
-Workers are started by `torchrun`. Each holds the whole model and takes its part of each batch. They
-talk through torch.distributed: gloo on the CPU, NCCL on GPUs. Worker 0 alone writes to the run's
-folder, which all of them read.
+`torchrun` starts the workers. Each holds the complete model and processes its part of each batch.
+They communicate through torch.distributed: gloo on the CPU, NCCL on GPUs. Only worker 0 writes to
+the run's folder, which all of them read.
 
 Dense gradients are summed over the workers. A dense all-reduce of an embedding table would send
-every row, touched or not: hundreds of MB a step. Instead workers tell each other which rows their
-sentences read. Where an encoder sums rows, they send the gradients by the sums, of which there are
-fewer than rows, and each works out the rest.
+every row, touched or not: hundreds of MB per step. Instead, workers tell each other which rows
+their sentences read. If an encoder sums rows, they send the gradients by the sums, which are fewer
+than the rows, and each worker computes the rest.
 """
 
 import ctypes
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 _TIMEOUT = datetime.timedelta(hours=6)
-"""How long a worker waits for the others, as while worker 0 evaluates. The end of a process shows
-at once: its connections close."""
+"""How long a worker waits for the others, such as while worker 0 evaluates. If a process ends, the
+others notice at once, because its connections close."""
 _LOST = "rejoinder/lost"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -65,10 +65,10 @@ def _waiting(call: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @dataclass(frozen=True)
 class Workers:
-    """All workers of a run, as one of them sees them. Without others, few methods do anything."""
+    """All workers of a run, seen from one of them. With one worker, most methods do nothing."""
 
     part: Part = WHOLE
-    """Which of them this one is, and how many they are."""
+    """The number of this worker and the number of workers."""
     store: Any = field(default=None, repr=False)
 
     @property
@@ -95,18 +95,18 @@ class Workers:
 
     @_waiting
     def add(self, tensor: Tensor) -> None:
-        """Replaces a tensor by the sum over all workers; it has the same bytes at all of them."""
+        """Replaces a tensor by the sum over all workers, with the same bytes in each of them."""
         dist.all_reduce(tensor)
 
     @_waiting
     def broadcast(self, tensors: Sequence[Tensor]) -> None:
-        """Gives all workers the values of worker 0."""
+        """Copies the values of worker 0 to all workers."""
         for tensor in tensors if self.count > 1 else ():
             dist.broadcast(tensor, 0)
 
     @_waiting
     def collect(self, value: Any) -> list[Any]:
-        """Returns the values of all workers, small ones, in their order."""
+        """Returns the small values of all workers, in their order."""
         values = [value] * self.count
         if self.count > 1:
             dist.all_gather_object(values, value)
@@ -114,11 +114,11 @@ class Workers:
 
     @contextmanager
     def agreed(self) -> Iterator[None]:
-        """Fails at all workers if the block fails at one of them.
+        """Fails in all workers if the block fails in one of them.
 
         Raises:
-            RejoinderError: that of the block, at the first worker where it failed.
-            OtherWorkerError: at all others.
+            RejoinderError: the error of the block, in the first worker where it failed.
+            OtherWorkerError: in all others.
         """
         error: RejoinderError | None = None
         try:
@@ -132,14 +132,14 @@ class Workers:
             raise OtherWorkerError(f"worker {failed.index(True)} failed")
 
     def error(self, message: str) -> TrainingError:
-        """Returns the error to raise where all workers fail: worker 0 explains it."""
+        """Returns the error to raise if all workers fail; only worker 0 explains it."""
         return TrainingError(message) if self.leads else OtherWorkerError(message)
 
     def lost(self, message: str) -> TrainingError:
-        """Returns the error to raise after `LostError`: the first one to ask explains it."""
+        """Returns the error to raise after `LostError`; only the first caller explains it."""
         try:
             first = self.store is None or self.store.add(_LOST, 1) == 1
-        except RuntimeError:  # the store ended with the worker that had it
+        except RuntimeError:  # the store ended with the worker that held it
             first = True
         return TrainingError(message) if first else OtherWorkerError(message)
 
@@ -149,12 +149,12 @@ ALONE = Workers()
 
 @contextmanager
 def joined_workers(device: str) -> Iterator[Workers]:
-    """Joins the workers that `torchrun` started with this one; without `torchrun` there is one.
+    """Joins the other workers that `torchrun` started; without `torchrun` there is one worker.
 
-    `device` is the one asked for; see `worker_device`.
+    `device` is the requested device; see `worker_device`.
 
     Raises:
-        InputError: what `torchrun` sets in the environment is not all there, or the device is not.
+        InputError: an environment variable of `torchrun` or the device is missing.
     """
     count = _number("WORLD_SIZE", 1)
     if count < 2:
@@ -166,7 +166,7 @@ def joined_workers(device: str) -> Iterator[Workers]:
             f"WORLD_SIZE is {count}, RANK is {rank}, MASTER_ADDR is "
             f"{os.environ.get('MASTER_ADDR', 'unset')}; torchrun sets all three for its workers."
         )
-    gpu = worker_device(device).type == "cuda"  # NCCL talks through that GPU
+    gpu = worker_device(device).type == "cuda"  # NCCL communicates through that GPU
     try:
         store, _, _ = next(iter(rendezvous("env://", rank, count, timeout=_TIMEOUT)))
         dist.init_process_group(
@@ -181,7 +181,7 @@ def joined_workers(device: str) -> Iterator[Workers]:
 
 
 def worker_leads() -> bool:
-    """Returns whether this process is worker 0, or no worker of several; joins no others."""
+    """Whether this process is worker 0 or the only one; does not join the others."""
     return _number("WORLD_SIZE", 1) < 2 or _number("RANK", 0) == 0
 
 
@@ -189,7 +189,7 @@ def _number(name: str, default: int | None = None) -> int:
     text = os.environ.get(name, "" if default is None else str(default))
     if not text.isdecimal():
         raise InputError(
-            f"{name} is {text!r}; torchrun sets it to a number. Unset WORLD_SIZE without workers."
+            f"{name} is {text!r}; torchrun sets it to a number. Without torchrun, unset WORLD_SIZE."
         )
     return int(text)
 
@@ -200,10 +200,10 @@ def exchange(
     """Replaces all gradients by their sums over the workers, and returns the sum of `facts`.
 
     Args:
-        workers: those of the run.
-        optimizers: those of the run, after `collect`.
-        dense: the parameters that this step trains at any worker; the same at all of them.
-        facts: (F,) float32 numbers on the step.
+        workers: the workers of the run.
+        optimizers: the optimisers of the run, after `collect`.
+        dense: the parameters that this step trains in any worker; the same in all workers.
+        facts: (F,) float32 numbers about the step.
     """
     if workers.count == 1:
         return facts
@@ -230,7 +230,7 @@ def exchange(
 def _summed_rows(
     workers: Workers, own: RowGradient, ids: Sequence[int], owners: Sequence[int]
 ) -> RowGradient:
-    """Returns the sum of the gradients by a table; `ids` and `owners` are numbers by worker."""
+    """Returns the sum of the gradients by a table; `ids` and `owners` are counts by worker."""
     if not max(ids):
         return own
     pairs = torch.stack([own.ids, own.owners], dim=1).to(torch.int32)
@@ -239,7 +239,7 @@ def _summed_rows(
     union, places, offsets = merged(
         [rows for rows, _ in parts], [owned for _, owned in parts], owners
     )
-    # in rows: copies of what many workers touch are many times in what is gathered
+    # compare in rows: gathering sends several copies of rows that several workers touch
     if max(owners) <= 2 * len(union) // workers.count:
         by_worker = workers.gather(_padded(own.by_owner, max(owners)))
         together = [part[:count] for part, count in zip(by_worker, owners, strict=True)]
@@ -269,10 +269,10 @@ def check_batches(config: RunConfig, workers: Workers) -> None:
 
 
 def pick_device(name: str) -> torch.device:
-    """Returns the device of that name; `auto` is CUDA if there is a CUDA device, else the CPU.
+    """Returns a device by name; `auto` means CUDA if there is a CUDA device, else the CPU.
 
     Raises:
-        InputError: the name is unknown, or CUDA is asked for and absent.
+        InputError: the name is unknown, or CUDA is requested but absent.
     """
     if name not in ("auto", "cpu", "cuda"):
         raise InputError(f"device must be auto, cpu or cuda; got {name!r}.")
@@ -283,7 +283,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def worker_device(name: str) -> torch.device:
-    """Returns the device of this worker: GPUs are one each.
+    """Returns the device of this worker; with GPUs, each worker gets its own.
 
     Raises:
         InputError: see `pick_device`, or the host has fewer GPUs than workers.
@@ -301,10 +301,10 @@ def worker_device(name: str) -> torch.device:
 
 
 def multiplies_in_bfloat16(device: torch.device) -> bool:
-    """Returns whether products of bfloat16 matrices are faster on `device` than those of float32.
+    """Whether matrix products are faster in bfloat16 than in float32 on `device`.
 
-    Without instructions for them torch emulates such products, at less than half the speed. AMD's
-    AVX-512 gives them twice the speed of float32; Intel's, without AMX, a third
+    Without instructions for bfloat16, torch emulates it at less than half the speed of float32. AMD
+    processors with AVX-512 reach twice the speed of float32; Intel's without AMX, a third
     (notebook/scaling.md).
     """
     if device.type == "cuda":
@@ -324,10 +324,10 @@ _DEFAULTS = {_TRIM_THRESHOLD: 2**17, _TOP_PAD: 2**17, _MMAP_MAX: 2**16}
 def kept_memory() -> Iterator[None]:
     """Lets the C library keep the memory that the block frees, for its next large tensor.
 
-    glibc takes each large tensor from the system and gives it back at once, and a step allocates
-    hundreds of MB: zeroing its pages anew took a third of a step with 1,024 dimensions. Elsewhere
-    than on glibc nothing changes. It is a setting of the process; at the end it has glibc's
-    defaults, and what is kept goes back to the system.
+    glibc requests each large tensor from the system and returns it at once, and a step allocates
+    hundreds of MB: zeroing the pages again took a third of a step with 1,024 dimensions. Without
+    glibc this does nothing. The setting applies to the process; at the end, glibc's defaults are
+    restored and the kept memory is returned to the system.
     """
     if platform.libc_ver()[0] != "glibc":
         yield
@@ -344,13 +344,13 @@ def kept_memory() -> Iterator[None]:
 
 
 def compile_blocks(encoder: nn.Module) -> None:
-    """Has `torch.compile` make code for the blocks of a Transformer, when they first run.
+    """Compiles the blocks of a Transformer with `torch.compile`, when they first run.
 
-    Dropout still draws from torch's generators, so that a part of a batch that is encoded twice has
-    the same.
+    Dropout still draws from torch's generators, so that a part of a batch that is encoded twice
+    gets the same dropout.
 
     Raises:
-        InputError: there is no C++ compiler, and no CUDA device.
+        InputError: there is neither a C++ compiler nor a CUDA device.
     """
     compilers = [os.environ.get("CXX", "c++"), "g++", "clang++"]
     if not torch.cuda.is_available() and not any(map(shutil.which, compilers)):
@@ -368,7 +368,7 @@ def own_torch_state(device: torch.device, threads: int | None) -> Iterator[None]
     Idle threads sleep soon (`short_spins`).
 
     Both are global to the process: the number of CPU threads, and the state of the generators of
-    the CPU and of `device`. Other threads of the process that use torch meanwhile see the block's.
+    the CPU and of `device`. Other threads that use torch meanwhile are affected.
     """
     before = torch.get_num_threads()
     devices = [device] if device.type == "cuda" else []
@@ -415,7 +415,7 @@ def collected_signals() -> Iterator[list[signal.Signals]]:
 
 
 def describe_machine() -> dict[str, object]:
-    """Returns processor, cores, accelerator and versions, to state with a measured speed."""
+    """Returns processor, cores, accelerator and versions, to report with a measured speed."""
     return {
         "processor": processor_name(),
         "cores": usable_cores(),

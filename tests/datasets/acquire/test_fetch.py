@@ -312,7 +312,7 @@ def test_from_the_address_to_the_layout(server, tmp_path):
     assert not (tmp_path / ".downloads").exists()
     [again] = fetch([dataset], tmp_path, quiet)
     assert isinstance(again, Added)
-    assert again.notes == ("MRPC is complete already.",)
+    assert again.notes == ("MRPC is already complete.",)
     assert len(server.ranges) == 2
 
 

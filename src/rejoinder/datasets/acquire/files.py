@@ -1,12 +1,12 @@
-"""Files of data sets that users give or addresses send: unpacked, converted, cleaned, checked.
+"""Unpacks, converts, cleans and checks files of data sets, local or downloaded.
 
-No file of an untrusted archive leaves the folder, and sizes are limited. COCO's published features
-are pickles of strings and arrays, read without running their code: SentEval publishes
-`{train,valid,test}.pkl`, written by Python 2, a dict of `features` (a row per image),
+Files of an untrusted archive can't be written outside the folder, and sizes are limited. COCO's
+published features are pickles of strings and arrays, read without running their code: SentEval
+publishes `{train,valid,test}.pkl`, written by Python 2, a dict of `features` (a row per image),
 `image_to_caption_ids` (ids by row) and `captions` (by id, with a `cleaned_caption`).
 
-Each kind of file has its own way to be cleaned (byte order marks, line ends, encodings, escapes),
-and is checked by the parser of its reader.
+Each kind of file is cleaned in its own way (byte order marks, line ends, encodings, escapes), and
+checked by the parser of its reader.
 """
 
 import codecs
@@ -110,7 +110,7 @@ def _zip_entries(archive: Path, meter: Meter) -> Iterator[tuple[str, Reader | No
 def _stream_entries(
     archive: Path, suffix: str | None, meter: Meter
 ) -> Iterator[tuple[str, Reader | None]]:
-    """Yields the same of a tar, or else the single file that was compressed."""
+    """Yields the entries of a tar likewise, or else the single file that was compressed."""
     with archive.open("rb") as file:
         stream = Metered(OPENERS[suffix](file) if suffix else cast("Reader", file), meter, file)
         head = b""
@@ -132,7 +132,7 @@ def _stream_entries(
 
 
 class _Joined:
-    """A stream whose first bytes have been read already."""
+    """A stream whose first bytes have already been read."""
 
     def __init__(self, head: bytes, rest: Reader) -> None:
         self.head, self.rest = io.BytesIO(head), rest
@@ -210,11 +210,11 @@ _ALLOWED: Mapping[tuple[str, str], Any] = {
 
 
 _PythonUnpickler: Any = pickle._Unpickler
-"""The unpickler in Python. The one in C allocates as much as a damaged index asks for."""
+"""The unpickler in Python. The C unpickler allocates as much as a damaged index asks for."""
 
 
 class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
-    """Sets the state of arrays and their types alone: nothing else that may be called has one."""
+    """Sets the state only of arrays and their types: no other allowed function has a state."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Returns an allowed function or class."""
@@ -295,8 +295,8 @@ def converted(
 ) -> Iterator[tuple[Path, str, bytes]]:
     """Yields files of the layout: the path of its source, its name and its content.
 
-    `paths` are all files that the user gave, and `present` the content of those that are in the
-    layout already.
+    `paths` are all files that the user gave, and `present` the content of files that are already
+    in the layout.
     """
     for path in paths:
         if set_id == "sick" and path.name == "SICK.txt":
@@ -314,7 +314,7 @@ def converted(
 
 
 def sick_splits(content: bytes, path: Path) -> dict[str, bytes]:
-    """Splits SICK.txt, which holds all splits, into SemEval's three files."""
+    """Splits SICK.txt, which contains all splits, into SemEval's three files."""
     wanted = (*labelled.SICK_COLUMNS[:4], "entailment_label", "SemEval_set")
     lines = {name: ["\t".join(labelled.SICK_COLUMNS)] for name in _SICK_SETS.values()}
     for row in below_header(content, path, wanted):
@@ -330,8 +330,8 @@ _ESCAPE = re.compile(r"M-(\^?)(?: ([!-/:-@\[-`{-~])(?: |$)|([ -~]))", re.MULTILI
 def restore_escapes(text: str) -> tuple[str, int]:
     """Restores the Windows-1252 characters that `cat -v` wrote as `M-i` or `M-^E`.
 
-    Returns the text, and the number of restored characters. A text that has capital letters
-    elsewhere is not changed, because its `M-` may be meant as text.
+    Returns the text, and the number of restored characters. A text with capital letters elsewhere
+    is not changed, because its `M-` may be literal.
 
     >>> restore_escapes("the clichM-is M-^V and more")
     ('the clichés – and more', 2)
@@ -420,7 +420,7 @@ def unchanged(content: bytes) -> tuple[bytes, list[str]]:
 
 _OTHERS = re.compile(rb"[^a-z0-9]+")
 _FEW_LETTERS = 200
-"""A text with fewer letters is in another alphabet, and its fingerprint means little."""
+"""A text with fewer letters is in another alphabet, and its fingerprint is unreliable."""
 
 
 @dataclass(frozen=True)
@@ -437,7 +437,7 @@ class Examined:
 
 
 def examine(content: bytes, path: Path, kind: str) -> Examined:
-    """Cleans a file, checks that it is of a `DataFile.kind`, and counts its rows."""
+    """Cleans a file, checks its `DataFile.kind`, and counts its rows."""
     form = _FORMS[kind]
     cleaned, notes = form.clean(content)
     if kind == "nli":
@@ -495,7 +495,7 @@ def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
 
 
 def _questions(content: bytes, path: Path) -> int:
-    """Counts related questions, those with the label `?` too."""
+    """Counts related questions, including those with the label `?`."""
     return sum(len(query.related) for query in semeval.parse_cqa(content, path, None))
 
 
@@ -506,12 +506,12 @@ def _intents(content: bytes, path: Path) -> int:
 
 
 def _table(content: bytes, path: Path, columns: tuple[int, ...]) -> int:
-    """Counts the rows of a table that has so many columns."""
+    """Counts the rows of a table with an allowed number of columns."""
     return sum(1 for _ in table_rows(content, path, columns))
 
 
 def _rows_of_features(content: bytes, path: Path) -> int:
-    """Returns the rows of the matrix in a safetensors file. Its header is enough."""
+    """Returns the number of rows of the matrix in a safetensors file, from its header."""
     try:
         length = int.from_bytes(content[:8], "little")
         rows, _columns = json.loads(content[8 : 8 + length])["features"]["shape"]

@@ -1,7 +1,7 @@
 """Lays out data sets: copies local files and files of archives into SentEval's folders.
 
-Finds data sets that are present, and checks whether they are complete. Downloads others: resumes
-downloads, checks files, and reports dead addresses.
+Also finds the data sets that are present, checks whether they are complete, and downloads others:
+it resumes downloads, checks files, and reports dead addresses.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 LOCK = "adding"
-"""Commands that write a folder of data sets claim this name in it."""
+"""Commands that write to a folder of data sets claim this name in it."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Added:
 
     id: str
     files: tuple[str, ...]
-    """Files that were written or were present with the same content."""
+    """Files that were written, or present with the same content."""
     missing: tuple[str, ...]
     """Needed files that are still missing."""
     notes: tuple[str, ...]
@@ -70,26 +70,26 @@ class _Plan:
     dataset: DataSet
     matches: Mapping[DataFile, Examined]
     writes: Mapping[Path, bytes]
-    """The content of every file of the layout, licences and readmes included."""
+    """The content of every file of the layout, including licences and readmes."""
     faults: dict[Path, InputError]
-    """Why files that have the name of a file of the set were not used."""
+    """Reasons why files with the name of a file of the set were not used."""
 
 
 def add(
     datasets: Sequence[DataSet], sources: Sequence[Path], root: Path, *, overwrite: bool = False
 ) -> list[Added]:
-    """Lays out the files of data sets that `sources` hold below `root`.
+    """Lays out the files of data sets in `sources` below `root`.
 
     The sources are files, archives or folders, with at least one of the data sets. Files that
-    differ are replaced only with `overwrite`. All files are written before the first one is
-    renamed into place, so that a refused file or a full disk leaves everything as it was.
+    differ are replaced only with `overwrite`. All files are written before the first is renamed
+    into place, so that a refused file or a full disk leaves everything unchanged.
 
     Returns:
         The data sets that were in `sources`.
 
     Raises:
-        InputError: `sources` have no file of the data sets, a file is cut or of another form, an
-            archive is refused, an existing file would be lost, or a source lies in `root`.
+        InputError: `sources` have no file of the data sets, a file is truncated or has another
+            form, an archive is refused, an existing file would be lost, or a source is in `root`.
         BusyError: another command is writing `root`.
         StorageError: `root` can't be written: a full disk, missing rights.
     """
@@ -104,7 +104,7 @@ def add(
 def lay_out(
     datasets: Sequence[DataSet], sources: Sequence[Path], root: Path, *, overwrite: bool
 ) -> list[Added]:
-    """Lays out data sets as `add` does, from sources that may lie in `root`."""
+    """Lays out data sets like `add`, but sources may be in `root`."""
     with part_of(root / LOCK) as folder:
         with creation_errors(root):
             folder.mkdir()
@@ -129,7 +129,7 @@ def lay_out(
             )
         with ExitStack() as stack:  # at its end, all of them are renamed into place
             for path, content in writes.items():
-                if path in same:  # removes what a killed command left next to it
+                if path in same:  # removes leftovers of a killed command
                     stack.enter_context(claim(path))
                 else:
                     new = stack.enter_context(new_file(path))
@@ -139,9 +139,9 @@ def lay_out(
 
 
 def _gather(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> Iterator[Path]:
-    """Yields all files of files, archives and folders. Archives are unpacked below `into`.
+    """Yields all files in files, archives and folders. Archives are unpacked below `into`.
 
-    A compressed file in a folder is used only if its name is that of a file of the data sets.
+    A compressed file in a folder is used only if it has the name of a file of the data sets.
     """
     names = {*CONVERTED_NAMES, *(name for one in datasets for name in one.extras)}
     names.update(name for one in datasets for file in one.files for name in file.all_names)
@@ -194,7 +194,7 @@ def _plan(dataset: DataSet, files: Sequence[Path], root: Path) -> _Plan:
 def _recognised(
     file: DataFile, dataset: DataSet, paths: Iterable[Path], faults: dict[Path, InputError]
 ) -> list[Examined]:
-    """Returns the paths that have the name, form, rows and, if it is known, text of a file.
+    """Returns the paths with the name, form, rows and, if known, the text of a file.
 
     Other paths with its name are added to `faults`, unless they are known to be another file.
     """
@@ -220,7 +220,7 @@ def _paths_by_letters() -> dict[str, str]:
 
 
 def _check_rows(examined: Examined, file: DataFile, dataset: DataSet) -> None:
-    """Refuses a file with another number of rows than was published, if that is exact."""
+    """Refuses a file whose number of rows differs from the published number, if that is exact."""
     if dataset.exact and file.rows and examined.rows != file.rows:
         raise InputError(
             f"{examined.path} has {examined.rows:,} rows; the published {file.name} of "
@@ -229,7 +229,7 @@ def _check_rows(examined: Examined, file: DataFile, dataset: DataSet) -> None:
 
 
 def _only(matches: Sequence[Examined], file: DataFile) -> Examined:
-    """Returns the first match. All of them must have the same content."""
+    """Returns the first match. All matches must have the same content."""
     for match in matches[1:]:
         if match.content != matches[0].content:
             both = f"{matches[0].path} and {match.path}"
@@ -238,7 +238,7 @@ def _only(matches: Sequence[Examined], file: DataFile) -> Examined:
 
 
 def _refuse_faults(plan: _Plan) -> None:
-    """Refuses damaged files that have no whole copy."""
+    """Refuses damaged files without an intact copy."""
     absent = [file for file in plan.dataset.files if file not in plan.matches]
     for path, fault in plan.faults.items():
         if not plan.dataset.common_names and any(path.name in file.all_names for file in absent):
@@ -286,12 +286,12 @@ def _few(names: Sequence[str]) -> str:
 
 
 _HEADER_BYTES = 1 << 20
-"""Bytes at the start of a safetensors file, which hold the size of its matrix."""
+"""Bytes at the start of a safetensors file that contain the size of its matrix."""
 
 
 @dataclass(frozen=True)
 class Presence:
-    """Which files of a data set are present."""
+    """The state of a data set: its present, missing and damaged files."""
 
     state: str
     """`complete`, `incomplete` (files are missing), `damaged` or `absent`."""
@@ -349,7 +349,7 @@ _ATTEMPTS = 3
 _WAIT = 1.0
 """Seconds before the second attempt. The wait doubles with each attempt."""
 _TIMEOUT = 30.0
-"""Seconds without a byte, after which a connection counts as broken."""
+"""Seconds without a byte after which a connection counts as broken."""
 _MAX_BYTES = 8 << 30
 _TRANSIENT = frozenset({408, 416, 429, 502, 503, 504})
 """Statuses after which another attempt may succeed. Before a 416 the partial file is removed."""
@@ -369,10 +369,10 @@ class Failed:
 def fetch(
     datasets: Sequence[DataSet], root: Path, progress: Progress, *, overwrite: bool = False
 ) -> Iterator[Added | Failed]:
-    """Downloads data sets and lays them out. The others go on if one fails.
+    """Downloads data sets and lays them out. If one fails, the others continue.
 
-    The downloaded files of a set that failed are kept for the next attempt. Complete sets are
-    skipped, and files that differ are refused, unless `overwrite` is true.
+    The downloaded files of a failed set are kept for the next attempt. Complete sets are skipped,
+    and files that differ are refused, unless `overwrite` is true.
 
     Raises:
         BusyError: another command is writing `root`.
@@ -394,7 +394,7 @@ def fetch(
 
 def _fetch_set(dataset: DataSet, root: Path, progress: Progress, *, overwrite: bool) -> Added:
     if not overwrite and presence(root, dataset).state == "complete":
-        return Added(dataset.id, (), (), (f"{dataset.name} is complete already.",))
+        return Added(dataset.id, (), (), (f"{dataset.name} is already complete.",))
     advice = f"Look for {dataset.look_for}, and run `rejoinder data add {dataset.id} FILE`."
     if not dataset.addresses:
         pages = ", ".join(dataset.pages)
@@ -409,7 +409,7 @@ def _fetch_set(dataset: DataSet, root: Path, progress: Progress, *, overwrite: b
         return lay_out([dataset], paths, root, overwrite=overwrite)[0]
     except InputError as error:
         if "overwrite=True" not in str(error):
-            for path in paths:  # otherwise the next attempt would read the same wrong bytes
+            for path in paths:  # or the next attempt would read the same wrong bytes
                 shutil.rmtree(path.parent, ignore_errors=True)
         what = f"The files downloaded for {dataset.name}"
         raise InputError(f"{what} are refused: {error} {advice}") from None
@@ -418,7 +418,7 @@ def _fetch_set(dataset: DataSet, root: Path, progress: Progress, *, overwrite: b
 def download(
     address: str, path: Path, progress: Progress, *, sha256: str | None = None, advice: str = ""
 ) -> None:
-    """Downloads a file, or the rest of it. A `path` that exists already is left alone.
+    """Downloads a file, or the rest of it. An existing `path` is left unchanged.
 
     Until the file is complete, its bytes are in `path` with `.part` appended. A `sha256` of None
     allows any bytes. `advice` ends error messages.
@@ -438,7 +438,7 @@ def download(
         _tag_of(part).unlink(missing_ok=True)
     except InputError as error:
         raise InputError(f"{error} {advice}".rstrip()) from None
-    except OSError as error:  # of the disk; those of the network are httpx.HTTPError
+    except OSError as error:  # of the disk; network errors are httpx.HTTPError
         raise refused(part, error) from None
 
 
@@ -458,7 +458,7 @@ def _receive(address: str, part: Path, progress: Progress) -> None:
     attempts = Retrying(stop=stop, wait=wait, retry=retry_if_exception(is_transient), reraise=True)
     try:
         with httpx.Client(
-            # compressed bytes could not be resumed
+            # compressed downloads could not be resumed
             headers={"User-Agent": f"rejoinder/{VERSION}", "Accept-Encoding": "identity"},
             timeout=_TIMEOUT,
             follow_redirects=True,
@@ -472,7 +472,7 @@ def _receive(address: str, part: Path, progress: Progress) -> None:
         status = f"{error.response.status_code} {error.response.reason_phrase}"
         raise InputError(f"{address} responds with {status.strip()}.") from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, ImportError) as error:
-        # the last two come from a proxy that the environment names
+        # the last two come from a proxy set in the environment
         reason = str(error) or type(error).__name__
         if not isinstance(error, broken):
             raise InputError(f"{address} can't be reached: {reason}.") from None
@@ -481,7 +481,7 @@ def _receive(address: str, part: Path, progress: Progress) -> None:
 
 
 def _refuse_unsafe_redirect(address: str, response: "httpx.Response") -> None:
-    """Lets redirects lead to http and https only, and never from https to http."""
+    """Allows redirects only to http and https, and never from https to http."""
     if response.has_redirect_location:
         target = response.headers["Location"]
         if response.url.join(target).scheme not in ("https", response.url.scheme):
@@ -498,7 +498,7 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Progres
         headers["If-Range"] = tag_path.read_text("utf-8")
     with client.stream("GET", address, headers=headers) as response:
         if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            part.unlink(missing_ok=True)  # longer than the file: part of another file
+            part.unlink(missing_ok=True)  # longer than the file, so part of another file
         response.raise_for_status()
         resumed = size > 0 and response.status_code == http.HTTPStatus.PARTIAL_CONTENT
         received = response.headers.get("Content-Range", "")

@@ -1,1 +1,1 @@
-"""What a run reads: pairs and labelled files as batches of token ids."""
+"""The data of a run: pairs and labelled files as batches of token ids."""

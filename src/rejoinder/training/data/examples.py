@@ -1,6 +1,6 @@
-"""Labelled files as examples of objectives: texts, each stored once, and indices of them.
+"""Reads labelled files as examples for objectives: distinct texts, and indices into them.
 
-A file is read whole: the largest, SNLI, has half a million rows.
+A file is read completely: the largest, SNLI, has half a million rows.
 """
 
 from collections.abc import Sequence
@@ -34,9 +34,9 @@ class Picked:
     right: Indices
     """(B,)"""
     more: Indices
-    """(E,) further candidates."""
+    """(E,) additional candidates."""
     labels: NDArray[np.int64] | None = None
-    """(B,) classes, where examples have them."""
+    """(B,) classes, if examples have them."""
 
 
 class Examples(Protocol):
@@ -91,7 +91,7 @@ class EntailedExamples:
 
 @dataclass(frozen=True)
 class GroupedExamples:
-    """Groups of sentences, of which two are drawn each time."""
+    """Groups of sentences; each pick draws two sentences per group."""
 
     starts: Indices
     """(groups + 1,) offsets in `members` of each group."""
@@ -115,18 +115,18 @@ class LabelledText:
     """A labelled file after leaks were dropped."""
 
     texts: list[str]
-    """Each different text once."""
+    """Distinct texts."""
     sha256: str
     """SHA-256 of the file."""
     leaks: int
     """Rows dropped because they contain an evaluation sentence."""
     unlabelled: int
-    """Rows dropped because they have no label, or one that the config skips."""
+    """Rows dropped because they have no label, or a label that the config skips."""
 
 
 @dataclass(frozen=True)
 class InferenceText(ClassifiedExamples, LabelledText):
-    """Labelled pairs of premise and hypothesis: examples of a classifier."""
+    """Labelled pairs of premise and hypothesis: examples for a classifier."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def read_inference_text(
 
 
 def read_group_text(file: "GroupFile", path: Path, hashes: EvaluationHashes | None) -> GroupText:
-    """Reads groups of sentences; a group loses those in `hashes`, and those that it repeats.
+    """Reads groups of sentences, without sentences in `hashes` and duplicates within a group.
 
     Raises:
         InputError: the file is missing or has another format.
@@ -193,7 +193,7 @@ def read_group_text(file: "GroupFile", path: Path, hashes: EvaluationHashes | No
 
 
 def _indexed(*columns: Sequence[str]) -> tuple[list[str], list[Indices]]:
-    """Returns each different text once, and each column as indices of them."""
+    """Returns the distinct texts, and each column as indices into them."""
     known: dict[str, int] = {}
     indices = [
         np.array([known.setdefault(text, len(known)) for text in column], np.int64)

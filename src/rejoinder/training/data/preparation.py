@@ -1,4 +1,4 @@
-"""Preparation of a run: its data and their licences, its vocabulary, the leaks left out.
+"""Prepares a run: its data and their licences, its vocabulary, and the leaks to leave out.
 
 `Mixture` mixes the pairs and labelled files: the task and stream of a step are drawn from the seed
 and the number of the step.
@@ -38,7 +38,7 @@ from rejoinder.training.data.stream import (
 from rejoinder.training.objectives import OBJECTIVES, Task
 
 _LISTED = 100
-"""Number of sources that a message lists."""
+"""Maximum number of sources to list in a message."""
 LabelledTasks = Sequence[tuple[Task, Sequence[Labelled]]]
 """The labelled files of each task."""
 PreparationProgress = Callable[[int, int], None]
@@ -47,7 +47,7 @@ PreparationProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Selection:
-    """The sources of a folder of pairs that are trained on, and those that are left out."""
+    """The sources of a folder of pairs to train on and to leave out."""
 
     chosen: Mapping[str, int]
     """Number of pairs in the train split, by source."""
@@ -58,7 +58,7 @@ def select_sources(pairs: Pairs, training: TrainingConfig) -> Selection:
     """Returns the sources that `training.sources` chooses.
 
     Raises:
-        InputError: the pairs lack a source of that name, or no pair of the train split is left.
+        InputError: the pairs have no source of that name, or no train pair is left.
     """
     present = {name: splits.get("train", 0) for name, splits in pairs.manifest.sources.items()}
     names = training.sources or present
@@ -82,13 +82,13 @@ def _listed(present: Mapping[str, int]) -> str:
 def read_labelled(
     task: Task, folder: Path | None, hashes: EvaluationHashes | None, known: dict[str, LabelledText]
 ) -> list[Labelled]:
-    """Returns the files of a task, which are below `folder`, without the sentences in `hashes`.
+    """Returns the files of a task in `folder`, without the sentences in `hashes`.
 
-    A file is not read again if it is in `known`, to which every file is added.
+    Files in `known` are not read again; every file that is read is added to it.
 
     Raises:
-        InputError: no folder is given, a file is missing or has another format, or too little is
-            left of it.
+        InputError: no folder is given, a file is missing or has another format, or too few of its
+            rows are left.
     """
     kind = OBJECTIVES[task.objective]
     labelled = []
@@ -115,16 +115,16 @@ def read_labelled(
 
 @dataclass(frozen=True)
 class Data:
-    """The data that a run reads.
+    """The data of a run.
 
     Labelled files are read once for all tasks that read them in the same way, and stay in memory
-    until `forget_labelled`: training does not read again what preparation has read.
+    until `forget_labelled`, so that training does not read them again after preparation.
     """
 
     pairs: Pairs | None = None
     """Read by the task `responses`; None if no task needs pairs."""
     folder: Path | None = None
-    """The folder that the paths of labelled files start from."""
+    """The folder that paths of labelled files are relative to."""
     _texts: dict[str, LabelledText] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -146,7 +146,7 @@ class Data:
         """Returns the sources of the pairs that a config trains on; none if it reads no pairs.
 
         Raises:
-            InputError: the config names a source that is not there, or leaves none.
+            InputError: the config names a missing source, or no source is left.
         """
         if not config.reads_pairs:
             return Selection({}, {})
@@ -166,12 +166,12 @@ class Data:
         ]
 
     def forget_labelled(self) -> None:
-        """Frees the memory of the labelled files; they are read again when asked for."""
+        """Frees the memory of the labelled files; `labelled` then reads them again."""
         self._texts.clear()
 
 
 WordRows = NDArray[np.float16]
-"""(W, D) unit rows of the first W ids, zero where a word keeps its random row."""
+"""(W, D) unit rows of the first W ids; zero if a word keeps its random row."""
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,8 @@ class Prepared:
 
     features: TextFeatures
     excluded: dict[int, NDArray[np.int64]]
-    """Indices of the pairs left out, as leaks or by their source, by block number; blocks that are
-    whole are absent."""
+    """Indices of the pairs left out, as leaks or by their source, by block number; complete blocks
+    are absent."""
     pairs: int
     """Number of pairs of the chosen sources in the train split, including leaks."""
     leaks: int
@@ -189,17 +189,17 @@ class Prepared:
     labelled: dict[str, dict[str, Any]]
     """Result of `labelled_facts` for each labelled file, by path."""
     rows: WordRows | None = None
-    """The rows that training starts from, None for random ones."""
+    """The rows that training starts from; None for random rows."""
     leaks_by_set: dict[str, int] = field(default_factory=dict)
     """Number of the pairs left out as leaks by evaluation set; a pair can count for several."""
     leak_sets: Sequence[str] = ()
-    """The evaluation sets that were known when the run began: a later version may know more."""
+    """The evaluation sets known when the run began; a later version may know more."""
     initial: Mapping[str, Any] = field(default_factory=dict)
     """Name, hash and training data of the model that training starts from, if there is one."""
 
 
 def _hashes(sets: Sequence[str]) -> EvaluationHashes | None:
-    """Returns the sentences that must not be trained on, None if all may be."""
+    """Returns the sentences to exclude from training; None for no exclusions."""
     return EvaluationHashes.load(sets) if sets else None
 
 
@@ -208,7 +208,7 @@ def prepare(
 ) -> Prepared:
     """Learns the vocabulary and finds what to leave out, in one pass over the train split.
 
-    `features` are those of the model that training starts from, None to learn a vocabulary.
+    `features` are from the model that training starts from; None learns a vocabulary.
 
     Raises:
         InputError: no word is frequent enough, or data is missing or unusable.
@@ -248,7 +248,7 @@ def prepare(
     if features is None:
         features = _features(texts(), config, _allowed_words(data, tasks))
     else:
-        for _ in texts():  # read for the leaks alone
+        for _ in texts():  # read only to find leaks
             pass
     return Prepared(
         features,
@@ -262,14 +262,14 @@ def prepare(
 
 
 def distinct_texts(tasks: LabelledTasks) -> Iterator[pl.Series]:
-    """Yields the texts of labelled files; those that two tasks read in the same way once."""
+    """Yields the texts of labelled files, once for files that two tasks read in the same way."""
     contents = {id(file.content): file.content for _, files in tasks for file in files}
     for content in contents.values():
         yield pl.Series(content.texts, dtype=pl.String)
 
 
 def _counted(leaks: Sequence[pl.DataFrame], sets: Sequence[str]) -> dict[str, int]:
-    """Returns the number of pairs by evaluation set, all of which hold a sentence of some set."""
+    """Returns the number of leaked pairs by evaluation set."""
     if not leaks:
         return dict.fromkeys(sets, 0)
     frame = pl.concat(leaks)
@@ -297,10 +297,10 @@ def labelled_facts(tasks: LabelledTasks) -> dict[str, dict[str, Any]]:
 
 
 def _allowed_words(data: Data, tasks: LabelledTasks) -> frozenset[str] | None:
-    """Returns the words that the vocabulary may have, None for all.
+    """Returns the words that the vocabulary may contain; None for all.
 
-    Pairs of private conversations name those that several people used; words of labelled files,
-    which anybody can have, are allowed besides.
+    Pairs of private conversations list the words that several people used. Words of labelled files,
+    which anybody can have, are also allowed.
     """
     if data.pairs is None or data.pairs.words is None:
         return None
@@ -331,12 +331,12 @@ def _features(
 def data_rows(config: RunConfig, pairs: Pairs | None = None) -> list[DataRow]:
     """Returns the sources of pairs and the labelled files that a config trains on.
 
-    Without `pairs`, only the sources that `training.sources` names are known, and judged by their
-    names alone; a config that names none has one row for all of them, whose licence is not stated.
+    Without `pairs`, only the sources in `training.sources` are known, and only by name; if the
+    config names none, a single row stands for all sources, without a licence.
 
     Raises:
-        InputError: the config names a source that is not among the pairs, or leaves none.
-        ModelError: the model that training starts from is not there.
+        InputError: the config names a source that is not in the pairs, or no source is left.
+        ModelError: the model that training starts from is missing.
     """
     rows = _sources(config, pairs) if config.reads_pairs else []
     files = dict.fromkeys(file.path for task in config.mixture for file in task.data)
@@ -361,9 +361,9 @@ def _sources(config: RunConfig, pairs: Pairs | None) -> list[DataRow]:
 
 
 _IDS = "ids"
-"""Folder of the cache of token ids in that of the run."""
+"""Folder of the cache of token ids in the run's folder."""
 _DRAW = 0x3141
-"""Keeps the draws of streams apart from other draws of the same seed."""
+"""Makes the draws of streams differ from other draws with the same seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,9 +376,9 @@ class MixedBatch:
 
 
 class Mixture:
-    """Batches of several streams; each step takes one from a single stream.
+    """Batches of several streams; each step takes a batch from one stream.
 
-    The state of a mixture is the position of each stream: the draw follows from the step alone.
+    The state of a mixture is the position of each stream, as the draw depends only on the step.
     """
 
     def __init__(self, tasks: Sequence[tuple[Task, Sequence[Stream]]], seed: int) -> None:
@@ -407,9 +407,9 @@ class Mixture:
     def batches(
         self, step: int, positions: Mapping[str, Position], size: Callable[[int, Task], int]
     ) -> Iterator[MixedBatch]:
-        """Yields the batches of all steps from `step` (from 0) on.
+        """Yields the batches of all steps from `step` (counted from 0).
 
-        `positions` are those of the streams by name; absent streams are at their start. `size`
+        `positions` are positions of streams by name; absent streams are at their start. `size`
         returns the batch size of a task at a step.
         """
         now = step
@@ -429,7 +429,7 @@ class Mixture:
 def open_cache(
     run: Path, config: RunConfig, data: Data, prepared: Prepared, workers: int
 ) -> IdCache | None:
-    """Returns the cache of token ids of one of so many workers; None if the config has none."""
+    """Returns the cache of token ids of a worker; None if the config has no cache."""
     most = config.training.id_cache_gb
     if not most or not config.reads_pairs:
         remove_cache(run)
@@ -446,11 +446,11 @@ def remove_cache(run: Path) -> None:
 def open_mixture(
     config: RunConfig, data: Data, prepared: Prepared, cache: IdCache | None, part: Part
 ) -> Mixture:
-    """Opens the streams of all tasks, of which a worker takes a `part` of each batch.
+    """Opens the streams of all tasks; `part` is the worker's part of each batch.
 
     Raises:
-        TrainingError: a labelled file is not the one that the run began with.
-        InputError: a labelled file has too few rows for so many workers.
+        TrainingError: a labelled file is not the same as at the start of the run.
+        InputError: a labelled file has too few rows for this number of workers.
     """
     seed = config.training.seed
     labelled = data.labelled(config, prepared.leak_sets)

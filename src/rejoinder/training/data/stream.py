@@ -1,16 +1,16 @@
 """Pairs and labelled files as endless streams of batches, in a new order each epoch.
 
 An epoch of pairs visits the blocks of the shards in random order, one window of blocks at a time,
-and the pairs of a window in random order, in bounded memory. Orders follow from (seed, epoch,
-window) alone: a position is three numbers, and a run can continue from any position as if it had
-never stopped. The order of labelled rows follows from the seed, the file and the epoch.
+and the pairs of a window in random order, in bounded memory. Orders depend only on (seed, epoch,
+window): a position is three numbers, and a run can continue from any position as if it had never
+stopped. The order of labelled rows depends on the seed, the file and the epoch.
 
-Token ids of pairs are kept on disk so that the text of a run is turned into ids once. A folder of
-this cache holds `SHARD-KEY/START.safetensors`, a file for each block of a shard. The key covers the
-shard's SHA-256 and all that ids depend on, so that other data, another vocabulary or other rules of
-text never meet old ids. Files are written under another name and renamed, checked by their SHA-256
-whenever they are read, and made again where they are damaged: a cache can be removed or cut at any
-time, and training computes the same with and without it.
+Token ids of pairs are cached on disk so that each text is tokenised only once. The cache has a file
+`SHARD-KEY/START.safetensors` for each block of a shard. The key covers the shard's SHA-256 and
+everything that ids depend on, so that old ids are never used with other data, another vocabulary or
+other rules of text. Files are renamed into place, checked by their SHA-256 when read, and made
+again if damaged: a cache can be removed or truncated at any time, and training gives the same
+result with and without it.
 """
 
 import json
@@ -50,13 +50,13 @@ class Position(Record, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of `count` nearly equal parts of every batch: that of one worker."""
+    """A worker's part of every batch, one of `count` nearly equal parts."""
 
     index: int = 0
     count: int = 1
 
     def of(self, size: int) -> slice:
-        """Returns the part of a sequence; all parts together are the whole, in order.
+        """Returns the part of a sequence; all parts in order make up the sequence.
 
         >>> [Part(index, 3).of(8) for index in range(3)]
         [slice(0, 2, None), slice(2, 5, None), slice(5, 8, None)]
@@ -64,10 +64,10 @@ class Part:
         return slice(size * self.index // self.count, size * (self.index + 1) // self.count)
 
     def check(self, rows: int, what: str) -> None:
-        """Checks that each part has two rows or more, one to rank and one to rank it by.
+        """Checks that each part has at least two rows, so that a row has another to compare with.
 
         Raises:
-            InputError: it would not.
+            InputError: a part has fewer.
         """
         if self.count > 1 and rows < 2 * self.count:
             raise InputError(
@@ -76,7 +76,7 @@ class Part:
             )
 
     def seed(self) -> tuple[int, ...]:
-        """Returns numbers that tell apart the random draws of parts; none for a whole."""
+        """Returns numbers that make the random draws of parts differ; none for a single part."""
         return () if self.count == 1 else (self.index, self.count)
 
 
@@ -85,20 +85,20 @@ WHOLE = Part()
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A part of B rows as token ids, b of them: left sides, then right sides, then others.
+    """A part with b of B rows, as token ids: left sides, then right sides, then others.
 
     The sides are inputs and responses, premises and hypotheses, or two sentences of a group.
-    Sentences from 2b on are further candidates that belong to no row.
+    Sentences from 2b on are additional candidates that belong to no row.
     """
 
     sentences: Ragged
-    """Those of `part`."""
+    """The sentences of `part`."""
     left_keys: NDArray[np.int64]
-    """(B,) int64, equal for equal texts of left sides; of all parts."""
+    """(B,) int64, equal for equal texts of left sides, for all parts."""
     right_keys: NDArray[np.int64]
-    """(B,) int64, equal for equal texts of right sides; of all parts."""
+    """(B,) int64, equal for equal texts of right sides, for all parts."""
     after: Position
-    """Position of the stream once this batch is used."""
+    """Position of the stream after this batch."""
     labels: NDArray[np.int64] | None = None
     """(B,) int64, classes of the rows of all parts, if a classifier learns from them."""
     part: Part = WHOLE
@@ -109,7 +109,7 @@ BatchSize = Callable[[], int]
 
 
 class Stream(Protocol):
-    """The extension point for data: an endless sequence of batches from any position on."""
+    """The extension point for data: an endless sequence of batches, from any position."""
 
     name: str
     rows: int
@@ -129,10 +129,10 @@ Item = TypeVar("Item")
 
 
 def prefetched(items: Generator[Item, None, None], ahead: int) -> Generator[Item, None, None]:
-    """Yields items, none of which may be None, that a thread makes up to `ahead` of their use.
+    """Yields `items`, which a thread computes up to `ahead` in advance. No item may be None.
 
-    Closing it waits for the item that is being made, if any, and closes `items`. An error of
-    `items` is raised after the items that came before it.
+    Closing it waits for the item in progress, if any, and closes `items`. An error of `items` is
+    raised after the items before it.
     """
     thread = ThreadPoolExecutor(1, "prefetch")
     try:
@@ -165,7 +165,7 @@ class PairTexts:
 
 
 class IdCache:
-    """The ids of the blocks of `pairs` in a folder, of `most_bytes` at most.
+    """The ids of the blocks of `pairs`, stored in a folder of at most `most_bytes`.
 
     Once the limit is reached or the disk is full, further blocks are not stored.
     """
@@ -173,9 +173,9 @@ class IdCache:
     def __init__(
         self, folder: Path, pairs: Pairs, text: str, most_bytes: float, workers: int = 1
     ) -> None:
-        """Opens the cache; folders of other shards or another `text` (see `text_key`) go.
+        """Opens the cache; removes folders of other shards or another `text` (see `text_key`).
 
-        It is one of `workers`, which share the room and each store different blocks.
+        All `workers` share the space, and each stores different blocks.
         """
         self._folders: Mapping[Path, Path] = {
             pairs.folder / shard.file: folder
@@ -205,7 +205,7 @@ class IdCache:
         return PairTexts(inputs, responses, *tensors["keys"])
 
     def write(self, block: Block, texts: PairTexts) -> None:
-        """Stores the ids of a block, if there is room."""
+        """Stores the ids of a block, if there is space."""
         tensors: Tensors = {
             "input_ids": texts.inputs.ids,
             "input_lengths": texts.inputs.lengths.astype(np.int32),
@@ -219,7 +219,7 @@ class IdCache:
             return
         try:
             write_bytes(self._path(block), content)
-        except (StorageError, BusyError):  # the run goes on, and says so where it needs the disk
+        except (StorageError, BusyError):  # go on; the run fails later if it must use the disk
             self._left = 0
         self._left -= len(content)
 
@@ -228,14 +228,14 @@ class IdCache:
 
 
 def text_key(vocabulary: Path, config: Mapping[str, object]) -> str:
-    """Returns a hash of all that ids depend on but the text.
+    """Returns a hash of everything that ids depend on, except the text.
 
     Args:
         vocabulary: the folder that `TextFeatures.save` wrote.
         config: the result of `TextFeatures.config`.
     """
     files = file_facts(vocabulary, sorted(path.name for path in vocabulary.iterdir()))
-    # keys of texts are Polars' hashes, which differ from version to version
+    # keys of texts are Polars' hashes, which differ between versions
     facts = {"format": _FORMAT, "files": files, "text": dict(config), "polars": pl.__version__}
     return sha256_of(json.dumps(facts, sort_keys=True).encode())
 
@@ -251,7 +251,7 @@ Excluded = Mapping[int, NDArray[np.int64]]
 
 _NONE = np.empty(0, np.int64)
 WINDOW_PAIRS = 524_288
-"""Pairs shuffled at a time; bounds the memory used for data."""
+"""Number of pairs to shuffle together; bounds the memory used for data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ class _Window:
 
 
 class PairStream:
-    """Batches of the train split of `pairs`, as ids of `features`, from any position on."""
+    """Batches of the train split of `pairs`, as ids of `features`, from any position."""
 
     def __init__(
         self,
@@ -280,11 +280,11 @@ class PairStream:
     ) -> None:
         """Prepares the stream; no pairs are read yet.
 
-        With a `cache`, texts are turned into ids once, not in every epoch. Of each batch the stream
-        yields the sentences of `part`.
+        With a `cache`, texts are tokenised only once, not in every epoch. The stream yields the
+        sentences of `part` of each batch.
 
         Raises:
-            TrainingError: the pairs hold no train split.
+            TrainingError: the pairs have no train split.
         """
         self.pairs, self.features, self.seed = pairs, features, seed
         self.excluded = excluded or {}
@@ -293,7 +293,7 @@ class PairStream:
         self.name = "responses"
         self.blocks = pairs.blocks("train")
         if not self.blocks:
-            raise TrainingError(f"{pairs.folder} holds no pairs of the train split.")
+            raise TrainingError(f"{pairs.folder} has no pairs in the train split.")
         left_out = sum(map(len, self.excluded.values()))
         self.rows = sum(block.rows for block in self.blocks) - left_out
         self.windows = max(1, min(len(self.blocks), -(-self.rows // window_pairs)))
@@ -301,11 +301,11 @@ class PairStream:
     def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:
         """Yields batches without end from `start`.
 
-        The rest of a window that is too small for a batch is skipped. The next window is read in a
-        thread while the present one is used.
+        A remainder of a window that is too small for a batch is skipped. A thread reads the next
+        window while the current one is used.
 
         Raises:
-            TrainingError: no window of an epoch holds a whole batch, or `start` is in no window.
+            TrainingError: no window of an epoch holds a full batch, or `start` is in no window.
         """
         if start.window >= self.windows:
             raise TrainingError(
@@ -325,8 +325,8 @@ class PairStream:
                     without_batch, offset = 0, offset + count
                 if without_batch > self.windows:
                     raise TrainingError(
-                        f"a batch of {count} rows is more than a window of {self.pairs.folder} "
-                        f"holds ({len(order)}); lower batch_size."
+                        f"a batch of {count} rows is larger than a window of {self.pairs.folder} "
+                        f"({len(order)} rows); lower batch_size."
                     )
 
     def _batch(self, window: PairTexts, chosen: NDArray[np.int64], position: Position) -> Batch:
@@ -341,7 +341,7 @@ class PairStream:
         return Batch(sentences, *keys, after, part=self._part)
 
     def _windows(self, position: Position) -> Generator[tuple[Position, _Window], None, None]:
-        """Reads window after window without end; the first one from `position` on."""
+        """Reads windows without end; the first window starts at `position`."""
         while True:
             yield position, self._read(position.epoch, position.window)
             epochs, window = divmod(position.window + 1, self.windows)
@@ -354,7 +354,7 @@ class PairStream:
         """Reads the pairs of a window, in the order of their blocks."""
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.blocks))
         numbers = np.array_split(order, self.windows)[window].tolist()
-        # workers store their own parts first, and then find those of the others
+        # workers first store their own parts, then find the parts of the others
         own = set(range(len(numbers))[self._part.of(len(numbers))])
         first = sorted(range(len(numbers)), key=lambda at: at not in own)
         found = {at: self._texts(self.blocks[numbers[at]], store=at in own) for at in first}
@@ -381,7 +381,7 @@ class PairStream:
 
 
 def _joined(parts: Sequence[PairTexts]) -> PairTexts:
-    """Returns the pairs of all parts in one."""
+    """Returns the pairs of all parts together."""
     return PairTexts(
         concatenate(*(part.inputs for part in parts)),
         concatenate(*(part.responses for part in parts)),
@@ -404,7 +404,7 @@ def text_keys(texts: pl.Series) -> NDArray[np.int64]:
 
 
 class LabelledStream:
-    """The examples of a file as endless batches, from any position on."""
+    """The examples of a file as endless batches, from any position."""
 
     def __init__(
         self,
@@ -415,7 +415,7 @@ class LabelledStream:
         word_dropout: float = 0.0,
         part: Part = WHOLE,
     ) -> None:
-        """Turns the texts into ids. Batches hold the sentences of `part`."""
+        """Tokenises the texts. Batches hold the sentences of `part`."""
         self.name = labelled.name
         self.rows = len(labelled.examples)
         self._examples = labelled.examples
@@ -427,8 +427,8 @@ class LabelledStream:
     def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:
         """Yields batches without end from `start`.
 
-        A file smaller than a batch yields all its rows each time. Rows at the end of an epoch that
-        do not fill a batch are left out.
+        A file smaller than a batch yields all its rows each time. Rows that do not fill a batch at
+        the end of an epoch are left out.
         """
         position = start
         while True:

@@ -1,1 +1,1 @@
-"""The run itself: model, steps, checkpoints, export."""
+"""A run: its model, steps, checkpoints and export."""

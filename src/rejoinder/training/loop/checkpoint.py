@@ -1,7 +1,7 @@
-"""What a run keeps on disk: its start, the checkpoints from which it continues, and its log.
+"""The files of a run: its start, its checkpoints and its log.
 
 The start is the config, the vocabulary and the rows left out, with a manifest to check them. A run
-that continues from a checkpoint computes what it would have computed without the stop.
+that continues from a checkpoint gives the same result as without the stop.
 """
 
 import datetime
@@ -40,7 +40,7 @@ KEPT = 2
 _STATE = "state.json"
 _STEP = re.compile(r"step-(0|[1-9]\d{0,17})")
 _OUTDATED = "Begin the run again, or finish it with the version that began it."
-_REMEDY = "Remove that folder to resume from the checkpoint before it, or begin the run again."
+_REMEDY = "Remove that folder to resume from the previous checkpoint, or begin the run again."
 
 
 class TrainingState(Record, frozen=True):
@@ -49,7 +49,7 @@ class TrainingState(Record, frozen=True):
     step: Count
     """Number of optimiser steps done."""
     positions: Mapping[str, Position]
-    """Position of each stream that has been read from, by the name of the stream."""
+    """Position of each stream that was read, by the name of the stream."""
     seconds: Seconds
     """Time spent in steps, summed over all sessions of the run."""
     workers: Count = 1
@@ -67,17 +67,17 @@ class _Stored(TrainingState, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state, weights and optimiser memory of a run at one step."""
+    """The state, weights and optimiser state of a run at one step."""
 
     state: TrainingState
     weights: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     stretch: Tensor | None = None
-    """Facts on the steps since means were logged, see `Meter`; None if there are none."""
+    """Facts about the steps since means were last logged (see `Meter`); None if there are none."""
 
 
 def config_hash(config: RunConfig) -> str:
-    """Returns the SHA-256 of every setting that affects what a run computes (not its name)."""
+    """Returns the SHA-256 of all settings that affect the result of a run (not its name)."""
     tree = to_tree(config)
     for name in ("name", "export"):
         tree.pop(name)
@@ -87,7 +87,7 @@ def config_hash(config: RunConfig) -> str:
 
 
 def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
-    """Writes a checkpoint atomically, removes the oldest over the limit, and returns its folder."""
+    """Writes a checkpoint atomically, removes old ones over the limit, and returns its folder."""
     state = checkpoint.state
     folder = run / "checkpoints" / f"step-{state.step}"
     tensors = {"weights": checkpoint.weights, "optimizer": checkpoint.optimizer}
@@ -109,7 +109,7 @@ def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
 
 
 def latest(run: Path) -> Path | None:
-    """Returns the folder of the checkpoint with the most steps, None if there is none."""
+    """Returns the folder of the checkpoint with the most steps; None if there is none."""
     folders = _by_step(run / "checkpoints")
     return folders[-1] if folders else None
 
@@ -118,13 +118,13 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
     """Reads a checkpoint and checks every byte of it.
 
     Raises:
-        TrainingError: the checkpoint is damaged, has another format version or another step than
-            its name says, or belongs to a run with another config.
+        TrainingError: the checkpoint is damaged, has another format version, has a step that
+            differs from its name, or belongs to a run with another config.
     """
     stored = _read(folder)
     if stored.config_sha256 != config_hash(config):
         raise TrainingError(
-            f"checkpoint {folder} belongs to another config; resume with that of the run."
+            f"checkpoint {folder} belongs to another config; resume with the config of the run."
         )
     if folder.name != f"step-{stored.step}":
         raise TrainingError(
@@ -148,7 +148,7 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
 
 
 def read_seconds(folder: Path) -> float:
-    """Returns the time that a run had spent in steps at a checkpoint; reads no weights.
+    """Returns the seconds that a run had spent in steps at a checkpoint, without reading weights.
 
     Raises:
         TrainingError: the checkpoint is damaged.
@@ -197,7 +197,7 @@ class Manifest(Record, frozen=True, kw_only=True):
     pairs_sha256: Digest | None
     pairs: Count
     labelled: dict[str, dict[str, Any]]
-    """See `Prepared`, as for `pairs` and `leaks`."""
+    """See `Prepared`, also for `pairs` and `leaks`."""
     leaks: Count
     leaks_by_set: dict[str, Count]
     sources_left_out: Mapping[str, Count]
@@ -210,7 +210,7 @@ class Manifest(Record, frozen=True, kw_only=True):
 
 
 def write_start(run: Path, config: RunConfig, data: Data, prepared: Prepared) -> None:
-    """Writes all that a resumed run reads into the new folder `run`, before the first step."""
+    """Writes the files that a resumed run needs to the new folder `run`, before the first step."""
     (run / "vocabulary").mkdir(parents=True, exist_ok=True)
     files = [f"vocabulary/{name}" for name in prepared.features.save(run / "vocabulary")]
     excluded = {str(number): rows for number, rows in prepared.excluded.items()}
@@ -271,7 +271,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> Prepared:
 
 
 def _counted_in(facts: Prepared | Manifest) -> dict[str, Any]:
-    """Returns the facts of preparation that a manifest holds, too."""
+    """Returns the facts of preparation that a manifest also holds."""
     names = ("pairs", "labelled", "leaks", "leaks_by_set", "leak_sets", "initial")
     return {name: getattr(facts, name) for name in names}
 
@@ -326,7 +326,7 @@ class RunLog:
     """A reporter that writes `metrics.jsonl`, and calls another reporter."""
 
     def __init__(self, run: Path, state: TrainingState, listener: Reporter) -> None:
-        """Opens the log of a run that continues from `state`; what was logged beyond is dropped.
+        """Opens the log of a run that continues from `state`, and drops later lines.
 
         Raises:
             TrainingError: `metrics.jsonl` is not a file.
@@ -336,7 +336,7 @@ class RunLog:
         _cut(self.path, state)
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Logs the means of a stretch of steps."""
+        """Logs the means over some steps."""
         self._write("train", step, metrics)
         self.listener.step(step, metrics)
 
@@ -350,7 +350,7 @@ class RunLog:
         self.listener.saved(step, path)
 
     def workers_changed(self, step: int, before: int, now: int) -> None:
-        """Notes that a run goes on after `step` with another number of workers."""
+        """Logs that a run continues after `step` with another number of workers."""
         self._write("workers", step, {"before": before, "now": now})
 
     def _write(self, group: str, step: int, values: Mapping[str, float]) -> None:
@@ -362,7 +362,7 @@ class RunLog:
 def _cut(path: Path, state: TrainingState) -> None:
     """Keeps the lines up to `state`: a run stopped between checkpoints writes the rest again.
 
-    A line that is cut, as by a kill, is dropped too: nothing is computed from this file.
+    An incomplete line, as after a kill, is also dropped: nothing is computed from this file.
     """
     if not path.exists():
         return
@@ -373,7 +373,7 @@ def _cut(path: Path, state: TrainingState) -> None:
 
 
 def _is_kept(line: str, state: TrainingState) -> bool:
-    """Returns whether a line of `metrics.jsonl` was logged before a state was saved."""
+    """Whether a line of `metrics.jsonl` was logged before a state was saved."""
     try:
         values = json.loads(line)
         step, group = float(values["step"]), values.get("group")

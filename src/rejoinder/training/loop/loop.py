@@ -1,9 +1,9 @@
 """The training loop: steps, evaluations and checkpoints of a run, from start to end.
 
-A step is the gradient of a batch, summed over workers, checked, and followed. A loss over
-candidates of the batch needs the embeddings of all rows, not their activations. With gradient
-caching (Gao et al. 2021, §3.2) the batch is encoded in small parts without gradients, the loss
-gives the gradients of the embeddings, and each part is encoded again to carry its own on to the
+A step computes the gradient of a batch, sums it over workers, checks it and applies it. A loss over
+the candidates in a batch needs the embeddings of all rows, but not their activations. With gradient
+caching (Gao et al. 2021, §3.2), the batch is encoded in small parts without gradients, the loss
+gives the gradients of the embeddings, and each part is encoded again to pass its gradient on to the
 parameters.
 """
 
@@ -46,22 +46,22 @@ from rejoinder.training.workers import (
 )
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
-"""Scores a model in training."""
+"""Scores a model during training."""
 
 _AHEAD = 8
-"""Number of batches that are made ahead."""
+"""Number of batches to make ahead."""
 _NEXT_WORKER = 1 << 52
-"""What is added to the seed of a step for each further worker."""
+"""Added to the seed of a step for each further worker."""
 _NEXT_CHUNK = 1 << 40
-"""What is added to the seed of a step for each further part of a batch."""
+"""Added to the seed of a step for each further part of a batch."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop before the config's steps are done."""
+    """When to stop before all steps of the config are done."""
 
     stop_at: int | None = None
-    """Step to stop at, with a checkpoint and no model."""
+    """Step to stop at, with a checkpoint but no model."""
     seconds: float | None = None
     """Time in steps, over all sessions of the run, after which to stop, with a model."""
 
@@ -70,7 +70,7 @@ class Limits:
 class Trainer:
     """Trains a model: steps, evaluations, checkpoints.
 
-    Batches, reports and evaluations come from the objects that it is given.
+    The objects that it is given provide batches, reports and evaluations.
     """
 
     config: RunConfig
@@ -90,7 +90,7 @@ class Trainer:
         """Scores of the last evaluation."""
         self.tasks = {task.label: number for number, task in enumerate(self.config.mixture)}
         self.whitened = -1
-        """The last step that began by whitening rows."""
+        """The last step that whitened rows at its beginning."""
         self.workers_before = self.workers.count
         """Number of workers before this session."""
         self._meter = Meter(self.config.training.log_every, list(self.tasks))
@@ -119,14 +119,14 @@ class Trainer:
         self._meter = Meter(self.config.training.log_every, list(self.tasks), stretch)
 
     def train(self, limits: Limits) -> bool:
-        """Takes steps until the config's are done, a limit is reached, or a signal asks to stop.
+        """Takes steps until all are done, a limit is reached, or a signal asks to stop.
 
         SIGINT (Ctrl-C) and SIGTERM let the current step finish. A checkpoint is saved at the end,
         except after a loss or a gradient that is not finite. Torch's generators are seeded at each
         step: callers wrap this in `workers.own_torch_state`.
 
         Returns:
-            Whether the config's steps are done.
+            Whether all steps of the config are done.
 
         With several workers, a signal to one of them stops all.
 
@@ -137,7 +137,7 @@ class Trainer:
         try:
             return self._train(limits)
         except LostError:
-            # the weights are those after `state.step`
+            # the weights are from after `state.step`
             if self.workers.leads and self.whitened != self.state.step:
                 self._write_checkpoint()
             raise self.workers.lost(
@@ -161,7 +161,7 @@ class Trainer:
                 self._report(self._meter.add(self.state.step + 1, facts))
                 seconds = self.state.seconds + time.perf_counter() - begun
                 self._advance(mixed.stream, mixed.batch.after, seconds)
-                if self.workers.count == 1:  # several have told each other before the step
+                if self.workers.count == 1:  # several workers agreed on this before the step
                     late = limits.seconds is not None and seconds >= limits.seconds
                     told = bool(signals), late
                 self._stopping, self.out_of_time = told
@@ -176,9 +176,9 @@ class Trainer:
         return done
 
     def _batches(self) -> Generator[tuple[MixedBatch, CollatedBatch], None, None]:
-        """Yields the batches of all further steps, on the model's device.
+        """Yields the batches of all remaining steps, on the model's device.
 
-        It runs in the thread that prefetches.
+        Runs in the prefetching thread.
         """
 
         def size(step: int, task: Task) -> int:
@@ -198,7 +198,7 @@ class Trainer:
             self.reporter.step(self.state.step + 1, {**metrics, **scales})
 
     def _advance(self, stream: str, position: Position, seconds: float) -> None:
-        """Counts the step that was taken; evaluates and saves where the config says so."""
+        """Counts a finished step; evaluates and saves if the config says so."""
         training, step = self.config.training, self.state.step + 1
         positions = {**self.state.positions, stream: position}
         self.state = replace(self.state, step=step, positions=positions, seconds=seconds)
@@ -208,17 +208,17 @@ class Trainer:
             self._save()
 
     def _evaluate(self) -> None:
-        """Has worker 0 score the model."""
+        """Scores the model in worker 0."""
         with self.workers.agreed():
             if self.workers.leads:
                 self.scores = dict(self.evaluate(LiveEncoder(self.model, self.features)))
                 if self.scores:
                     self.reporter.evaluation(self.state.step, self.scores)
-        # at all workers: it decides whether they meet again at the end
+        # in all workers, as it decides whether they evaluate again at the end
         self.state = replace(self.state, evaluated=self.state.step)
 
     def _save(self) -> None:
-        """Has worker 0 save a checkpoint."""
+        """Saves a checkpoint in worker 0."""
         with self.workers.agreed():
             if self.workers.leads:
                 self._write_checkpoint()
@@ -240,7 +240,7 @@ class Trainer:
             flags: whether this worker wants to stop, and whether it is out of time.
 
         Returns:
-            The facts on the step for a `Meter`, and the flags if any worker has raised them.
+            The facts about the step for a `Meter`, and each flag, set if any worker has set it.
 
         Raises:
             TrainingError: the loss or a gradient is not finite; the weights are as before the step.
@@ -250,7 +250,7 @@ class Trainer:
         if phase.whitens and not within:
             self._whiten(step, phase)
         self.optimizers.zero()
-        # dropout follows from the seed, the step and the worker: a resumed run draws the same
+        # dropout depends on the seed, the step and the worker, so a resumed run draws the same
         seed = self.config.training.seed * 1_000_003 + step + self.workers.rank * _NEXT_WORKER
         result = add_gradients(self.model, batch, seed)
         self.optimizers.collect()
@@ -265,7 +265,7 @@ class Trainer:
         return by_task, flags
 
     def _facts(self, batch: CollatedBatch, result: StepLoss, flags: tuple[bool, bool]) -> Tensor:
-        """Returns what workers tell each other of a step: (3 T + 2,) float32, see `Meter.add`."""
+        """Returns the facts that workers exchange: (3 T + 2,) float32, see `Meter.add`."""
         facts = result.loss.new_zeros(3 * len(self.tasks) + 2)
         first = 3 * self.tasks[batch.task.label]
         facts[first] = result.loss * batch.rows
@@ -284,7 +284,7 @@ class Trainer:
 
     def _check(self, step: int, loss: Tensor, finite: Tensor) -> None:
         """Refuses a step whose loss or gradient is not finite."""
-        if torch.isfinite(loss) & finite:  # one question to a GPU, which takes time to answer
+        if torch.isfinite(loss) & finite:  # a single transfer from a GPU, which is slow
             return
         what = f"the loss of batch {step + 1} is {loss.item()}"
         if torch.isfinite(loss):
@@ -309,7 +309,7 @@ def add_gradients(model: TrainableModel, batch: CollatedBatch, seed: int) -> Ste
     of the batch.
 
     Returns:
-        The loss of the worker's rows, without gradient.
+        The loss of the worker's rows, detached.
     """
     weight = batch.rows / batch.all_rows
     several = len(batch.chunks) > 1
@@ -320,7 +320,7 @@ def add_gradients(model: TrainableModel, batch: CollatedBatch, seed: int) -> Ste
         embeddings = embeddings.detach().requires_grad_()
     result = model.loss(batch, embeddings)
     result.loss.backward(result.loss.new_tensor(weight))  # type: ignore[no-untyped-call]
-    if several:  # carries the gradient on to the encoder's parameters, part by part
+    if several:  # pass the gradient on to the encoder's parameters, part by part
         assert embeddings.grad is not None  # noqa: S101 -- the loss depends on it
         by_part = torch.split(embeddings.grad, list(map(len, parts)))
         for number, (chunk, gradient) in enumerate(zip(batch.chunks, by_part, strict=True)):
@@ -331,33 +331,33 @@ def add_gradients(model: TrainableModel, batch: CollatedBatch, seed: int) -> Ste
 
 
 def _embedded(model: TrainableModel, chunk: Any, seed: int, number: int) -> Tensor:
-    """Returns the embeddings of a part of a batch; twice the same, dropout included."""
+    """Returns the embeddings of a part of a batch; the same in each call, even with dropout."""
     seed_generators(model.device, seed + number * _NEXT_CHUNK)
     return model.embed(chunk)
 
 
 class Meter:
-    """Means over a stretch of `every` steps."""
+    """Computes means over `every` steps."""
 
     def __init__(self, every: int, tasks: Sequence[str], stretch: Tensor | None = None) -> None:
-        """Prepares means for tasks with these labels, in the middle of a `stretch` if given."""
+        """Prepares means for tasks with these labels, continuing a `stretch` of steps if given."""
         self.every, self.tasks = every, tasks
         self._facts: list[Tensor] = [] if stretch is None else list(stretch)
-        """Those of the stretch so far: sums at each step would take as long as a layer."""
+        """Facts about the stretch so far. Summing them in each step would be as slow as a layer."""
         self._earlier = len(self._facts)
-        """Number of these that an earlier session has seen."""
+        """Number of these from an earlier session."""
         self._begun = time.perf_counter()
 
     def add(self, step: int, facts: Tensor) -> dict[str, float] | None:
         """Adds a step, counted from 1; returns the means of the stretch if this step ends it.
 
-        Losses by task are among them if there are several. The numbers stay on their device until
-        then, so that no step waits for it.
+        If there are several tasks, the means include losses by task. The numbers stay on their
+        device until then, so that no step waits for it.
 
         Args:
             step: the number of the step.
-            facts: (T, 3) by task the loss times the rows, the rows ranked or classified correctly,
-                and the rows.
+            facts: (T, 3), for each task: the loss times the number of rows, the number of rows
+                ranked or classified correctly, and the number of rows.
         """
         self._facts.append(facts)
         if step % self.every:
@@ -383,5 +383,5 @@ class Meter:
         return metrics
 
     def stretch(self) -> Tensor | None:
-        """Returns the facts of the stretch so far, (S, T, 3), None if it has not begun."""
+        """Returns the facts of the stretch so far, (S, T, 3); None if it has not begun."""
         return torch.stack(self._facts).cpu() if self._facts else None

@@ -1,6 +1,6 @@
 """All trained parameters of a run in one module, and the optimisers that update them.
 
-PyTorch's optimisers update dense layers, our own the rows of embedding tables.
+PyTorch's optimisers update dense layers; `RowOptimizer` updates the rows of embedding tables.
 """
 
 import math
@@ -25,18 +25,18 @@ from rejoinder.training.workers import multiplies_in_bfloat16
 
 RESPONSES = "responses"
 _CHUNK = 4_096
-"""Sentences encoded at a time during evaluation."""
+"""Number of sentences to encode at a time during evaluation."""
 _ADAM_BETAS = 0.9, 0.99
 """Decay rates of the mean of gradients and of their squares."""
 _SQUARABLE = 1e18
-"""Numbers below it have squares that float32 can hold, and many of them."""
+"""Limit below which float32 can hold the sum of many squares."""
 
 
 def duplicates(left_keys: NDArray[np.int64], right_keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns (2, M) int64, index pairs (i, j) where row j's right text also fits row i's left.
+    """Returns (2, M) int64 index pairs (i, j) where row j's right text also fits row i's left text.
 
-    That is the case where the right texts of i and j are equal, or their left texts are: the
-    response of j then answers input i as well. Ascending in i, without the diagonal.
+    This is so if their right texts are equal, or their left texts: the response of j then answers
+    input i as well. Ascending in i, without the diagonal.
 
     Args:
         left_keys: (B,) int64, equal where left texts are equal.
@@ -53,7 +53,7 @@ def duplicates(left_keys: NDArray[np.int64], right_keys: NDArray[np.int64]) -> N
 
 
 def _equal_pairs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns all (i, j) with `keys[i] == keys[j]`, of keys that occur more than once."""
+    """Returns all (i, j) with `keys[i] == keys[j]`, for keys that occur more than once."""
     _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
     order = np.argsort(group, kind="stable")
     starts = np.cumsum(counts) - counts
@@ -65,18 +65,18 @@ def _equal_pairs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class CollatedBatch(layers.OnDevice):
-    """B rows as the encoder and the loss read them."""
+    """B rows in the form that the encoder and the loss need."""
 
     task: Task
     chunks: tuple[Any, ...]
-    """Results of `TrainableEncoder.collate` for left sides, right sides and further candidates, in
-    this order: of all together, or of parts that are encoded one after the other."""
+    """Results of `TrainableEncoder.collate` for left sides, right sides and additional candidates,
+    in this order: for all together, or for parts that are encoded one after another."""
     rows: int
     same: Tensor | None
     """(2, M) int64, see `in_batch_softmax`."""
     labels: Tensor | None
     all_rows: int
-    """Number of rows of all workers' parts of the batch."""
+    """Number of rows of the batch in all workers together."""
 
 
 class TrainableModel(nn.Module):
@@ -123,7 +123,7 @@ class TrainableModel(nn.Module):
         return torch.autocast(self.device.type, torch.bfloat16, enabled=low)
 
     def collate(self, mixed: MixedBatch) -> CollatedBatch:
-        """Does all work on a batch that needs no gradients; it may run in another thread."""
+        """Does the work on a batch that needs no gradients; it may run in another thread."""
         batch, same, labels = mixed.batch, None, None
         total = len(batch.left_keys)
         own = batch.part.of(total)
@@ -145,9 +145,9 @@ class TrainableModel(nn.Module):
             return self.encoder(chunk)
 
     def loss(self, batch: CollatedBatch, embeddings: Tensor) -> StepLoss:
-        """Returns the loss of a batch by its embeddings: left sides, right sides, others."""
+        """Returns the loss of a batch from its embeddings: left sides, right sides, others."""
         kind = OBJECTIVES[batch.task.objective]
-        # one operation, whose gradient is one, too
+        # a single operation, and so is its gradient
         left, right = torch.split(embeddings, [batch.rows, len(embeddings) - batch.rows])
         with self.autocast():
             return kind.loss(
@@ -169,7 +169,7 @@ class TrainableModel(nn.Module):
         return cast("layers.FeedForward", self.heads[objective])
 
     def after_embedding(self, task: Task) -> list[nn.Parameter]:
-        """Returns the trained parameters that the loss of a task reads besides the encoder's."""
+        """Returns the parameters that the loss of a task trains besides the encoder's."""
         kind = OBJECTIVES[task.objective]
         head = self._head(kind.name)
         found = [] if head is None else list(head.parameters())
@@ -179,12 +179,12 @@ class TrainableModel(nn.Module):
 
 
 def _scale_key(task: str) -> str:
-    """Key of a task's scale; names of methods of `ParameterDict` get a colon."""
+    """Returns the key of a task's scale, with a colon for names of `ParameterDict` methods."""
     return f"{task}:" if hasattr(nn.ParameterDict(), task) else task
 
 
 class LiveEncoder:
-    """A model in training as an encoder for evaluation."""
+    """Wraps a model in training as an encoder for evaluation."""
 
     def __init__(self, model: TrainableModel, features: TextFeatures) -> None:
         self.model, self.features = model, features
@@ -195,7 +195,7 @@ class LiveEncoder:
 
     @torch.no_grad()
     def encode(self, sentences: Sequence[str], /, *, response: bool = False) -> Embeddings:
-        """Returns embeddings u, (N, D) float32, unit rows; of responses v' = F(u)."""
+        """Returns embeddings u, or v' = F(u) for responses, as (N, D) float32 unit rows."""
         model = self.model
         was_training = model.training
         model.eval()
@@ -216,7 +216,7 @@ def phase_at(phases: Iterable[Phase], step: int) -> tuple[Phase, int]:
     """Returns the phase of `step` (from 0), and the number of the step within it.
 
     Raises:
-        IndexError: the step lies beyond the last phase.
+        IndexError: the step is after the last phase.
     """
     for phase in phases:
         if step < phase.steps:
@@ -242,7 +242,7 @@ def rate_factor(phase: Phase, step: int) -> float:
 class RowOptimizer:
     """SGD or Adagrad on the rows of an embedding table that a step touched.
 
-    Adagrad keeps one accumulator per row, the sum of the mean squares of its gradients. That takes
+    Adagrad keeps one accumulator per row, the sum of the mean squares of its gradients. This takes
     1 / dimension of the memory and memory traffic of the usual accumulator per value.
     """
 
@@ -256,11 +256,11 @@ class RowOptimizer:
 
     @torch.no_grad()
     def gradient_sum(self) -> Tensor:
-        """Returns () a number that is finite if and only if the squares of this step's sums are."""
+        """Returns a () number that is finite if and only if the squares of the step's sums are."""
         assert self.pending is not None  # noqa: S101 -- `collect` came before
         by_owner = self.pending.by_owner
         if by_owner.device.type == "cpu" and by_owner.numel():
-            # no sum of so many terms as there are ids is beyond this
+            # no sum of as many terms as there are ids exceeds this
             low, high = torch.aminmax(by_owner)  # a twentieth of the time of a norm
             largest = torch.maximum(-low, high) * len(self.pending.owners)
             if largest < _SQUARABLE:
@@ -293,7 +293,7 @@ class Optimizers:
                 parameter.grad = None
 
     def collect(self) -> None:
-        """Takes the gradients of the rows of tables, after the backward pass."""
+        """Collects the gradients of table rows, after the backward pass."""
         for rows in self.rows:
             rows.pending = rows.table.take_gradient()
 
@@ -305,7 +305,7 @@ class Optimizers:
         sums = [rows.gradient_sum() for rows in self.rows]
         for group in self.dense.param_groups:
             found = [p.grad for p in group["params"] if p.grad is not None]
-            if found and found[0].is_cuda:  # a few launches for all, not some for each
+            if found and found[0].is_cuda:  # a few launches for all, instead of some for each
                 sums += torch._foreach_norm(found, math.inf)
             else:
                 sums += [gradient.sum() for gradient in found]
@@ -322,7 +322,7 @@ class Optimizers:
             rows.step((phase.learning_rate if table_rate is None else table_rate) * factor)
 
     def state(self) -> dict[str, Tensor]:
-        """Returns every tensor of the optimisers' memory, by a name that does not change."""
+        """Returns every tensor of the optimisers' state, by a stable name."""
         state = {f"rows.{number}": rows.sums for number, rows in enumerate(self.rows)}
         for parameter, values in self.dense.state_dict()["state"].items():
             for name, value in values.items():

@@ -1,4 +1,4 @@
-"""A run from data to a model folder: prepares or resumes it, trains, and exports the model."""
+"""Prepares or resumes a run, trains the model, and exports it to a model folder."""
 
 import shutil
 import signal
@@ -48,7 +48,7 @@ class RunResult:
     folder: Path
     """Folder of the run."""
     done: bool
-    """Whether the config's steps are done; if not, the run can be resumed."""
+    """Whether all steps of the config are done; if not, the run can be resumed."""
     steps: int
     """Number of steps done, over all sessions."""
     seconds: float
@@ -64,11 +64,11 @@ class RunResult:
     interrupted: signal.Signals | None = None
     """The signal that stopped the run, if one did."""
     warning: str = ""
-    """A warning if the model was exported before its schedule was done, else empty."""
+    """A warning if the model was exported before the end of its schedule, else empty."""
     workers: int = 1
     """Number of workers of this session."""
     workers_before: int = 1
-    """Number of workers of the session before; another number changes the order of batches."""
+    """Number of workers of the previous session; a change alters the order of batches."""
 
 
 def begin(
@@ -81,11 +81,11 @@ def begin(
     threads: int | None = None,
     prepared: preparation.Prepared | None = None,
 ) -> preparation.Prepared:
-    """Makes the folder of a run with config, vocabulary and excluded rows; takes no step yet.
+    """Makes the folder of a run with config, vocabulary and excluded rows, without any step.
 
-    `threads` is the number of CPU threads of torch, None for torch's setting; initial rows repeat
-    bit for bit with the same number. `prepared` is the result for another run of the same data and
-    of a config that differs in its seed only: it is taken as it is.
+    `threads` is the number of CPU threads of torch; None leaves torch's setting. With the same
+    number, initial rows are reproduced bit for bit. `prepared` is the result for another run with
+    the same data and a config that differs only in its seed: it is used as it is.
 
     Raises:
         RejoinderError: the data is not usable, or the folder can't be written.
@@ -109,7 +109,7 @@ def begin(
 def removed_if_refused(run: Path) -> Iterator[None]:
     """Removes the folder of a new run if the block fails before its first checkpoint.
 
-    The corrected command then finds no folder in its way.
+    The corrected command then does not find the output occupied.
     """
     try:
         yield
@@ -131,24 +131,24 @@ def go_on(
     threads: int | None = None,
     workers: Workers = ALONE,
 ) -> RunResult:
-    """Trains in the folder of a run, from its last checkpoint if it has one; exports the model.
+    """Trains in the folder of a run, from its last checkpoint if it has one, and exports the model.
 
-    While it trains, torch's thread count and random generators are the run's; the caller's are
+    During training, torch's thread count and random generators are set for the run; they are
     restored at the end.
 
     Args:
         run: the folder that `begin` made.
         data: the data of the run, the same as at the start.
-        limits: when to stop before the config's steps are done.
+        limits: when to stop before all steps are done.
         evaluate: returns the scores on dev.
         reporter: told about steps, evaluations and checkpoints.
-        config: the config of the run if its name, export or logging shall differ from those at the
-            start; None reads `config.toml` of the run.
+        config: the config of the run, if its name, export or logging changed since the start; None
+            reads `config.toml` of the run.
         device: `auto`, `cpu` or `cuda`.
-        threads: number of CPU threads of torch; None leaves torch's setting, which is all cores
-            unless it was changed. Results repeat bit for bit with the same number of threads.
-        workers: the workers of the run, all of which call this at once and see the same folder.
-            Worker 0 writes, evaluates and reports.
+        threads: number of CPU threads of torch; None leaves torch's setting, by default all cores.
+            Results are the same bit for bit with the same number of threads.
+        workers: the workers of the run. All must call this together, with a shared folder. Worker 0
+            writes, evaluates and reports.
 
     Raises:
         TrainingError: the data or the config differ from those at the start, a file of the run is
@@ -166,7 +166,7 @@ def go_on(
         with workers.agreed():
             if not (run / "config.toml").is_file():
                 raise TrainingError(
-                    f"worker {workers.rank} finds no run at {run}, a folder that all must see."
+                    f"worker {workers.rank} finds no run at {run}; all workers need that folder."
                 )
             stored = load_config(run / "config.toml")
             config = config or stored
@@ -216,7 +216,7 @@ def go_on(
 def _drawn_model(
     run: Path, config: RunConfig, prepared: preparation.Prepared, *, fresh: bool
 ) -> TrainableModel:
-    """Returns the model before the first step; weights of `init_from` are for a `fresh` run."""
+    """Returns the model before the first step; a `fresh` run gets the weights of `init_from`."""
     generator = torch.Generator().manual_seed(config.training.seed)
     model = TrainableModel(prepared.features.rows, config, generator)
     if prepared.rows is not None:
@@ -234,7 +234,7 @@ def _drawn_model(
 
 
 def _unfinished(config: RunConfig, state: checkpoint.TrainingState, limits: Limits) -> str:
-    """Returns a warning that a limit of time cut the schedule, with a number of steps that fits."""
+    """Returns a warning that a time limit cut the schedule, with a number of steps that fits."""
     steps = state.step
     phase, within = phase_at(config.phases, max(steps - 1, 0))
     warming = within < phase.warmup_steps
@@ -253,7 +253,7 @@ def _unfinished(config: RunConfig, state: checkpoint.TrainingState, limits: Limi
 
 
 def _facts_of(initial: ModelContents | None) -> dict[str, Any]:
-    """Returns what a model that training starts from was trained on: its terms are inherited."""
+    """Returns the training data of the initial model, whose terms are inherited."""
     if initial is None:
         return {}
     kept = ("data", "labelled", "inputs", "initial")
@@ -264,7 +264,7 @@ def _facts_of(initial: ModelContents | None) -> dict[str, Any]:
 def _training_facts(
     config: RunConfig, data: preparation.Data, prepared: preparation.Prepared, trainer: Trainer
 ) -> dict[str, object]:
-    """Returns the facts about its training that a model keeps; no times: its bytes shall repeat."""
+    """Returns the facts of training for the model, without times to keep it reproducible."""
     labelled = prepared.labelled.values()
     selection = data.selection(config)
     inputs = data.needed_pairs().manifest.inputs if config.reads_pairs else ()
@@ -302,7 +302,7 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
             tensors[name] = value.float().numpy()
     if table is not None:
         rows, bigram_rows = weights[table].float().numpy(), None
-        if isinstance(features, WordFeatures):  # subwords are all kept
+        if isinstance(features, WordFeatures):  # all subwords are kept
             seen = weights[table.removesuffix(".weight") + BOOKKEEPING]
             features, rows, bigram_rows = _trained_rows(features, rows, seen.numpy())
         tensors[table] = rows.astype(kept, copy=False)
@@ -326,11 +326,11 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
 def _trained_rows(
     features: WordFeatures, table: NDArray[np.float32], seen: NDArray[np.bool_]
 ) -> tuple[WordFeatures, NDArray[np.float32], NDArray[np.int32] | None]:
-    """Returns features and rows that were trained, and the row of each bigram bucket, if any.
+    """Returns the trained features and rows, and the row of each bigram bucket, if any.
 
-    Words that were never trained leave the vocabulary. With bigrams, whose buckets are a function
-    of word ids, words keep their ids and untrained ones become zero rows. Buckets of unknown words
-    all stay: a random row still tells one word from another.
+    Words that were never trained are removed from the vocabulary. With bigrams, whose buckets are a
+    function of word ids, words keep their ids, and untrained words get zero rows. All buckets of
+    unknown words stay: even a random row distinguishes one word from another.
     """
     known, words = features.vocabulary.words, features.words
     if features.buckets:
@@ -373,7 +373,7 @@ def open_initial(config: RunConfig) -> ModelContents | None:
 
 
 def start_from(model: TrainableModel, initial: ModelContents) -> None:
-    """Copies the weights of an exported model; parameters that it lacks stay as drawn."""
+    """Copies the weights of an exported model; other parameters stay as drawn."""
     state = model.state_dict()
     table = initial.kind.table
     for name, array in dequantized(initial.tensors).items():
@@ -388,7 +388,7 @@ def start_from(model: TrainableModel, initial: ModelContents) -> None:
 
 
 def _whole_table(initial: ModelContents, array: np.ndarray) -> tuple[Tensor, Tensor]:
-    """Returns the table with the rows dropped at export as zeros, and which rows were kept."""
+    """Returns the table with zeros for the rows dropped at export, and which rows were kept."""
     rows = _tensor(array)
     buckets = initial.tensors.get(BIGRAM_ROWS)
     if buckets is None:
@@ -400,4 +400,4 @@ def _whole_table(initial: ModelContents, array: np.ndarray) -> tuple[Tensor, Ten
 
 
 def _tensor(array: np.ndarray) -> Tensor:
-    return torch.tensor(np.asarray(array)).float()  # a copy: what was read may be read-only
+    return torch.tensor(np.asarray(array)).float()  # a copy, as the array may be read-only

@@ -1,12 +1,12 @@
 """The in-batch softmax shared by all ranking objectives.
 
-Large batches make better encoders, but then most of a step goes into B x B scores: written with
-PyTorch's operations, that is a dozen passes over a matrix larger than any cache, and a product of
-matrices for each direction and each number of nested dimensions. Here a strip of rows is turned
-into probabilities and gradients while it is in the cache, and one product serves both directions
-and all nested dimensions: what the first 512 entries add to a score is added to that of the first
-128. A kernel in C (`_softmax.c`) reads each row of scores once from memory, where torch's
-operations take ten passes; both agree up to rounding in float32.
+Large batches make better encoders, but then B x B scores take most of a step: with PyTorch's
+operations, a dozen passes over a matrix larger than any cache, and a matrix product for each
+direction and each number of nested dimensions. Here a strip of rows is turned into probabilities
+and gradients while it is in the cache, and one product serves both directions and all nested
+dimensions: the score of the first 512 entries is the score of the first 128 plus the rest. A C
+kernel (`_softmax.c`) reads each row of scores from memory once, while torch's operations take ten
+passes. Both agree up to rounding in float32.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,15 +24,15 @@ from rejoinder.registry import kernel
 _STRIP_SCORES = 1 << 20
 """Scores per strip: 4 MB of float32."""
 _GPU_STRIP_SCORES = 1 << 28
-"""The same on GPUs, which have no such cache, and wait where a batch has several strips."""
+"""Scores per strip on GPUs, which have no such cache and are slower with several strips."""
 _LEAST_WORK = 1 << 15
-"""Scores below which a second thread does not pay."""
+"""Number of scores below which a second thread does not pay."""
 _LEFT_OUT = -1e20
-"""The cosine of what is left out of a softmax, whatever scales it: its probability is 0, and 0
-times it as well."""
+"""The cosine of candidates left out of a softmax. With any scale, its probability is 0, and so is
+their product."""
 _NONE = np.empty(0, np.float32)
 _SHARE = 16
-"""Rows that a thread takes at a time, as in `shares.h`."""
+"""Number of rows that a thread takes at a time, as in `shares.h`."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class StepInputs:
     left: Tensor
     """(B, D) float32, unit rows: inputs, premises, or first sentences."""
     right: Tensor
-    """(B + E, D) float32, unit rows: their counterparts, followed by E further candidates."""
+    """(B + E, D) float32, unit rows: their counterparts, followed by E additional candidates."""
     labels: Tensor | None
-    """(B,) int64 classes of the rows, where the examples have labels."""
+    """(B,) int64 classes of the rows, if the examples have labels."""
     same: Tensor | None
     """(2, M) int64, pairs that are not true negatives; see `in_batch_softmax`."""
     scale: Tensor
     """() float32, learned scale of the task; unused by objectives without one."""
     head: FeedForward | None
-    """The head of the objective, where it has one."""
+    """The head of the objective, if it has one."""
     task: Any
-    """The task's table."""
+    """The table of the task in the config."""
     nested: tuple[int, ...] = ()
     """`training.nested_dims` for an objective that ranks, else empty."""
 
@@ -76,7 +76,7 @@ def in_batch_softmax(
     symmetric: bool = False,
     nested: Sequence[int] = (),
 ) -> StepLoss:
-    """Softmax over the candidates of the batch, cross-entropy against the diagonal.
+    """Returns the cross-entropy of the softmax over the batch's candidates against the diagonal.
 
     Args:
         anchors: (B, D) float32.
@@ -86,9 +86,9 @@ def in_batch_softmax(
             that are not true negatives. They are left out of the softmax.
         symmetric: also pick the right anchor for each of the first B candidates, and return the
             mean of both losses. The scores of the whole batch are then held in memory.
-        nested: ascending numbers below D. The loss is the mean over the first N entries of all
-            rows, scaled to length 1, for each of these N, and the rows as they are (Kusupati et
-            al. 2022, section 3); `correct` is that of the rows as they are.
+        nested: ascending numbers below D. The loss is the mean of the losses on the first N
+            entries, scaled to length 1, for each of these N, and on the full rows (Kusupati et al.
+            2022, section 3); `correct` is from the full rows.
     """
     loss, correct = _InBatchSoftmax.apply(  # type: ignore[no-untyped-call]
         anchors, candidates, scale, same, symmetric, tuple(nested)
@@ -98,7 +98,7 @@ def in_batch_softmax(
 
 @dataclass(frozen=True, slots=True)
 class Softmax:
-    """What follows from the softmax of rows."""
+    """The loss and gradients of the softmax of rows."""
 
     loss: Tensor
     """() float32, the sum of the rows' losses."""
@@ -109,11 +109,11 @@ class Softmax:
     along: Tensor
     """(b,) float32, dot products of the cosines of a row and its gradient."""
     along_columns: Tensor | None
-    """(C,) float32, the same by candidate, where factors were given."""
+    """(C,) float32, the same by candidate, if factors were given."""
 
 
 Factors = tuple[Tensor, Tensor]
-"""(b,) and (C,) float32, what the cosines of a row and of a candidate are multiplied by."""
+"""(b,) and (C,) float32 factors of the cosines of each row and of each candidate."""
 
 
 def softmax(
@@ -123,13 +123,13 @@ def softmax(
 
     Args:
         cosines: (b, C) float32 or bfloat16, the scores of b anchors divided by their scale.
-        own: the right candidate of row 0; that of row i is `own` + i.
+        own: the index of the right candidate of row 0; for row i it is `own` + i.
         scale: () float32.
         column: (B,) float32, logarithms of sums over all anchors, by candidate (`log_sums`). The
-            result is then also the loss and gradient of the other direction, but for the sum of
-            `column`.
-        factors: what the given cosines are multiplied by first. The gradient is that by the
-            cosines as they were given.
+            result then includes the loss and gradient of the other direction, except for the sum
+            of `column`.
+        factors: factors to apply to the given cosines first. The gradient is by the given cosines,
+            before the factors.
     """
     native = _native(cosines)
     if native is None:
@@ -207,7 +207,7 @@ def _native(cosines: Tensor) -> Any:
 
 
 class _Side:
-    """The rows of one side of a batch, and the gradients of the loss by them."""
+    """The rows of one side of a batch, and the gradients by them."""
 
     def __init__(self, rows: Tensor, cuts: Sequence[int], kind: torch.dtype) -> None:
         self.rows = rows.to(kind)
@@ -222,7 +222,7 @@ class _Side:
         """(levels - 1, N) dot products of scaled entries and the gradients by them."""
 
     def gradient(self) -> Tensor:
-        """Returns (N, D), the gradient by the rows as they were before scaling."""
+        """Returns (N, D), the gradient by the rows before scaling."""
         for level, cut in enumerate(self.cuts[:-1]):
             share = self.along[level] * self.inverse[level].square()
             self.by_rows[:, :cut].addcmul_(share[:, None], self.rows[:, :cut].float(), value=-1)
@@ -237,7 +237,7 @@ class _Strip:
     levels: list[Tensor]
     """(b, C) dot products of the first entries, for each number of entries."""
     factors: list[Factors | None]
-    """For each level, what makes its dot products cosines."""
+    """For each level, the factors that turn its dot products into cosines."""
 
 
 class _InBatchSoftmax(torch.autograd.Function):
@@ -291,7 +291,7 @@ class _InBatchSoftmax(torch.autograd.Function):
                         left.along[level, strip.rows] = found.along
                         right.along[level] += found.along_columns
                     gradients.append(found.by_scores)
-                correct += found.correct  # of the last level, the rows as they are
+                correct += found.correct  # only of the last level, the full rows
                 _add_gradients(left, right, strip.rows, gradients)
         terms = size * len(cuts) * (2 if symmetric else 1)
         ctx.save_for_backward(left.gradient(), right.gradient(), by_scale, scale / terms)
@@ -331,8 +331,8 @@ def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Stri
 def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[Tensor]) -> None:
     """Adds the gradients by the entries of both sides of a strip.
 
-    The first entries take part in the scores of every level, the last ones in those of the last:
-    going backwards, the gradient by the sum of products grows by that of one level a block.
+    The first entries contribute to the scores of every level, the last entries only to the last
+    level: going backwards by block, each adds the gradient of another level to the sum.
     """
     blocks = pairwise((0, *left.cuts))
     total = None
