@@ -230,7 +230,7 @@ def test_any_months_give_the_pairs_of_one_extraction(files, tmp_path_factory):
             manifests.append(go(folder, str(number)))
             accepted.append(file)
         except InputError as error:  # the whole is that of the other months
-            assert "is carried already" in str(error)  # noqa: PT017
+            assert "are already carried" in str(error)  # noqa: PT017
             assert number
             (folder / f"{number}.jsonl").unlink()
     try:

@@ -1,1 +1,1 @@
-"""Extraction of message/reply pairs from dumps of comments, and reading of such pairs."""
+"""Extracts message/reply pairs from dumps of comments, and reads such pairs."""

@@ -1,12 +1,12 @@
-"""The folder of comments that extractions with `--carry` pass on, one increment each.
+"""The folder in which extractions with `--carry` keep comments, an increment per extraction.
 
     STATE/00001/comments.arrow    the comments, by parts (`engines.local.store`)
     STATE/00001/increment.json    options, input files, counts, the hash of the comments
     STATE/00002/…
 
-An increment never changes. It is known by its input files: an extraction of the same files is the
-same one again, and sees the increments before it alone. The increment gets its name before the
-pairs get theirs: if a kill comes between, the same command writes the pairs again.
+An increment never changes and is identified by its input files: extracting the same files repeats
+it, and sees only the earlier increments. An increment is renamed into place before the pairs are.
+If the process is killed in between, the same command writes the pairs again.
 """
 
 import datetime
@@ -32,7 +32,7 @@ FORMAT = 1
 FILE = "increment.json"
 COMMENTS = "comments.arrow"
 _Time = Annotated[int, Meta(ge=-62_135_596_800, le=253_402_300_799)]
-"""Seconds since 1970, of the years from 1 to 9999."""
+"""Seconds since 1970, for the years 1 to 9999."""
 
 
 class FileFacts(hashed.Record, frozen=True):
@@ -54,7 +54,7 @@ class InputFile(FileFacts, frozen=True):
 
 
 class Settings(hashed.Record, frozen=True):
-    """The options that decide about comments and pairs, by the names of the command."""
+    """The options that affect comments and pairs, named as on the command line."""
 
     rules: str
     columns: Mapping[str, str]
@@ -72,7 +72,7 @@ class _Content(hashed.Record, frozen=True):
     settings: Settings
     inputs: tuple[InputFile, ...]
     comments: hashed.Count
-    """Number of comments, one for each id."""
+    """Number of comments, one per id."""
     kept: hashed.Count
     files: Mapping[str, FileFacts]
 
@@ -85,7 +85,7 @@ class Increment:
     content: _Content
 
     def check(self, *, content: bool = True) -> None:
-        """Compares the file of comments with its size and, for its `content`, with its SHA-256.
+        """Compares the file of comments with its size and, if `content`, with its SHA-256.
 
         Raises:
             InputError: it is missing or was changed.
@@ -97,7 +97,7 @@ class Increment:
 
 @dataclass(frozen=True)
 class Carry:
-    """What an extraction takes from a folder of increments, and what it adds."""
+    """The increments that an extraction reads, and the increment that it adds."""
 
     number: int
     """Number of the increment of this extraction, from 1."""
@@ -105,7 +105,7 @@ class Carry:
     inputs: tuple[InputFile, ...]
     settings: Settings
     target: Path | None
-    """File for its comments; None where its increment exists already."""
+    """File for its comments; None if its increment already exists."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -119,18 +119,18 @@ class Carry:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the comments of earlier increments, in files."""
+        """Size of the files with the comments of earlier increments."""
         return sum(path.stat().st_size for path in self.files)
 
     def nothing_new(self) -> InputError:
-        """Returns the error that the ids of all comments are in earlier increments."""
+        """Returns the error for dumps whose comments are all in earlier increments."""
         folders = ", ".join(
             f"{one.folder} ({', '.join(file.file for file in one.content.inputs)})"
             for one in self.earlier
         )
         return InputError(
-            f"the id of each comment of these dumps is carried already, in {folders}. To write the "
-            "pairs of an earlier extraction again, name the same files as then, and no other."
+            f"all comments of these dumps are already carried, in {folders}. To write the pairs "
+            "of an earlier extraction again, pass exactly the same files."
         )
 
     def finish(self, counts: Counts) -> None:
@@ -149,9 +149,9 @@ class Carry:
 def carrying(
     state: Path | None, options: ExtractOptions, files: Sequence[AnyPath], progress: ExtractProgress
 ) -> Iterator[Carry | None]:
-    """Yields what an extraction of `files` carries, and adds its increment when the block ends.
+    """Yields the carried comments for `files`, and adds their increment when the block ends.
 
-    If the block fails, `state` stays as it was. Without a `state` nothing is carried.
+    If the block fails, `state` stays as it was. Without a `state`, nothing is carried.
 
     Raises:
         InputError: the increments were made with other options, or are damaged.
@@ -179,7 +179,7 @@ def carrying(
         inputs = tuple(
             InputFile(path.stat().st_size, hashed.sha256_of_file(path), path.name)
             for path in files
-            if isinstance(path, Path)  # the local engine has refused addresses
+            if isinstance(path, Path)  # the local engine refuses addresses
         )
         # after a kill between the two renames, or with --overwrite
         same = (number for number, one in enumerate(increments, 1) if one.content.inputs == inputs)
@@ -195,10 +195,10 @@ def carrying(
 
 
 def check_carry(state: Path, out: Path, options: ExtractOptions, engine: str) -> None:
-    """Refuses what does not go together with carried comments.
+    """Refuses options that can't be combined with carried comments.
 
     Raises:
-        InputError: says what, and what is allowed.
+        InputError: an option can't be used; the message says which and what is allowed.
     """
     refused = {
         f"`engine={engine!r}`": engine != "local",
@@ -208,13 +208,13 @@ def check_carry(state: Path, out: Path, options: ExtractOptions, engine: str) ->
     }
     if name := next((name for name, given in refused.items() if given), None):
         raise InputError(
-            f"{name} can't be used with `carry`, which is for comments that answer others, all "
+            f"{name} can't be used with `carry`, which needs comments that answer others, all "
             "their pairs, and `engine='local'`. Leave one of them out."
         )
     inner, outer = state.resolve(), out.resolve()
     if inner == outer or outer in inner.parents or inner in outer.parents:
         raise InputError(
-            f"`carry` {state} and `out` {out} must be two folders, neither of them in the other."
+            f"`carry` {state} and `out` {out} must be two folders, neither inside the other."
         )
 
 
@@ -230,8 +230,8 @@ def _increments(state: Path) -> list[Increment]:
     names = sorted(path.name for path in state.iterdir() if not path.name.startswith("."))
     if others := [name for name in names if not (name.isdigit() and len(name) == len(_name(0)))]:
         raise InputError(
-            f"{state} holds {others[0]}, which no extraction with `carry` wrote; name a new "
-            "folder, or one that such an extraction made."
+            f"{state} contains {others[0]}, which was not written by `carry`; name a new folder, "
+            "or a folder that `carry` wrote."
         )
     increments = []
     for number, name in enumerate(names, 1):
@@ -244,7 +244,7 @@ def _increments(state: Path) -> list[Increment]:
             FORMAT,
             InputError,
             _remedy(folder),
-            outdated="Carry the comments of all dumps anew, in a new folder.",
+            outdated="Extract all dumps again, with `carry` in a new folder.",
         )
         increments.append(Increment(folder, content))
         increments[-1].check(content=False)
@@ -267,7 +267,7 @@ def _refuse_other(one: Increment, settings: Settings, state: Path) -> None:
     )
     if differences:
         raise InputError(
-            f"{state} was made with other options: {differences}. Give the same ones, or name "
+            f"{state} was made with other options: {differences}. Use the same options, or name "
             "another folder for `carry` and begin with the first dumps."
         )
 

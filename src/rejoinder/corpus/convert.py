@@ -1,10 +1,10 @@
-"""An export as comments, in a temporary file of JSON lines that every engine reads.
+"""Converts an export to comments, in a temporary file of JSON lines that every engine reads.
 
-What was said before a message: the one before it in its thread, or in its channel.
+Finds the message before each message, in its thread or in its channel.
 
-Threads of messages whose export names none: those of what they answer.
+Names threads if the export does not: a message is in the thread of the message that it answers.
 
-The words that several authors used: a name or a password of one person is none of them.
+Collects words that several authors used, so that one person's name or password is left out.
 """
 
 import sys
@@ -33,7 +33,7 @@ from rejoinder.text.columns import as_series, tokenize
 
 
 class Threads:
-    """Names the threads of messages. Each takes about 30 bytes, and each thread its name.
+    """Names the threads of messages. A message takes about 30 bytes, a thread also its name.
 
     >>> threads = Threads()
     >>> said = (("a", None), ("b", "a"), ("c", "b"), ("d", "lost"))
@@ -46,12 +46,12 @@ class Threads:
         self._names: list[str | None] = []
         """None: the message's own id."""
         self.are_apart = True
-        """Whether no message answered one of another thread."""
+        """Whether every answer is in the same thread as its message."""
 
     def name(self, id_: str, parent: str | None, given: str | None = None) -> str:
-        """Returns the thread of a message: `given`, or else that of the message that it answers.
+        """Returns the thread of a message: `given`, or else the thread of the message it answers.
 
-        It is the id of what it answers if that has not come, and its own if it answers nothing.
+        This is the parent's id if the parent has not come yet, and its own id if it has no parent.
         """
         above = -1 if parent is None else self._ids.find(hash(parent))
         name = parent
@@ -66,26 +66,26 @@ class Threads:
 
 
 _LONGEST, _MOST = 1_000, 2_000
-"""Messages after which a channel without pauses is cut: threads are in one split, and one is in
-memory at a time. The first to begin is one that answers none, as far as there is one."""
+"""Messages after which a channel without pauses is cut: a thread stays in one split and in memory.
+The cut is before a message that answers none, if possible."""
 
 
 class Position(NamedTuple):
     """Where a message stands in its conversation."""
 
     before: str | None
-    """Id of the message before it; None where it begins a thread, or comes after a pause."""
+    """Id of the message before it; None if it begins a thread or comes after a pause."""
     is_answer: bool
     """Whether the message before it is by another author."""
     thread: str
-    """Its thread, or else the id of the first message of its channel since the last pause."""
+    """Its thread, or else the id of the first message in its channel since the last pause."""
 
 
 class Conversations:
-    """Tells where messages stand, which come in the order of time within a channel.
+    """Finds the position of messages; they must come in the order of time within a channel.
 
-    A message that answers an earlier conversation does not belong to the one around it, unless it
-    begins it. The last message of each thread and channel is kept, and the ids since a pause.
+    A message that answers an earlier conversation is not in the conversation around it, unless it
+    begins that. Memory holds the last message per thread and channel, and ids since a pause.
 
     >>> said = [Message(id=i, author=a, time=t, source="x", text="") for i, a, t in
     ...     [("a", "A", 0.0), ("b", "A", 5.0), ("c", "B", 9.0), ("d", "B", 999.0)]]
@@ -95,15 +95,15 @@ class Conversations:
     """
 
     def __init__(self, within: float) -> None:
-        """Counts more than `within` seconds as a pause. Threads have none, and are never cut."""
+        """Counts more than `within` seconds as a pause. Threads have no pauses and stay uncut."""
         self._within = within
         self._last: dict[int, tuple[str, str, float | None, str, int]] = {}
         self._said: dict[int, set[int]] = {}
         """Hashes of the ids of each channel since its last pause, at most 2,000."""
 
     def place(self, message: Message) -> Position:
-        """Returns where a message stands; the next one stands after it."""
-        key = hash((message.source, message.thread))  # less than a pair of strings for each thread
+        """Returns the position of a message, and records it as the latest."""
+        key = hash((message.source, message.thread))  # smaller than a pair of strings per thread
         last = self._last.get(key)
         if last is None or (message.thread is None and self._ends(last[2], last[4], message)):
             position, count = Position(None, False, message.thread or message.id), 1
@@ -134,7 +134,7 @@ _MIN_AUTHORS = 5
 
 
 class Comment(msgspec.Struct, omit_defaults=True):
-    """A row of the written files: what engines read, and where the message stands."""
+    """A row of the written files: the fields that engines read, and the message's position."""
 
     id: str
     parent: str | None
@@ -144,7 +144,7 @@ class Comment(msgspec.Struct, omit_defaults=True):
     time: float | None = msgspec.field(name="created")
     text: str
     before: str | None = None
-    """Id of the message that it answers or, if that is unknown, of the one before it."""
+    """Id of the message that it answers or, if unknown, of the message before it."""
     is_answer: bool = False
     """Whether the message before it is by another author."""
     conversation: str | None = None
@@ -152,16 +152,16 @@ class Comment(msgspec.Struct, omit_defaults=True):
     in_thread: bool = False
     """Whether the export names its thread."""
     confidence: float = 1.0
-    """How sure it is what it answers."""
+    """Probability that it answers this message."""
 
 
 Linking = Callable[[Iterable[Comment]], Iterator[tuple[Comment, Comment | None, float]]]
-"""Yields comments, those of a source in their order; with what each answers, and how sure it is."""
+"""Yields comments, in order within a source, each with its parent and the link's probability."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """An export, and the file of its messages."""
+    """A converted export: the file of its messages, and counts."""
 
     path: Path
     """The export."""
@@ -172,18 +172,18 @@ class Converted:
     """The first malformed messages, at most 20."""
     options: ExportOptions
     words: list[str] | None
-    """The words that enough authors used; None where one author is enough."""
+    """The words that enough authors used; None if one author is enough."""
     threads_are_apart: bool
-    """Whether no message answers one of another thread."""
+    """Whether every answer is in the same thread as its message."""
 
 
 def exports_among(paths: Sequence[AnyPath], name: str | None, *, has_columns: bool) -> list[Export]:
-    """Returns the exports among paths, each with its format; none where all are dumps.
+    """Returns the exports among paths, each with its format; empty if all are dumps.
 
-    `name` is what `--format` says. Without it, content decides, unless the columns are given.
+    `name` is the `--format`. Without it, content decides, unless columns are given.
 
     Raises:
-        InputError: `name` is unknown or can't be, or some are exports and others are not.
+        InputError: `name` is unknown or can't be used, or only some paths are exports.
     """
     if name is not None:
         if has_columns:
@@ -196,15 +196,15 @@ def exports_among(paths: Sequence[AnyPath], name: str | None, *, has_columns: bo
     others = set(map(str, paths)) - {str(path) for path, _ in found}
     if found and others:
         raise InputError(
-            f"{found[0][0]} is an export of {found[0][1].title}, and {min(others)} is none; "
-            "extract them one by one."
+            f"{found[0][0]} is an export of {found[0][1].title}, but {min(others)} is not an "
+            "export; extract them one by one."
         )
     return found
 
 
 def _on_this_machine(path: AnyPath, name: str) -> Path:
     if not isinstance(path, Path):
-        raise InputError(f"{path} is an address, which `format={name!r}` does not take; copy it.")
+        raise InputError(f"{path} is an address; copy it here to read it with `format={name!r}`.")
     if not is_there(path):
         raise InputError(f"{path} is not a file or folder.")
     return path
@@ -221,7 +221,7 @@ def convert(
     linker: Linking | None = None,
     strict: bool = False,
 ) -> Converted:
-    """Writes the messages of an export that count to a file; the others are counted by reason.
+    """Writes the messages of an export to a file; counts the messages left out, by reason.
 
     `progress` is called with the number of messages read.
 
@@ -255,7 +255,7 @@ def convert(
                 seen[reason] += 1
                 continue
             if not options.context and _way(options, export, seen, linker) == "links":
-                conversations = None  # nothing asks where messages stand
+                conversations = None  # positions of messages are not needed
             position = conversations.place(item) if conversations else (None, False, None)
             text = texts.masked(item.text)
             if reason := texts.why_not(text):
@@ -308,14 +308,14 @@ def convert(
 def _way(
     options: ExportOptions, export: ExportFormat, seen: Mapping[str, int], linker: Linking | None
 ) -> str:
-    """Returns how messages are paired, by the links that were seen so far."""
+    """Returns how to pair messages, by the links seen so far."""
     has_links = export.knows_replies and seen["linked"]
     return options.pair or ("links" if has_links else "model" if linker else "adjacent")
 
 
 @contextmanager
 def _rewritten(file: Path) -> Iterator[tuple[Iterator[Comment], Callable[[Comment], object]]]:
-    """Yields the comments of a file, and what writes them into it again."""
+    """Yields the comments of a file, and a function that writes them back."""
     encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
     changed = file.with_suffix(".paired")
     with file.open("rb") as lines, changed.open("wb") as out:
@@ -324,9 +324,9 @@ def _rewritten(file: Path) -> Iterator[tuple[Iterator[Comment], Callable[[Commen
 
 
 def _pair_adjacent(file: Path, threads: Threads | None) -> int:
-    """Writes what messages answer into the file of their comments. Returns for how many.
+    """Links messages to the message before them, in their file. Returns the number of links.
 
-    `threads` names those of messages with links, if there are any.
+    `threads` names the threads of messages with links, if there are any.
     """
     paired = 0
     with _rewritten(file) as (comments, write):
@@ -345,10 +345,10 @@ def _pair_adjacent(file: Path, threads: Threads | None) -> int:
 def _pair_by(
     linker: Linking, file: Path, threads: Threads, least: float, trusted: bool
 ) -> tuple[int, int]:
-    """Writes what messages answer by `linker`, in threads what stands before them.
+    """Links messages by `linker`; in threads, links each message to the message before it.
 
-    A message that goes on from one of its author answers none. What the export says is kept if
-    it is `trusted`. Returns how many answer the one before, and how many another by the linker.
+    A message that continues one of the same author answers none. Links in the export are kept if
+    `trusted`. Returns the number of links to the message before, and of other links by the linker.
     """
     paired = modelled = 0
 
@@ -360,7 +360,7 @@ def _pair_by(
         nonlocal paired
         for comment in comments:
             if not comment.in_thread:
-                comment.thread = None  # named as long as there might be links
+                comment.thread = None  # was only named in case there are links
                 yield comment
                 continue
             if comment.parent is None and comment.is_answer:
@@ -388,12 +388,12 @@ _QUERY = """SELECT word FROM (SELECT DISTINCT word, author FROM read_parquet('{f
 
 
 class SharedWords:
-    """Collects words with their authors: frequent ones in memory, the others on disk."""
+    """Collects words with their authors: frequent words in memory, others on disk."""
 
     def __init__(self, least: int, folder: Path) -> None:
-        """Collects words for `words`, which returns those of `least` authors or more.
+        """Prepares to collect the words that at least `least` authors used.
 
-        `folder` is made, for what does not stay in memory.
+        Creates `folder` for the data that does not stay in memory.
         """
         self._least = least
         self._folder = folder
@@ -405,7 +405,7 @@ class SharedWords:
         folder.mkdir()
 
     def add(self, author: str, text: str) -> None:
-        """Adds the words of a text. Texts without an author count as one author's."""
+        """Adds the words of a text. All texts without an author count as one author."""
         self._authors.append(author)
         self._texts.append(text)
         self._chars += len(text)
@@ -413,7 +413,7 @@ class SharedWords:
             self._count()
 
     def words(self) -> list[str]:
-        """Returns the words of at least so many authors, sorted."""
+        """Returns the words that at least `least` authors used, sorted."""
         self._count()
         found = set(self._shared.get_column("word"))
         if self._files:
@@ -425,7 +425,7 @@ class SharedWords:
         return sorted(found)
 
     def _count(self) -> None:
-        """Keeps the words that enough authors used in these texts, and writes the others."""
+        """Keeps the words that enough authors used in these texts in memory; writes the others."""
         authors = pl.Series("author", self._authors, dtype=pl.String).hash()
         frame = pl.DataFrame({"word": tokenize(as_series(self._texts)), "author": authors})
         self._authors, self._texts, self._chars = [], [], 0

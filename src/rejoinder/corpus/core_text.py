@@ -1,9 +1,9 @@
-"""What a message says, without greeting, sign-off, signature and quote.
+"""Cuts greetings, sign-offs, signatures and quotes from messages.
 
-These make messages about different things alike, and a message less like one that says the same
-without them. The rules are for English. They cut whole lines and sentences, those whose words are
-all of a small set or names, and leave what may be said. In many messages of another language, short
-sentences that many of them begin or end with are cut.
+These make messages on different topics similar, and messages on the same topic less similar. The
+rules are for English. They cut complete lines and sentences whose words are all names or in a small
+set, and keep anything that may matter. If there are many messages in another language, short
+sentences are cut that many of them begin or end with.
 """
 
 import re
@@ -51,50 +51,50 @@ _WISHES = frozenset({
 """Sentences after a greeting."""
 _WORD = re.compile(r"[@\w][\w'’.@-]*(?<![.'’-])")
 _FIRST = re.compile(r"([^\n]{1,80}?)((?:[,!.:;…]{1,3}(?=\s)|\s[-–—](?=\s)|(?=\n))\s*)")
-"""Matches what is before the first mark of punctuation, or the first line, and that mark."""
+"""Matches the text up to the first punctuation mark, inclusive, or the first line."""
 _LAST = re.compile(r"(?<=[.!?…,\n])\s{1,3}([^\s.!?…,][^\n.!?…,]{0,60})[.!…]{0,3}\s?$")
-"""Matches the last sentence, unless it asks."""
+"""Matches the last sentence, unless it is a question."""
 _HABIT, _OF_ALL, _SHORT = 6, 0.001, 4
-"""Messages, at least, and their least share, that begin or end with the same so many words."""
+"""Fewest messages, and smallest share, that must begin or end with the same words; most words."""
 _MENTIONS = re.compile(r"(?:@[\w.-]+(?:(?: [A-Z][\w.]*)?[,:;]|\s[-–—](?=\s))?\s+)+")
 _BEFORE_LAST = re.compile(
     r"(?:(?<=[.!?…)])\s{1,3}|\s?[,–—-]\s?(?=(?:thanks|thank you|thx|cheers)\b))(?=\S)",
     re.IGNORECASE,
 )
-"""Matches what is between sentences."""
+"""Matches the text between sentences."""
 _REACHED = re.compile(
     r"(?>\S+?@)\S+|\S+ at \w+\.\S+|(?:https?://|www\.)\S+|(?:\w+:? )?[+(]?\d[\d ()/.-]{5,}"
     r"|[:;]-?[)D]"
 )
-"""Matches a line that says how to reach somebody."""
+"""Matches a line with contact details."""
 _SIGNED_BELOW = re.compile(
     r"--\s*|(?:sent from (?:my|mail for) |get outlook for )[\w ]{1,40}\.?", re.IGNORECASE
 )
 _QUOTE = re.compile(r"(?:[ ]{0,3}>(?!>>)[^\n]*\n\s*)+")
-"""Matches quoted lines above an answer. Readers have cut the marked ones; others may be code."""
+"""Matches quoted lines above an answer. Readers already cut marked quotes; others may be code."""
 _MAY_GREET = re.compile(rf"\W*@|\W*(?:i )?(?:{'|'.join(sorted(_GREETS))}|hope)\b", re.IGNORECASE)
 _MAY_SIGN_OFF = (
     "thank", "thanx", "thx", "cheers", "regards", "greetings", "wishes", "sincerely", "faithfully",
     "truly", "appreciated", "best", "helps", "hearing", "day", "weekend",
 )  # fmt: skip
 _SHORT_THANKS = re.compile(r"\b(?:ty|tia)\b")
-"""One of these is in every greeting, sign-off of `_HEADS`, and sentence of `_CLOSINGS`."""
+"""Every greeting, sign-off of `_HEADS` and sentence of `_CLOSINGS` contains one of these."""
 _ROUNDS = 8
-"""A text from which more than so many greetings and sign-offs can be cut consists of them."""
+"""Most greetings and sign-offs to cut: a text with more consists of them."""
 _SIGNATURE = 5
-"""Lines of a signature, at most."""
+"""Most lines of a signature."""
 _WORDS = 12
-"""Words of a greeting or a sign-off, at most."""
+"""Most words of a greeting or a sign-off."""
 _NAMES = 6
-"""Words of a line of a signature, at most."""
+"""Most words in a line of a signature."""
 _END = 200
-"""Characters of a line in which its last sentence begins."""
+"""Characters at the end of a line in which its last sentence must begin."""
 
 
 def core_of(text: str, author: str = "") -> str:
     r"""Returns a message without greeting, sign-off, signature, and quote above it.
 
-    If not two words would be left, the whole text is. The name of its `author` may be a signature.
+    Returns the full text if fewer than two words would be left. `author`'s name may be a signature.
 
     >>> core_of("Hello team,\nthe printer on floor 3 is jammed again. Thanks!\nAnna")
     'the printer on floor 3 is jammed again.'
@@ -112,10 +112,10 @@ def core_of(text: str, author: str = "") -> str:
 
 
 class Repeated:
-    r"""Leaves out of messages the lines that many others have, too: footers, notices, signatures.
+    r"""Cuts lines that many other messages repeat: footers, notices, signatures.
 
-    It knows no words, only in how many messages a line stood. Each takes 14 to 28 bytes, those of
-    messages of one line nothing.
+    It only counts in how many messages a line occurs. Each line takes 14 to 28 bytes; one-line
+    messages take nothing.
 
     >>> repeated = Repeated(most=1)
     >>> mails = [f"{said}\n-- \nAnn, floor 3" for said in ("One more.", "Two more.")]
@@ -124,7 +124,7 @@ class Repeated:
     """
 
     def __init__(self, most: int = 5) -> None:
-        """Leaves out lines that more than `most` messages have."""
+        """Cuts lines that occur in more than `most` messages."""
         self._most = most
         self._numbers = KeyNumbers()
         self._counts = array("I")
@@ -140,7 +140,7 @@ class Repeated:
         return self
 
     def cut(self, text: str) -> str:
-        """Returns a message that was seen without such lines, if two words or more are left."""
+        """Returns a seen message without such lines, if at least two words are left."""
         if "\n" not in text:
             return text
         lines = [(line, line.strip()) for line in text.split("\n")]
@@ -151,7 +151,7 @@ class Repeated:
 
 
 def cores_of(texts: Sequence[str], authors: Iterable[str | None]) -> list[str]:
-    """Returns what messages say, without the lines that others repeat (`Repeated`)."""
+    """Returns the core of messages (`core_of`), without lines that others repeat (`Repeated`)."""
     repeated = Repeated()
     for text in texts:
         repeated.seen(text)
@@ -162,7 +162,7 @@ def cores_of(texts: Sequence[str], authors: Iterable[str | None]) -> list[str]:
 def without_habits(texts: Sequence[str]) -> Sequence[str]:
     """Returns texts without the short sentences that many of them begin or end with.
 
-    Those of English, for which there are rules, stay as they are.
+    English texts, which have their own rules, stay as they are.
 
     >>> asked = [f"Hallo zusammen! Wann ist der Zug {n} da? Danke euch!" for n in range(9)]
     >>> without_habits([*asked, "Danke euch!", "Das ist um drei."])[-3:]
@@ -186,7 +186,7 @@ def _without_edges(text: str, habits: Container[tuple[bool, str]]) -> str:
 
 
 def _edges(text: str) -> Iterator[tuple[str, bool, str]]:
-    """Yields a text without its first short sentence, and without its last, with their words."""
+    """Yields a text without its first, and without its last, short sentence, with their words."""
     first, last = _FIRST.match(text), _LAST.search(text, max(len(text) - _END, 0))
     for part, rest in (first, first and text[first.end() :]), (last, last and text[: last.start()]):
         words = _lower(_WORD.findall(part[1])) if part else []
@@ -195,7 +195,7 @@ def _edges(text: str) -> Iterator[tuple[str, bool, str]]:
 
 
 def _may_be_cut(text: str) -> bool:
-    """Returns whether something of a text may be cut. Most are a line of which nothing is."""
+    """Returns whether any of a text may be cut. Most texts are one line that stays."""
     if "\n" in text or _MAY_GREET.match(text):
         return True
     end = text[-_END:].lower()

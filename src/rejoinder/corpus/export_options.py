@@ -1,15 +1,15 @@
-"""What becomes of the messages of exports: the options, and which messages are left out.
+"""Options for reading exports: which messages are left out, masked or near duplicates.
 
-Replaces addresses, numbers and keys in messages, so that no model or index holds them.
+Masking replaces addresses, numbers and keys in messages, so that no model or index holds them.
 
-It finds what has a form: mail addresses, also as archives of lists write them (`ann at a.example`),
-phone numbers, IBANs, payment cards, IP addresses, keys of services, user names and passwords in
-addresses. It can't find names of people, places or customers, nor passwords that are plain words.
+It finds anything with a fixed form: mail addresses, also as list archives write them (`ann at
+a.example`), phone numbers, IBANs, payment cards, IP addresses, service keys, user names and
+passwords in addresses. It can't find names of people, places or customers, or plain-word passwords.
 
-Messages that say nearly the same as an earlier one, by the MinHash of `rensa`.
+Near duplicates of earlier messages are found by the MinHash of `rensa`.
 
-Its licence is MIT, and it has wheels for every Python that we support. What it keeps for a text,
-1.7 kB, is not kept here.
+`rensa` is under MIT and has wheels for every Python that we support. Its own objects, 1.7 kB per
+text, are not kept here.
 """
 
 import re
@@ -28,29 +28,29 @@ from rejoinder.text.languages import is_in_others
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What becomes of the messages of exports."""
+    """Options for the messages of exports."""
 
     pair: str | None = None
-    """`links`: a message answers what the export says; `adjacent`: or else the message before it by
-    another author; `model`: outside threads what a linker says. None: `model` for exports that say
-    it of no message, or of few; `adjacent` without a linker."""
+    """`links`: use the reply links of the export; `adjacent`: or else the message before it by
+    another author; `model`: outside threads, the links of a linker. None: `model` for exports with
+    few or no reply links; `adjacent` without a linker."""
     min_confidence: float = 0.3
-    """Least probability of a linker's link. Replies that are likely in part train better encoders
-    than few that are sure (notebook/links.md)."""
+    """Lowest probability of a linker's link. Many fairly likely replies train better encoders than
+    a few certain replies (notebook/links.md)."""
     within: float = 600.0
-    """Most seconds between a message outside threads and the one before it that it answers."""
+    """Most seconds between a message outside threads and the message before it that it answers."""
     include_private: bool = False
     mask: str | None = None
     """`pii`: see `masks`. None masks nothing."""
     min_authors: int | None = None
-    """Authors that must have used a word before a model may know it. None: 5, and 1 for formats
-    that everybody can read."""
+    """Number of authors that must have used a word before a model may know it. None: 5, or 1 for
+    formats that are public."""
     context: int | None = None
-    """Number of turns before a message that its pairs keep. None: they have no such column."""
+    """Number of turns before a message to keep in its pairs. None: no such column."""
     languages: tuple[str, ...] = ()
     """Codes of the languages whose messages are kept. Empty: all."""
     dedupe: bool = False
-    """Whether messages that say nearly the same as an earlier one are left out."""
+    """Whether near duplicates of earlier messages are left out."""
 
     def __post_init__(self) -> None:
         if self.pair not in (None, "links", "adjacent", "model"):
@@ -64,7 +64,7 @@ class ExportOptions:
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """The options that decide the content of the pairs; later ones only where they are used."""
+        """The options that decide the content of the pairs; newer options only if used."""
         return {
             name: value
             for name, value in asdict(self).items()
@@ -86,14 +86,14 @@ REASONS = {
     "language": "in another language than `language`",
     "double": "nearly the same as an earlier message; see `dedupe`",
 }
-"""Why a message is left out, in the order in which that is tested."""
+"""Reasons to leave out a message, in the order of the checks."""
 
 
 class Texts:
-    """Says which messages are left out for what they say."""
+    """Decides which messages are left out because of their text."""
 
     def __init__(self, options: ExportOptions) -> None:
-        """Prepares what the options ask for.
+        """Prepares the checks that the options ask for.
 
         Raises:
             InputError: a language is unknown.
@@ -107,11 +107,11 @@ class Texts:
             self._reasons["double"] = Doubles()
 
     def masked(self, text: str) -> str:
-        """Returns a text as pairs have it."""
+        """Returns a text as it is written to pairs, masked if the options say so."""
         return mask_pii(text) if self._mask else text
 
     def why_not(self, text: str) -> str | None:
-        """Returns the reason for which a text is left out, None for one that is kept."""
+        """Returns the reason to leave out a text, None to keep it."""
         return next((why for why, is_so in self._reasons.items() if is_so(text)), None)
 
 
@@ -122,7 +122,7 @@ _LONGEST_IBAN = 34
 
 
 def mask_pii(text: str) -> str:
-    """Returns a text in which the kinds of what was found stand, such as `[email]`.
+    """Replaces personal data in a text by its kind, such as `[email]`.
 
     >>> mask_pii("Write to ann@example.org or call +44 20 7946 0958, order 20240301")
     'Write to [email] or call [phone], order 20240301'
@@ -133,7 +133,7 @@ def mask_pii(text: str) -> str:
 
 
 def find_pii(text: str) -> list[tuple[str, str]]:
-    """Returns the kinds of what `mask_pii` masks in a text, and what it is.
+    """Returns the kind and text of everything that `mask_pii` would mask.
 
     >>> find_pii("Write to ann@example.org or call +44 20 7946 0958, order 20240301")
     [('email', 'ann@example.org'), ('phone', '+44 20 7946 0958')]
@@ -153,7 +153,7 @@ def find_pii(text: str) -> list[tuple[str, str]]:
 
 
 def _card(match: re.Match[str]) -> str:
-    """Masks a number that passes the check of payment cards (Luhn, ISO/IEC 7812-1)."""
+    """Masks a number that passes the checksum of payment cards (Luhn, ISO/IEC 7812-1)."""
     digits = _DIGITS.findall(match[0])
     doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
     passes = sum(number // 10 + number % 10 for number in doubled) % 10 == 0
@@ -162,7 +162,7 @@ def _card(match: re.Match[str]) -> str:
 
 
 def _iban(match: re.Match[str]) -> str:
-    """Masks a number that passes the check of ISO 13616: it is 1 modulo 97."""
+    """Masks a number that passes the checksum of ISO 13616: it is 1 modulo 97."""
     plain = match[0].replace(" ", "").upper()
     moved = plain[4:] + plain[:4]
     number = int("".join(str(int(character, 36)) for character in moved))
@@ -235,7 +235,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         _phone,
     ),
 )
-"""What is looked for, in order: a later pattern sees what earlier ones left."""
+"""Patterns to mask, in order: later patterns see the text that earlier patterns left."""
 
 
 _FEWEST_WORDS = 5
@@ -243,17 +243,17 @@ _FEWEST_WORDS = 5
 _SHARE = 0.8
 _HASHES, _BANDS, _SEED = 64, 16, 42
 _FIRST, _MOST = 1 << 14, 1 << 21
-"""Texts for which there is room at the beginning, and at most."""
+"""Initial and largest number of remembered texts."""
 _NONE = -1
 _MIXER = np.uint32(2_654_435_769)
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
-"""Letters of Thai, Lao, Japanese and Chinese, whose words are not set apart."""
+"""Letters of Thai, Lao, Japanese and Chinese, which don't separate words."""
 _WORDS = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _Sketches = NDArray[np.uint8]
 
 
 class Doubles:
-    """Knows the last two million texts that it was asked about, in 128 bytes for each.
+    """Detects near duplicates among the last two million texts, in 128 bytes per text.
 
     Two texts are doubles if they share 80 % of their words and pairs of neighbouring words, as
     MinHash estimates it; case and punctuation don't count.
@@ -265,7 +265,7 @@ class Doubles:
     """
 
     def __init__(self) -> None:
-        """Knows no text.
+        """Begins with no texts.
 
         Raises:
             MissingExtraError: the library is not installed.
@@ -278,7 +278,7 @@ class Doubles:
         self._make_room(np.empty((0, _HASHES), np.uint8), _FIRST)
 
     def __call__(self, text: str) -> bool:
-        """Returns whether an earlier text says nearly the same. If not, it is known from now on."""
+        """Returns whether a text nearly repeats an earlier text. If not, remembers it."""
         words = _WORDS.findall(text.lower())
         if len(words) < _FEWEST_WORDS:
             return False
@@ -304,14 +304,14 @@ class Doubles:
         self._sketches = np.zeros((room, _HASHES), np.uint8)
         self._sketches[: len(sketches)] = sketches
         self._latest = np.full(_BANDS * room, _NONE, np.int32)
-        """The last text in each place: similar texts share some of their 16 places. Others may
-        share one by chance, and take it over."""
+        """The last text in each place. Similar texts share some of their 16 places; other texts may
+        take over a place by chance."""
         for first in range(0, len(sketches), _FIRST):
             places = self._places(sketches[first : first + _FIRST])
             self._latest[places] = np.arange(first, first + len(places))[:, None]
 
     def _places(self, sketches: _Sketches) -> NDArray[np.intp]:
-        """Returns (..., 16) the places of sketches (..., 64): one for each four of the bytes."""
+        """Returns the (..., 16) places of (..., 64) sketches, one per four bytes."""
         room = len(self._sketches)
         mixed = sketches.view(np.uint32) * _MIXER >> np.uint32(33 - room.bit_length())
         return mixed.astype(np.intp) + room * np.arange(_BANDS)

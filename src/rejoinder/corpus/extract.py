@@ -1,6 +1,6 @@
-"""`extract`: from dumps to pairs, step by step, with the fate of every line counted.
+"""`extract`: turns dumps into pairs, step by step, and counts what happens to every line.
 
-What became of the lines is the manifest; or, where there is no pair, the reason.
+The counts go into the manifest or, if there is no pair, into the error message.
 """
 
 import datetime
@@ -77,9 +77,9 @@ def extract(
     overwrite: bool = False,
     progress: ExtractProgress | None = None,
 ) -> Manifest:
-    """Extracts the pairs of dumps of comments, and writes them to a folder.
+    """Extracts message/reply pairs from dumps of comments, and writes them to a folder.
 
-    If it fails, `out` is as it was before; an address that was about to be replaced may be empty.
+    If it fails, `out` stays as it was; but if it is an address to be replaced, it may be empty.
 
     Args:
         sources: exports of conversations; or files, glob patterns and folders of JSON lines, CSV,
@@ -93,8 +93,8 @@ def extract(
             `{"message": "question", "reply": "answer"}`; or the same as on the command line, a
             string. None means the fields of the public Reddit dumps or, where a file has none, its
             columns of messages and replies with usual names, such as `prompt` and `completion`.
-        separator: character between the columns of CSV and TSV files. None means that it is
-            detected in the first line of each file.
+        separator: character between the columns of CSV and TSV files. None detects it in the
+            first line of each file.
         max_line: size beyond which a line is malformed, such as `64MB`. None means 16 MiB.
         subreddits: sources to read, in any case. Empty means all.
         since: first date to read, such as `2021-02-28`, in UTC.
@@ -106,44 +106,43 @@ def extract(
         format: name of the program that wrote an export, one of `rejoinder.exports.FORMATS`.
             None means that it is recognised by content. A source is then the export's file, folder,
             zip or tar archive.
-        pair: for exports: `links` for the replies that the export knows, `adjacent` for the message
-            before by another author where it knows none, `model` for what `linker` says outside
-            threads. None means `model`, or without a linker `adjacent`, for an export that does not
-            say what messages answer, or of few.
-        min_confidence: least probability of a link of `linker`.
-        linker: `rejoinder.links.linker.Linker().stream`, or what yields each message in its place,
-            with the one that it answers or None, and a probability.
-        within: most time between a message and the adjacent one that it answers, such as `90s`,
+        pair: for exports: `links` uses only the reply links of the export; `adjacent` also pairs a
+            message without link with the message before it by another author; `model` uses `linker`
+            outside threads. None means `model` (without a linker, `adjacent`) for an export with
+            few or no reply links.
+        min_confidence: lowest probability of a link of `linker`.
+        linker: `rejoinder.links.linker.Linker().stream`, or a function that yields each message in
+            order, with the message that it answers or None, and a probability.
+        within: most time between a message and the adjacent message that it answers, such as `90s`,
             `10m`, `2h`.
-        context: for exports: adds a column `context` to the pairs, a list of up to so many texts
-            before the message, the oldest first: what it answers, or else the message before it in
-            its thread, or in its channel and `within`, and so on. None adds none.
-        language: for exports: codes of languages, such as `en` or `["en", "de"]`, whose messages
-            are kept. Empty means all.
-        dedupe: for exports: whether messages that say nearly the same as an earlier one are left
-            out.
-        include_private: whether an export's internal notes and direct messages count.
+        context: for exports: adds a column `context` to the pairs, a list of up to this many texts
+            before the message, oldest first: the message it answers, or else the message before it
+            in its thread, or in its channel and `within`, and so on. None adds no column.
+        language: for exports: codes of the languages to keep, such as `en` or `["en", "de"]`. Empty
+            means all.
+        dedupe: for exports: whether to leave out near duplicates of earlier messages.
+        include_private: whether to include an export's internal notes and direct messages.
         mask: for exports: `pii` replaces addresses, numbers and keys by their kinds, such as
             `[email]`.
-        min_authors: for exports: a model trained on the pairs knows only words that so many authors
-            used. None means 5, and 1 for formats that everybody can read, such as `hackernews`.
+        min_authors: for exports: a model trained on the pairs knows only words that this many
+            authors used. None means 5, or 1 for public formats such as `hackernews`.
         engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`.
         master: for `spark`: the address of a cluster's master, `local[4]` for four threads of this
             machine, or the address of a Spark Connect server, `sc://host`. None means this machine.
-        memory: memory of the engine, such as `800MB`; None means `2GB`, and `200MB` for exports
-            whose threads are apart. What does not fit is spilled to disk. Reading and writing take
-            about 0.6 GB on top, and a decoder window of up to 2 GiB where a dump needs it. With a
-            `master`: memory of each executor; None means what the cluster's settings say.
+        memory: memory of the engine, such as `800MB`; None means `2GB`, or `200MB` for exports with
+            separate threads. Data that does not fit is spilled to disk. Reading and writing take
+            another 0.6 GB, and a decoder window of up to 2 GiB if a dump needs it. With a `master`:
+            memory of each executor; None means the cluster's settings.
         threads: number of threads of the engine on this machine. None means all cores.
-        carry: folder of the comments of earlier extractions, to which those of this one are added;
-            it is made if it is missing. Replies find their messages in earlier extractions, and
-            messages their replies. The pairs of all of them together are those of one extraction of
-            all sources. The same sources again give the same pairs again.
+        carry: folder with the comments of earlier extractions; this extraction adds its own. It is
+            created if missing. Replies find their messages in earlier extractions, and messages
+            their replies. Together, the extractions give the pairs of one extraction of all
+            sources. Repeating an extraction gives the same pairs.
         overwrite: whether a folder that is not empty is replaced.
         progress: callback for progress bars, called from the thread that reads or writes.
 
     Returns:
-        The manifest: what became of every line, and the shards.
+        The manifest, with counts of what happened to the lines, and the shards.
 
     Raises:
         InputError: a file can't be read, no pair comes out (without `carry`), `out` is occupied, or
@@ -151,7 +150,7 @@ def extract(
             damaged or holds all comments already, or a comment has no thread or answers one of
             another thread.
         BusyError: another process is writing `out` or using `carry`.
-        StorageError: `out` can't be written: a full disk, missing rights.
+        StorageError: `out` can't be written: disk full, permission denied.
         MissingExtraError: the engine or a decompression library is not installed.
     """
     options = ExtractOptions(
@@ -169,13 +168,13 @@ def extract(
     )
     target, state = any_path(out), None if carry is None else Path(carry)
     if isinstance(target, Path) and is_database(target):
-        raise InputError(f"`out` {out}: databases are only read; name a folder.")
+        raise InputError(f"`out` {out} is a database, which can't be written; name a folder.")
     progress = progress or (lambda *_: None)
     if state is not None:
         check_carry(state, Path(out), options, engine)
     dumps = [any_path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     engines.refuse_addresses(engine, [*dumps, target])
-    engines.ENGINES[engine]  # a missing extra is said before any file is read
+    engines.ENGINES[engine]  # reports a missing extra before any file is read
     chosen = ExportOptions(
         pair=pair,
         min_confidence=min_confidence,
@@ -194,13 +193,13 @@ def extract(
     exports = convert.exports_among(dumps, format, has_columns=columns is not None)
     if not exports and chosen != ExportOptions():
         raise InputError(
-            f"{', '.join(OPTIONS)} are for exports, and none was recognised; name its program with "
+            f"{', '.join(OPTIONS)} are for exports, but none was recognised; name its program with "
             "`format`."
         )
     if context and (state or not isinstance(target, Path)):
         raise InputError(
-            "`context` needs all messages and the pairs on this machine: use neither `carry` nor "
-            "an address with it."
+            "`context` needs all messages and the pairs on this machine; it can't be used with "
+            "`carry` or an address."
         )
     resources = engines.Resources(Path(), memory, threads, master)
     task = _Task(
@@ -211,7 +210,7 @@ def extract(
 
 @dataclass(frozen=True)
 class _Task:
-    """What an extraction reads, and how."""
+    """The inputs and options of an extraction."""
 
     exports: Sequence[convert.Export]
     of_exports: ExportOptions
@@ -224,8 +223,8 @@ class _Task:
     progress: ExtractProgress
 
 
-# In short functions: where no memory is left, Python 3.11 tries for ever to leave a `with` block
-# that stands later than the 256th instruction of its function.
+# Short functions on purpose: when out of memory, Python 3.11 tries for ever to leave a `with` block
+# after the 256th instruction of its function.
 def _run(task: _Task, dumps: Sequence[AnyPath], target: AnyPath, overwrite: bool) -> Manifest:
     with _output(target, dumps, task.exports, overwrite) as (files, folder, spill):
         placed = replace(task, resources=replace(task.resources, spill=spill))
@@ -240,7 +239,7 @@ def _into(folder: AnyPath, task: _Task, files: Sequence[AnyPath]) -> Manifest:
         return_freed_memory()
         apart = all(one.threads_are_apart for one in converted)
         if engine == "local" and not task.state and not apart:
-            engine = "duckdb"  # the local one would come to it after reading all
+            engine = "duckdb"  # the local engine would switch to it after reading all
         if resources.memory is None:
             resources = replace(resources, parts_memory=_MEMORY_FOR_EXPORTS)
     elif not task.has_columns and task.state is None and isinstance(files[0], Path):
@@ -304,9 +303,9 @@ def _write(
 def _output(
     out: AnyPath, dumps: Sequence[AnyPath], exports: Sequence[convert.Export], overwrite: bool
 ) -> Iterator[tuple[Sequence[AnyPath], AnyPath, Path]]:
-    """Yields the files of the dumps, the folder to write to, and one for what is spilled.
+    """Yields the files of the dumps, the folder to write to, and a folder for spilled data.
 
-    The output is claimed before the dumps are looked for.
+    The output is locked before the dumps are searched.
     """
     found = [path for path, _ in exports]
     if isinstance(out, Path):
@@ -336,7 +335,7 @@ def _summary(
     """Returns the manifest of an extraction.
 
     Raises:
-        InputError: there is no pair, which the message explains.
+        InputError: there is no pair; the message says why.
     """
     report, written = outcome.report, outcome.written
     for file, export in zip(report.files, converted, strict=False):
@@ -344,7 +343,7 @@ def _summary(
         file.malformed += export.counts.malformed
         report.add_malformed(export.malformed)
     counts = _counts(options, outcome)
-    # pairs may come with later dumps, if there are comments at all
+    # later dumps may bring pairs, if there are comments at all
     if not written.rows and not (outcome.carried and counts.comments):
         raise InputError(_no_pairs(counts, outcome, converted))
     recorded: dict[str, Any] = {"columns": dict(options.columns.names)}
@@ -410,7 +409,7 @@ def _counts(options: ExtractOptions, outcome: engines.Outcome) -> Counts:
 def _no_pairs(
     counts: Counts, outcome: engines.Outcome, converted: Sequence[convert.Converted]
 ) -> str:
-    """Returns a message with the fate of the comments and an example of ids that don't match."""
+    """Returns an error message with counts of comments, and an example of ids that don't match."""
     names = first_names(file.path.name for file in outcome.report.files)
     if not converted and not counts.lines:
         return f"no comments in {names} (empty)."
@@ -445,7 +444,7 @@ def _no_pairs(
 
 
 def dropped_most(counts: Counts) -> str:
-    """Returns a sentence that names the rules that dropped half of the comments; else nothing."""
+    """Returns a sentence on the rules, if they dropped half of the comments; otherwise empty."""
     dropped = Counter(counts.dropped)
     del dropped["filtered"], dropped[DELETED.name]  # which no choice of rules keeps
     if 2 * dropped.total() < max(counts.comments, 1):
@@ -454,7 +453,7 @@ def dropped_most(counts: Counts) -> str:
 
 
 def _sum(numbers: Mapping[str, int]) -> str:
-    """Returns the sum of numbers, with what they count.
+    """Returns the sum of counts, followed by each count and its name.
 
     >>> _sum({"bot": 2, "empty": 0, "private": 1})
     '3 (bot 2, private 1)'

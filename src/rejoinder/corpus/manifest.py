@@ -1,4 +1,4 @@
-"""The manifest of a folder of pairs: counts, rules, the shards and their hashes."""
+"""The manifest of a folder of pairs: counts, rules, and the shards with their hashes."""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Shard(Record, frozen=True):
 
 
 class Counts(Record, frozen=True):
-    """Counts of the lines of the dumps, by what became of them."""
+    """Counts of the lines of the dumps, by their outcome."""
 
     lines: Count
     """Number of lines or rows that are not blank, including malformed ones."""
@@ -45,25 +45,24 @@ class Counts(Record, frozen=True):
     without_parent: Count
     """Number of kept comments that reply to a post, or to nothing."""
     parent_not_found: Count
-    """Number of kept comments whose parent is a comment that the dumps do not hold."""
+    """Number of kept comments whose parent comment is not in the dumps."""
     parent_dropped: Count
     """Number of kept comments whose parent broke a rule."""
     capped: Count
-    """Number of pairs left out by the limits on pairs."""
+    """Number of pairs left out by limits on pairs."""
     pairs: Count
     """Number of pairs written."""
     unique_inputs: Count
-    """Number of different texts."""
+    """Number of distinct texts."""
     unique_responses: Count
 
 
 class Carried(Record, frozen=True):
-    """What an extraction with `--carry` took from earlier ones.
+    """Counts of what an extraction with `--carry` took from earlier extractions.
 
-    The counts of comments in `Counts` are those of this extraction's own dumps; a carried reply is
-    in none of them but `pairs`. So `kept` is `without_parent + parent_not_found + parent_dropped +
-    capped + pairs` less `replies`. Counts of replies are as of then: a later dump may bring the
-    parent.
+    `Counts` covers only the comments of this extraction's dumps; a carried reply only counts in
+    `pairs`. So `kept` is `without_parent + parent_not_found + parent_dropped + capped + pairs`
+    minus `replies`. Counts of replies are a snapshot: a later dump may bring the parent.
     """
 
     increment: Count
@@ -80,7 +79,7 @@ class Carried(Record, frozen=True):
 
 
 class ExportCounts(Record, frozen=True):
-    """What became of the messages of an export. `Counts` begins with those that are left."""
+    """Counts of the messages of an export. `Counts` begins with the remaining messages."""
 
     format: str
     messages: Count
@@ -88,15 +87,15 @@ class ExportCounts(Record, frozen=True):
     dropped: Mapping[str, Count]
     """Number of messages left out, by reason."""
     linked: Count
-    """Number of messages for which the export says what they answer."""
+    """Number of messages with a reply link in the export."""
     adjacent: Count
-    """Number of messages that answer the one before them."""
+    """Number of messages that answer the message before them."""
     modelled: Count = 0
-    """Number of messages that answer another one by a linker."""
+    """Number of messages that answer another message by a linker."""
 
 
 class WordsFile(Record, frozen=True):
-    """A file of the words that a model of these pairs may know, one in a line."""
+    """A file of the words that a model of these pairs may know, one per line."""
 
     file: FileName
     words: Count
@@ -109,7 +108,7 @@ class Manifest(Record, frozen=True):
     rejoinder_version: str
     rules: str
     options: Mapping[str, Any]
-    """The options that decided the content: columns, filters, shares of splits, limits."""
+    """The options that decide the content: columns, filters, shares of splits, limits."""
     inputs: tuple[Mapping[str, Any], ...]
     """A mapping per input file: `file` (its name), `bytes`, `comments`, `malformed`."""
     counts: Counts
@@ -121,11 +120,11 @@ class Manifest(Record, frozen=True):
     malformed: tuple[Malformed, ...] = ()
     """The first malformed lines, at most 20."""
     carry: Carried | None = None
-    """None without `--carry`. Then `manifest.json` has no such key."""
+    """None without `--carry`; `manifest.json` then has no such key."""
     exports: tuple[ExportCounts, ...] = ()
-    """One for each export. Without exports, `manifest.json` has no such key."""
+    """Counts per export. Without exports, `manifest.json` has no such key."""
     words: WordsFile | None = None
-    """Without it a model may know all words, and `manifest.json` has no such key."""
+    """None: a model may know all words, and `manifest.json` has no such key."""
     format_version: int = FORMAT
 
     def write(self, folder: AnyPath) -> None:

@@ -1,10 +1,10 @@
-"""The options of an extraction, checked: columns, filters, limits.
+"""Checked options of an extraction: columns, filters and limits.
 
-The rules that drop comments: each is one Ibis column expression, tested in a fixed order.
+Also the rules that drop comments: each is an Ibis column expression, tested in a fixed order.
 
-An expression is true for a comment to be dropped. Lengths, letters and beginnings are those of the
-text as published, before entities and white space are cleaned. Engines differ in their regular
-expressions, so rules use none where a plain function will do.
+An expression is true for a comment to be dropped. Lengths, letters and beginnings refer to the text
+as published, before entities and white space are cleaned. Engines differ in their regular
+expressions, so rules avoid them where a plain function will do.
 
 To add a rule, write a function and add a line to a profile (see `docs/extend/rule.md`).
 """
@@ -51,19 +51,19 @@ REDDIT: Mapping[str, str] = {
 PAIR_FIELDS = ("message", "reply")
 _MESSAGES = {"message", "input", "question", "query", "prompt", "instruction", "context"}
 _REPLIES = {"reply", "response", "answer", "output", "completion"}
-"""What the columns of messages and replies are called in the data sets of the field."""
+"""Usual names for the columns of messages and replies in published data sets."""
 _LEAST_LINE = 1_000_000
-"""Files come in pieces of this size, and only longer lines are looked at."""
+"""Files come in pieces of this size; only longer lines are checked."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of the files holds which field."""
+    """Maps fields to columns of the files."""
 
     names: Mapping[str, str] = field(default_factory=lambda: dict(REDDIT))
     """Column by field, for comments or for pairs of `message` and `reply`."""
     given: bool = False
-    """Whether the user named the columns. Then each one must exist."""
+    """Whether the user named the columns. If so, all must exist."""
 
     @property
     def are_pairs(self) -> bool:
@@ -92,7 +92,7 @@ class Columns:
         return sorted(self.names[name] for name in needed if self.names[name] not in present)
 
     def check(self, present: Sequence[str], source: str) -> None:
-        """Refuses files that lack a named or needed column."""
+        """Refuses files without a named or needed column."""
         if missing := self.missing(present):
             raise InputError(
                 f"{source} has no column {', '.join(map(repr, missing))}; its columns are "
@@ -102,7 +102,7 @@ class Columns:
 
 
 def known_pairs(present: Sequence[str]) -> Columns | None:
-    """Returns the columns of messages and replies by their usual names; None if that is unsure.
+    """Finds the columns of messages and replies by their usual names; None if unclear.
 
     >>> known_pairs(["id", "Question", "answer"]).names
     {'message': 'Question', 'reply': 'answer'}
@@ -119,7 +119,7 @@ def known_pairs(present: Sequence[str]) -> Columns | None:
 
 
 def as_columns(columns: Columns | Mapping[str, str] | str | None) -> Columns:
-    """Returns columns from a mapping of fields to columns or from its text; None means Reddit's.
+    """Returns columns from a mapping of fields to columns, or its text; None: Reddit's columns.
 
     >>> as_columns("message=question,reply=answer").needed
     ('question', 'answer')
@@ -134,7 +134,7 @@ def as_columns(columns: Columns | Mapping[str, str] | str | None) -> Columns:
         raise InputError(f"`columns`: unknown field {unknown[0]!r}, {nearest(unknown[0], known)}.")
     needed = set(PAIR_FIELDS) if names.keys() & set(PAIR_FIELDS) else {"id", "parent", "text"}
     if missing := sorted(needed - names.keys()):
-        raise InputError(f"`columns` names no {', '.join(missing)}; {sorted(needed)} are needed.")
+        raise InputError(f"`columns` has no {', '.join(missing)}; {sorted(needed)} are needed.")
     return Columns(names, given=True)
 
 
@@ -160,23 +160,21 @@ class ExtractOptions:
     subreddits: tuple[str, ...] = ()
     """Sources to read, in lower case. Empty means all."""
     since: int | None = None
-    """First second since 1970 that is read."""
+    """First second to read, since 1970."""
     until: int | None = None
-    """First second since 1970 that is no longer read."""
+    """First second no longer read, since 1970."""
     limit: int | None = None
     max_reply_count: int | None = None
     split: tuple[float, float, float] = (95.0, 2.5, 2.5)
     strict: bool = False
     separator: str | None = None
     max_line: int = LONGEST_LINE
-    """Bytes of a line beyond which it is malformed."""
+    """Most bytes of a line; longer lines are malformed."""
 
     def __post_init__(self) -> None:
         profile(self.rules)
         if len(self.split) != 3 or min(self.split) < 0 or sum(self.split) <= 0:
-            raise InputError(
-                f"`split` {self.split} must be three shares, of which none is negative."
-            )
+            raise InputError(f"`split` {self.split} must be three shares, none of them negative.")
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
             raise InputError(
                 f"`separator` {self.separator!r}: one character, such as ';', and not a quote or "
@@ -188,7 +186,7 @@ class ExtractOptions:
 
     @property
     def columns_read(self) -> Columns:
-        """The columns, without the time of a comment where no filter needs it."""
+        """The columns, without the time of a comment if no filter needs it."""
         if self.columns.given or (self.since, self.until) != (None, None):
             return self.columns
         names = self.columns.names.items()
@@ -203,7 +201,7 @@ class ExtractOptions:
 
 
 def parse_date(date: str | datetime.date | None) -> int | None:
-    """Returns the seconds from 1970 to a date such as 2021-02-28, in UTC, None for None."""
+    """Returns the seconds from 1970 to a date such as 2021-02-28, in UTC; None for None."""
     if date is None:
         return None
     try:
@@ -222,8 +220,8 @@ class Rule:
     drops: str
     """Description for the printed table, such as `350 characters or more`."""
     broken_by: "Callable[[ir.Table], ir.BooleanValue]"
-    """Takes the table of comments (columns as in `schema.COMMENTS`) and returns an expression that
-    is true for the comments to drop."""
+    """Function of the table of comments (columns as in `schema.COMMENTS`); returns an expression
+    that is true for the comments to drop."""
 
 
 def _deleted(comments: "ir.Table") -> "ir.BooleanValue":
@@ -231,7 +229,7 @@ def _deleted(comments: "ir.Table") -> "ir.BooleanValue":
 
 
 def _not_alphabetic(comments: "ir.Table") -> "ir.BooleanValue":
-    # in whole numbers: 70 % of 340 is exactly 238, which floats miss
+    # with integers: 70 % of 340 is exactly 238, which floats miss
     return comments.letters * 10 <= comments.text.length() * 7
 
 
@@ -241,7 +239,7 @@ def _bad_start(comments: "ir.Table") -> "ir.BooleanValue":
 
 
 RESERVED = ("filtered", "kept", "replies")
-"""Names of other counts of comments, which no rule may have."""
+"""Names of other counts of comments; rules can't use them."""
 
 DELETED = Rule("deleted", "empty, [deleted] or [removed]", _deleted)
 
@@ -268,14 +266,14 @@ PROFILES: dict[str, tuple[Rule, ...]] = {
 
 
 def register_profile(name: str, rules: Sequence[Rule]) -> None:
-    """Adds a profile from outside of this package, for `extract(…, rules=name)`.
+    """Adds a profile from outside this package, for `extract(…, rules=name)`.
 
     Raises:
-        InputError: the name of the profile is taken, or that of a rule is repeated or reserved.
+        InputError: the profile's name is taken, or a rule's name is repeated or reserved.
     """
     names = [rule.name for rule in rules]
     if name in PROFILES:
-        raise InputError(f"there is a profile {name!r} already; choose another name.")
+        raise InputError(f"the profile {name!r} already exists; choose another name.")
     if len({*names, *RESERVED}) < len(names) + len(RESERVED):
         raise InputError(
             f"the profile {name!r} has the rules {', '.join(names)}; each needs its own name, "

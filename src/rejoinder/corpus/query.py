@@ -1,7 +1,7 @@
-"""The query of extraction as Ibis expressions, for any engine: comments in, pairs out.
+"""The extraction query as Ibis expressions, for any engine: comments in, pairs out.
 
 An engine keeps a table after each of three stages: `classified` (a row per comment with the first
-rule that it breaks), `unique` (a row per id) and `pairs`. Only the first stage reads whole texts.
+rule that it breaks), `unique` (a row per id) and `pairs`. Only the first stage reads full texts.
 """
 
 import ibis
@@ -25,8 +25,8 @@ def classified(comments: ir.Table, options: ExtractOptions, *, numbered: bool = 
     """Returns each comment with its clean text and the first rule that it breaks.
 
     Columns: id, parent (a comment's id without prefix; null if the parent is a post, missing, or
-    the comment itself), thread, source, rule (null for a comment that is kept; where `numbered`,
-    its place in `options.rule_names`, from 1, and 0 for a comment that is kept), text.
+    the comment itself), thread, source, rule (null for a kept comment; if `numbered`, its position
+    in `options.rule_names`, from 1, and 0 for a kept comment), text.
     """
     broken = [(rule.broken_by(comments), rule.name) for rule in profile(options.rules)]
     if (outside := _outside(comments, options)) is not None:
@@ -68,7 +68,7 @@ def _outside(comments: ir.Table, options: ExtractOptions) -> ir.BooleanValue | N
 
 
 def repeated_ids(table: ir.Table) -> ir.Table:
-    """Returns the ids of several rows: columns id, rows, different (number of distinct rows)."""
+    """Returns ids with several rows: columns id, rows, different (number of distinct rows)."""
     several = table.group_by("id").aggregate(rows=table.count()).filter(lambda t: t.rows > 1)
     rows = table.semi_join(several, "id")
     different = rows.distinct().group_by("id").aggregate(different=lambda t: t.count())
@@ -84,7 +84,7 @@ def repeated_counts(repeated: ir.Table) -> ir.Table:
 
 
 def unique(table: ir.Table, repeated: ir.Table) -> ir.Table:
-    """Returns one row per id: of several rows, the one with the smallest text."""
+    """Returns one row per id; if there are several, the row with the smallest text."""
     once = table.anti_join(repeated, "id")
     several = table.semi_join(repeated, "id")
     order = [several[name] for name in ("text", "parent", "thread", "source", "rule")]
@@ -101,7 +101,7 @@ def first_roots(table: ir.Table) -> ir.Table:
 
 
 def next_roots(roots: ir.Table) -> ir.Table:
-    """Looks twice as far up the chain of replies: returns the root of each root, if known."""
+    """Goes twice as far up the chain of replies: returns the root of each root, if known."""
     above = roots.view()
     joined = roots.left_join(above, roots.root == above.id)
     return joined.select(
@@ -110,7 +110,7 @@ def next_roots(roots: ir.Table) -> ir.Table:
 
 
 def with_threads(table: ir.Table, roots: ir.Table) -> ir.Table:
-    """Returns the comments, with the thread of the root of their chain where none is given."""
+    """Returns the comments; if a thread is missing, uses the thread of the chain's root."""
     given = table.filter(table.thread.notnull()).select(above="id", given="thread")
     matched = roots.left_join(given, roots.root == given.above)
     roots = matched.select(matched.id, root=matched.given.coalesce(matched.root))
@@ -142,8 +142,8 @@ def pairs(table: ir.Table) -> ir.Table:
 def splits(table: ir.Table, shares: tuple[float, float, float]) -> ir.Table:
     """Returns the split of each thread, by the MD5 of its id: 0 train, 1 dev, 2 test.
 
-    The first 32 bits, in hexadecimal, are compared with the shares. So any engine on any machine
-    puts a thread into the same split.
+    The first 32 bits, in hexadecimal, are compared with the shares. So every engine on every
+    machine puts a thread into the same split.
     """
     threads = replies(table).select(thread_id="thread").distinct()
     return threads.select("thread_id", part=split_of(threads.thread_id, shares))
@@ -157,7 +157,7 @@ def split_of(thread_id: ir.StringValue, shares: tuple[float, float, float]) -> i
 
 
 def split_borders(shares: tuple[float, float, float]) -> tuple[str, str]:
-    """Returns the first hash, in hexadecimal, that is not train, and the first that is test.
+    """Returns the first hash that is not train, and the first that is test, in hexadecimal.
 
     >>> split_borders((95.0, 2.5, 2.5))
     ('f3333333', 'f9999999')
@@ -171,7 +171,7 @@ def split_borders(shares: tuple[float, float, float]) -> tuple[str, str]:
 
 def capped(table: ir.Table, most: int) -> ir.Table:
     """Returns at most `most` pairs per response, case folded: the first by thread and reply."""
-    # engines differ in the small letters of final sigma and of dotted I
+    # engines differ in lower-casing final sigma and dotted I
     key = table.response.lower().replace("ς", "σ").replace("i\u0307", "i")
     order = [table.thread_id, table.response_id]
     index = ibis.row_number().over(group_by=key, order_by=order)
@@ -179,7 +179,7 @@ def capped(table: ir.Table, most: int) -> ir.Table:
 
 
 def ordered(table: ir.Table, limit: int | None) -> ir.Table:
-    """Returns pairs in the order of the output, the first `limit` of them if it is given."""
+    """Returns pairs in the order of the output, only the first `limit` if given."""
     table = table.order_by(*ORDER)
     return table if limit is None else table.limit(limit)
 

@@ -1,6 +1,6 @@
-"""Texts of a path, whatever it is: lines, rows of a table, messages of an export, replies of pairs.
+"""Reads the texts of a path: lines, rows of a table, messages of an export, or replies of pairs.
 
-Every command that reads texts reads them here.
+All commands that read texts use this module.
 """
 
 import re
@@ -23,54 +23,54 @@ if TYPE_CHECKING:
 _QUESTION = re.compile(r"""[?؟]['")\]]*(?=\s|$)|？""")
 """Matches a question mark, except within an address."""
 _PAIRS = "manifest.json"
-"""A file that every folder of pairs has."""
+"""File by which a folder of pairs is recognised."""
 _EXPLORED = "index/index.json"
-"""What a folder of `rejoinder explore` has."""
+"""File by which a folder of `rejoinder explore` is recognised."""
 _HEAD = 1 << 14
 _LINES = 500
 _MARKS = b"PK", b"[", b"{", b"<"
-"""How a zip archive, JSON, XML and HTML begin, and the lines of some chats."""
+"""First bytes of zip archives, JSON, XML and HTML, and of lines in some chats."""
 _MAIL = re.compile(
     rb"(?:From .*\n>?)?[!-9;-~]+:[ \t\r\n](?:.*\n)*?(?:From|Date|Message-ID|Received):", re.I
 )
-"""Matches the headers of a mail, and the line above it in a mailbox."""
+"""Matches the headers of a mail, and the line above them in a mailbox."""
 _CHAT = re.compile(rb"\W{0,20}\d(?:.{4,40}?\d[:.]\d\d|\d?:\d\d.{2,16}\d[./-]\d)")
-"""Matches a line that begins with a date and a clock, or the clock first."""
+"""Matches a line that begins with a date and a time of day, in either order."""
 _TABLE = re.compile(rb"(?:[^\n,;\t]+[,;\t](?=\S)){2}")
-"""Matches a line that begins with three cells of a table: no space follows their separators."""
+"""Matches a line that begins with three table cells, without a space after separators."""
 _LOG = re.compile(rb"\s*(?:[\[(*=<>-]|\d\d?:\d\d|\d{4}-\d\d-\d\d|[A-Z][a-z]{2} +\d|Session )")
-"""Matches a line of a log: it begins with a clock, a date, or a mark of what is news."""
+"""Matches a line of a log: it begins with a time, a date, or a mark for events."""
 
 
 class Entry(NamedTuple):
     """A text to search or to encode."""
 
     id: str | None
-    """None: it has none. An index gives it the next number that no text of it has had."""
+    """None: no id. An index then assigns the next number not yet used in it."""
     text: str
     about: Mapping[str, Any] = MappingProxyType({})
-    """What is known about a message, by `KEYS`. Empty for other texts."""
+    """The metadata of a message, by `KEYS`. Empty for other texts."""
     said: str | None = None
-    """A message without lines that many have; of this, what `core_of` leaves is encoded. None: the
-    whole text is."""
+    """A message without lines that many messages repeat; the core of it (`core_of`) is encoded.
+    None: the full text is encoded."""
 
     @property
     def encoded(self) -> str:
         """The text to encode."""
         if self.said is None:
             return self.text
-        from rejoinder.corpus.core_text import core_of  # texts without messages need no such rules
+        from rejoinder.corpus.core_text import core_of  # only messages need these rules
 
         return core_of(self.said, self.about.get("author", ""))
 
     @property
     def known(self) -> Mapping[str, Any]:
-        """The id of a message, and what is known about it; empty for other texts."""
+        """The id and metadata of a message; empty for other texts."""
         return {"id": self.id, **self.about} if self.about else {}
 
 
 def is_question(text: str) -> bool:
-    """Returns whether a text asks something, by its marks.
+    """Returns whether a text asks something, judged by question marks.
 
     >>> is_question("Anybody there? Hello"), is_question("See https://a.example/?q=1")
     (True, False)
@@ -85,21 +85,21 @@ def entries_of(
     on_left_out: Callable[[str], None] = lambda _reason: None,
     most: int | None = None,
 ) -> Iterator[Entry]:
-    """Yields the texts of a file (`io.formats.texts`), the messages of an export, or replies.
+    """Yields the texts of a file (`io.formats.texts`), messages of an export, or replies of pairs.
 
-    Replies come from a folder of pairs. Messages that extraction would drop are left out.
+    Messages that extraction would drop are left out.
 
     Args:
         path: A file or a folder.
-        columns: See `read_texts`; with it, the file is not an export.
+        columns: See `read_texts`. If given, the file is not read as an export.
         on_read: Called with the bytes of each read of a file of texts.
         on_left_out: Called for each message that is left out, with the reason
             (`exports.base.why_not`) or `malformed`.
-        most: Bytes of an export's content that may be read, see `exports.files.opened`.
+        most: Most bytes of an export's content to read; see `exports.files.opened`.
 
     Raises:
         InputError: the path can't be read, or has no texts. The message names it.
-        MissingExtraError: a package is missing that reads it.
+        MissingExtraError: a package for this format is missing.
     """
     if path.is_dir():
         if columns is not None:
@@ -115,14 +115,14 @@ def entries_of(
     if path.is_dir():
         inside = path / _EXPLORED
         raise InputError(
-            f"{path} is neither a folder of pairs nor an export that is known here; name "
+            f"{path} is neither a folder of pairs nor an export in a known format; name "
             f"{f'its index, {inside.parent}' if inside.is_file() else 'a file'}."
         )
     return (Entry(*text) for text in read_texts(path, columns, on_read))
 
 
 def may_be_export(path: Path) -> bool:
-    """Tells whether to ask all formats of exports: importing them takes 0.1 seconds."""
+    """Returns whether to try all formats of exports: importing them takes 0.1 seconds."""
     if is_database(path):
         return True
     if not path.is_file():
@@ -131,7 +131,7 @@ def may_be_export(path: Path) -> bool:
 
 
 def looks_exported(head: bytes) -> bool:
-    r"""Tells whether a file begins unlike lines of prose.
+    r"""Returns whether the start of a file looks like an export rather than lines of prose.
 
     >>> looks_exported(b"How are you?\nFine."), looks_exported(b"3/1/24, 9:59 PM - Ann: Hello")
     (False, True)
@@ -158,8 +158,8 @@ def refuse_empty(
     first = next(messages, None)
     if first is None:
         raise InputError(
-            f"{path} is an export of {' and '.join(one.title for one in exports)} without a "
-            "message to read; those that are private, empty, or written by bots or the program are "
+            f"{path} is an export of {' and '.join(one.title for one in exports)} without any "
+            "message to read; messages that are private, empty, or by bots or the program are "
             "left out."
         )
     yield from chain([first], messages)
@@ -172,7 +172,7 @@ def messages_of(
     most: int | None,
     on_export: Callable[[str, "Files"], None] = lambda _title, _files: None,
 ) -> Iterator[Entry]:
-    """Yields the messages of an export, by one of its formats (`exports.exports_of`).
+    """Yields the messages of an export, read by its formats (`exports.exports_of`).
 
     `on_export` is called with the format's title and the files, after the last message.
     """
@@ -192,7 +192,7 @@ def messages_of(
 
 
 def entry_of(message: "Message", repeated: "Repeated") -> Entry:
-    """Returns a message of an export, with what is known about it."""
+    """Returns a message of an export with its metadata."""
     facts = (
         message.author, message.time, message.source, message.thread, message.parent, message.link,
         message.title,
@@ -203,12 +203,12 @@ def entry_of(message: "Message", repeated: "Repeated") -> Entry:
 
 
 def _replies(folder: Path) -> Iterator[Entry]:
-    """Yields each different reply of all splits of a folder of pairs, with its first comment's id.
+    """Yields the distinct replies in all splits of a folder of pairs, with the first comment's id.
 
     Memory holds a hash of each reply.
 
     Raises:
-        InputError: the folder holds no usable pairs.
+        InputError: the folder has no usable pairs.
     """
     from rejoinder.corpus.manifest import SPLITS
     from rejoinder.corpus.writer import open_pairs  # needs Polars, which files of texts don't

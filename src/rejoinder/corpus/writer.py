@@ -1,8 +1,8 @@
-"""Folders of pairs: Parquet shards of a fixed layout, in which the same rows give the same bytes.
+"""Folders of pairs: Parquet shards with a fixed layout, where equal rows give equal bytes.
 
-They are written by any engine, and read by block for training, by split for evaluation. The turns
-before a message are a column `context`, and how sure links are that were found is `confidence`.
-Both are added to what an engine has written, so that all engines write the same.
+Any engine can write them. Training reads them by block, evaluation by split. The column `context`
+has the turns before a message, and `confidence` the probability of links that a linker found. Both
+are added to the output of an engine, so that all engines write the same.
 """
 
 import io
@@ -37,7 +37,7 @@ from rejoinder.text.columns import tokenize
 
 COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source", "split")
 BLOCK_ROWS = 4_096
-"""Number of rows in a Parquet row group, and in a block: what is read at a time."""
+"""Number of rows in a Parquet row group, and in a block, the unit of reading."""
 SHARD_ROWS = 64 * BLOCK_ROWS
 _WORDS = "words.txt"
 _REMEDY = "Extract the pairs again."
@@ -68,13 +68,13 @@ class Pairs:
 
     @cached_property
     def sha256(self) -> str:
-        """A hash of all pairs: SHA-256 of the hashes of the shards, in order."""
+        """SHA-256 over the hashes of all shards, in order."""
         joined = "\n".join(shard.sha256 for shard in self.manifest.shards)
         return sha256_of(joined.encode())
 
     @cached_property
     def words(self) -> frozenset[str] | None:
-        """The words that a model of the pairs may know; None: all.
+        """The words that a model of the pairs may know; None for all words.
 
         Raises:
             InputError: their file is missing or damaged.
@@ -92,14 +92,13 @@ class Pairs:
     def blocks(self, split: str) -> list[Block]:
         """Returns the blocks of a split, of at most `BLOCK_ROWS` rows, in order.
 
-        The first call for a split compares its shards with their hashes, so that no damaged row is
-        ever used.
+        The first call for a split compares its shards with their hashes, so no damaged row is used.
 
         Raises:
             InputError: there is no such split, or one of its shards is damaged.
         """
         if split not in SPLITS:
-            raise InputError(f"there is no split {split!r}; there are {', '.join(SPLITS)}.")
+            raise InputError(f"there is no split {split!r}; splits: {', '.join(SPLITS)}.")
         if split not in self._checked:
             for shard in self.manifest.shards:
                 path = self.folder / shard.file
@@ -136,12 +135,12 @@ def read_manifest(folder: Path) -> Manifest:
     """Reads the manifest of a folder of pairs.
 
     Raises:
-        InputError: the folder holds none, or one that is damaged or of another format version.
+        InputError: the manifest is missing, damaged, or of another format version.
     """
     if not folder.is_dir() and isinstance(address := any_path(folder), Address):
         raise InputError(
-            f"{address} is an address, and pairs are read from this machine; copy the folder "
-            "first, as with aws s3 cp --recursive."
+            f"{address} is an address, but pairs are read from this machine; copy the folder "
+            "first, for example with aws s3 cp --recursive."
         )
     return read_sealed(
         folder / FILE,
@@ -157,7 +156,7 @@ def open_pairs(folder: Path) -> Pairs:
     """Opens a folder that `rejoinder extract` wrote, and checks the sizes of its shards.
 
     Raises:
-        InputError: the folder is not finished, or a shard is missing or cut.
+        InputError: the folder is not finished, or a shard is missing or cut short.
     """
     manifest = read_manifest(folder)
     for shard in manifest.shards:
@@ -167,7 +166,7 @@ def open_pairs(folder: Path) -> Pairs:
 
 _SCHEMA = pa.schema([(name, pa.large_string()) for name in COLUMNS])
 _REPEATED = ["thread_id", "source", "split"]
-"""The columns that are written with a dictionary: their values repeat within a row group."""
+"""Columns written with a dictionary, because values repeat within a row group."""
 _TEXTS = ("input", "response")
 _TURNS = pa.list_(pa.large_string())
 _ADDED = {"context": _TURNS, "confidence": pa.float32()}
@@ -180,7 +179,7 @@ def _schema(names: Container[str]) -> pa.Schema:
 
 @dataclass
 class Written:
-    """The shards that were written, and their counts."""
+    """The written shards and their counts."""
 
     shards: list[Shard] = field(default_factory=list)
     rows: int = 0
@@ -199,7 +198,7 @@ class Written:
             self.sources[source][shard.split] = self.sources[source].get(shard.split, 0) + rows
 
     def count_unique(self, hashes: Sequence[Sequence[pl.Series]]) -> None:
-        """Counts different texts by their hashes, those of `_TEXTS` for each shard."""
+        """Counts distinct texts by their hashes, those of `_TEXTS` for each shard."""
         none = [pl.Series(dtype=pl.UInt64)] * len(_TEXTS)
         distinct = [pl.concat(column).n_unique() for column in zip(none, *hashes, strict=True)]
         self.unique_inputs, self.unique_responses = distinct
@@ -208,15 +207,15 @@ class Written:
 def write_shards(folder: AnyPath, tables: Iterator[pa.Table], threads: int = 1) -> Written:
     """Writes pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
 
-    As many shards as `threads` are written at a time, while the rows of the next one are collected;
-    with one thread, a shard is written before the next is collected.
+    Writes `threads` shards at a time while collecting the rows of the next shard. With one thread,
+    it writes a shard before collecting the next.
     """
 
     def write(job: tuple[int, tuple[str, pa.Table]]) -> tuple[Shard, pl.Series, list[pl.Series]]:
         number, (split, table) = job
         shard = write_shard(folder, number, split, table)
         sources = pl.Series("source", table["source"])
-        # of hashes, because they take 8 bytes per text
+        # keeps hashes, because they take 8 bytes per text
         return shard, sources, [pl.Series(table[name]).hash(seed=0) for name in _TEXTS]
 
     written = Written()
@@ -231,7 +230,7 @@ def write_shards(folder: AnyPath, tables: Iterator[pa.Table], threads: int = 1) 
 
 
 def _shards(tables: Iterator[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
-    """Cuts and joins tables to the rows of shards; yields them with their splits."""
+    """Cuts and joins tables to the size of shards; yields them with their splits."""
     parts = (part for table in tables for part in _parts(table))
     for number, group in itertools.groupby(parts, lambda part: part[0]):
         held: list[pa.Table] = []
@@ -257,16 +256,16 @@ def _parts(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 
 def write_shard(folder: AnyPath, number: int, split: str, table: pa.Table) -> Shard:
-    """Writes the ordered pairs of one shard. Its bytes depend on these alone.
+    """Writes the ordered pairs of one shard. Its bytes depend only on the pairs.
 
-    `table` has the columns of `COLUMNS` but for the split.
+    `table` has the columns of `COLUMNS` except the split.
     """
     path = folder / f"part-{number:05d}.parquet"
     content = io.BytesIO()
     splits = as_arrow(pl.repeat(split, BLOCK_ROWS, dtype=pl.String, eager=True))
     with _parquet_writer(content if isinstance(path, Address) else path, _SCHEMA) as writer:
         for start in range(0, len(table), BLOCK_ROWS):
-            # in one piece: pages must not depend on how the rows came
+            # in one piece: pages must not depend on how the rows arrived
             rows = table.slice(start, BLOCK_ROWS).combine_chunks()
             writer.write_table(rows.append_column("split", splits[: len(rows)]), BLOCK_ROWS)
     if isinstance(path, Path):
@@ -301,15 +300,15 @@ def write_words(words: Iterable[str], folder: AnyPath) -> WordsFile:
 
 
 def whole_blocks(pairs: Pairs, split: str) -> Iterator[tuple[Path, pl.DataFrame]]:
-    """Yields the shard and all columns of each block of a split, also `context`."""
+    """Yields the shard and all columns, including `context`, of each block of a split."""
     for block in pairs.blocks(split):
         yield block.shard, pairs.read(block, [*pl.read_parquet_schema(block.shard)])
 
 
 def rewrite(pairs: Pairs, out: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Manifest:
-    """Writes a folder of pairs again, of which `change` returns what is left of each block.
+    """Writes a folder of pairs again; `change` returns the rows to keep of each block.
 
-    Words that a model may know are those that are left.
+    The words that a model may know are limited to the remaining words.
 
     Raises:
         InputError: a shard is damaged, or no pair is left.
@@ -365,9 +364,9 @@ class _Said(msgspec.Struct):
 def add_columns(
     folder: Path, shards: Sequence[Shard], files: Sequence[Path], turns: int | None
 ) -> list[Shard]:
-    """Adds `context`, up to `turns` texts, the oldest first, and `confidence` where links have one.
+    """Adds `context`, up to `turns` texts, oldest first, and `confidence` where links have one.
 
-    `files` are those of `convert`, whose messages name the one before them.
+    `files` come from `convert`; their messages name the message before them.
     """
     with ExitStack() as stack:
         said = _Messages([stack.enter_context(path.open("rb")) for path in files])
@@ -396,7 +395,7 @@ def _with_columns(
 
 
 class _Messages:
-    """Messages by id: 32 bytes for each; their texts stay in the files."""
+    """Messages by id, in 32 bytes each; texts stay in the files."""
 
     def __init__(self, files: Sequence[IO[bytes]]) -> None:
         self._files = files
@@ -416,26 +415,26 @@ class _Messages:
                 start += len(line)
         self._starts, self._sure = np.array(starts), np.array(sure)
         self.are_found = bool((self._sure < 1).any())
-        """Whether what messages answer was found, of some."""
+        """Whether a linker found any of the links."""
         unordered = np.array(ids)
-        # of copies of a message the first counts
+        # the first copy of a message counts
         self._order = np.argsort(unordered, kind="stable").astype(np.int32)
         self._ids = unordered[self._order]
         self._before = self._rows(np.array(links)).astype(np.int32)
 
     def _rows(self, keys: Rows) -> Rows:
-        """Returns (N,) the rows of messages by the keys of their ids."""
+        """Returns the (N,) rows of messages by the keys of their ids."""
         places = np.searchsorted(self._ids, keys)
         places[places == len(self._ids)] = 0
         return np.where(self._ids[places] == keys, self._order[places], _NONE)
 
     def confidence(self, ids: Sequence[str]) -> NDArray[np.float32]:
-        """Returns (N,) how sure it is what messages answer, 1 if that was stated."""
+        """Returns (N,) probabilities of the messages' links, 1 if the export states them."""
         found: NDArray[np.float32] = self._sure[self._rows(np.array([_key(one) for one in ids]))]
         return found
 
     def before(self, ids: Sequence[str], turns: int) -> pa.Array:
-        """Returns (N,) lists of the texts before messages, the oldest first."""
+        """Returns (N,) lists of the texts before messages, oldest first."""
         rows = self._rows(np.array([_key(one) for one in ids]))
         chain: list[Rows] = []
         for _ in range(turns):
@@ -464,7 +463,7 @@ def _key(id_: str) -> int:
 
 
 def _clean(texts: Iterable[str]) -> pl.Series:
-    """Returns texts as the pairs have them."""
+    """Returns texts cleaned as in the pairs."""
     given = pl.Series(list(texts), dtype=pl.String)
     clean, _ = clean_and_letters(as_arrow(given))
     return pl.select(pl.coalesce(pl.Series(clean, dtype=pl.String), given)).to_series()
