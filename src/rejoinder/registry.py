@@ -68,7 +68,7 @@ class Registry(Generic[Record]):
             InputError: another record has that name.
         """
         if name in self._records:
-            raise InputError(f"{self.what} {name!r} is already registered; choose a new name.")
+            raise InputError(f"{self.what} {name!r} is registered already; choose a new name.")
         self._records[name] = record
 
     def remove(self, name: str) -> None:
