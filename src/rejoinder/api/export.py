@@ -86,7 +86,7 @@ def export(
             float16. None keeps the types.
         dim: keep the first `dim` dimensions, for a DAN without dense layers. None keeps all. Heads
             that need more are left out.
-        max_words: keep only so many of the most frequent words. The others become unknown to the
+        max_words: number of words to keep, the most frequent ones. The others become unknown to the
             model. None keeps all.
         unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
             None keeps all. With a divisor of the model's number, more words keep their row.

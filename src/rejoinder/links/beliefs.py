@@ -33,7 +33,7 @@ class Beliefs:
         padded = np.concatenate([shares, np.zeros((WINDOW, WINDOW + 1), np.float32)])
         later = np.arange(1, WINDOW + 1)
         self._replies = padded[here[:, None] + later, WINDOW - later]
-        """(N, 60) probabilities that the message so many rows later answers this one."""
+        """(N, 60) probabilities that a later message, by its distance, answers this one."""
         self._answered = self._replies.cumsum(axis=1)
         best = shares.argmax(axis=1)
         parents = np.where(best == WINDOW, -1, here + best - WINDOW)

@@ -29,7 +29,7 @@ from rejoinder.text.features import SPELT_RULES
 
 FILE = "MODEL_CARD.md"
 UNNAMED = "path/to/this/folder"
-"""What a card gives to `load` for a model that is not installed."""
+"""The path in a card's examples for a model that is not installed."""
 _TEXT = Path(__file__).parent.parent / "data" / "model_card.toml"
 _OTHER_NAMES = {"sts17": "sts2017", "cqa16": "cqa2016", "cqa17": "cqa2017"}
 """Sets of the catalogue that have another name in the list of leak sets."""
@@ -67,7 +67,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a model card adds to `config.json`: results and times, which differ between runs."""
+    """Facts that a model card adds to `config.json`: results and times, which vary between runs."""
 
     results: str = ""
     """Tables of results, as Markdown."""

@@ -332,7 +332,7 @@ def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[T
     """Adds the gradients by the entries of both sides of a strip.
 
     The first entries contribute to the scores of every level, the last entries only to the last
-    level: going backwards by block, each adds the gradient of another level to the sum.
+    level. Going backwards, each block of entries therefore adds the gradient of one more level.
     """
     blocks = pairwise((0, *left.cuts))
     total = None
