@@ -31,7 +31,7 @@ def test_lines_pages_and_documents(tmp_path):
 
 
 def test_a_cut_page_is_an_error_after_its_rows(tmp_path):
-    with pytest.raises(InputError, match="not whole JSON"):
+    with pytest.raises(InputError, match="not complete JSON"):
         read(tmp_path, '{"a": [1, 2', "a.item")
 
 

@@ -1,7 +1,7 @@
-"""Exports of chats, mail, forums and tickets: a line below for each format, and how it is found.
+"""Lists the export formats of chats, mail, forums and tickets, and recognises them.
 
-What a file must have so that a program may have written it is told without importing its reader.
-Each reader decides itself (`ExportFormat.recognises`); most need not be asked.
+Signs of each format are listed here, so that most formats are ruled out without importing their
+readers. The readers of the remaining formats decide (`ExportFormat.recognises`).
 """
 
 import os
@@ -68,19 +68,19 @@ READERS: dict[str, tuple[str, str | re.Pattern[bytes]]] = {
     "gitlab": ("issues:GITLAB", '"iid" "noteable_type" "individual_note"'),
     "bugzilla": ("issues:BUGZILLA", '<bugzilla "product" "bug_id"'),
 }
-"""Of each format: where its record is, and words, of which the name or the first 64 KiB of a file
-have one. Or what is in the name of a file, a line end, and the first characters of its content."""
+"""For each format: the place of its record, and words; the name or first 64 KiB of a file has one
+of them. Or a part of a file name, a line end, and the first characters of the content."""
 FORMATS: Registry[ExportFormat] = Registry(
     "`format`", {name: f"rejoinder.exports.{record}" for name, (record, _) in READERS.items()}
 )
-"""Every format: its name, and its record."""
+"""Every format by name, with its record."""
 
 
 def exports_of(path: Path, most: int | None = None) -> list[ExportFormat]:
-    """Returns the formats of an export by its content, none for anything else.
+    """Returns the formats of an export, recognised by content; empty if it is not an export.
 
-    Of a folder or an archive with files of several programs, each reads its own, and gives ids that
-    begin with its name. `most`: see `opened`.
+    If a folder or archive has files of several programs, each format reads its own files, and its
+    ids begin with its name. `most`: see `opened`.
 
     Raises:
         InputError: the path can't be read.
@@ -100,10 +100,10 @@ def exports_of(path: Path, most: int | None = None) -> list[ExportFormat]:
             if names and len(names) < len(left):
                 parts.append(_reading(other, names))
                 left = {name: None for name in left if name not in {*names}}
-            elif most is None:  # nobody reads the warnings of a server
+            elif most is None:  # a server's warnings would go unread
                 warnings.warn(
                     f"{path} is read as an export of {_program(main)}, without its files of "
-                    f"{_program(other)}. Read each program's export on its own.",
+                    f"{_program(other)}. Read the export of each program separately.",
                     LeftOutWarning,
                     stacklevel=2,
                 )
@@ -111,12 +111,12 @@ def exports_of(path: Path, most: int | None = None) -> list[ExportFormat]:
 
 
 def format_of_export(path: Path, most: int | None = None) -> ExportFormat | None:
-    """Returns the first of what `exports_of` returns, or None."""
+    """Returns the first format of `exports_of`, or None."""
     return next(iter(exports_of(path, most)), None)
 
 
 def _reading(export: ExportFormat, names: Iterable[str]) -> ExportFormat:
-    """Returns a format that reads some files of several programs."""
+    """Returns a format that only reads the files with these names."""
     some = [*names]
 
     def read(files: Files) -> Iterator[Item]:
@@ -138,20 +138,20 @@ def _program(export: ExportFormat) -> str:
 
 
 def _are_comments(head: bytes) -> bool:
-    """Returns whether a file has comments of Reddit alone, which are read as they are."""
+    """Returns whether a file has only Reddit comments, which extraction reads directly."""
     lines = head.split(b"\n")[:-1]
     return bool(lines) and all(b'"link_id"' in line and b'"title"' not in line for line in lines)
 
 
 _FEW = 1_000
-"""Of so many files, `READERS` tells which to ask. More take longer to read than to ask all."""
+"""Most files to check against `READERS`. With more files, trying all formats is faster."""
 _BEGINNING = 100
 
 
 def candidates(files: Files, names: Iterable[str]) -> list[str]:
-    """Returns those of the formats that may have written the files, in their order.
+    """Returns the formats that may match the files, in their order.
 
-    A format that is not listed above is always asked.
+    A format that is not listed above is always included.
     """
     asked = [*names]
     if len(files.names) > _FEW:

@@ -1,9 +1,9 @@
-"""What a reader of exports is, and the message that all of them give.
+"""Defines readers of exports (`ExportFormat`) and the `Message` that all of them yield.
 
-Messages in the order of time, however large the export.
+Also sorts messages by time, however large the export.
 
-Numbers for millions of hashes, in a seventh of the memory that a dictionary takes, and the first
-message of each thread, by their numbers.
+Also numbers millions of hashes, in a seventh of the memory of a dictionary, and finds the first
+message of each thread by these numbers.
 """
 
 import math
@@ -22,7 +22,7 @@ from rejoinder.io.files.storage import scratch_folder
 
 
 class Malformed(Record, frozen=True):
-    """A line that is not a comment."""
+    """A line that can't be read as a comment."""
 
     file: str
     line: int
@@ -34,24 +34,24 @@ class Message(Struct, frozen=True, kw_only=True):
     """A message of a chat, a mail, a post of a forum, a comment on a ticket."""
 
     id: str
-    """Unique within the export, apart from copies of a message. Ids that count within a channel
-    have the channel before them."""
+    """Unique within the export, except for copies of a message. Ids that are only unique within a
+    channel are prefixed with the channel."""
     text: str
-    """As people read it: mentions by name, links by their words, no marks, no quotes."""
+    """The text as people read it: mentions by name, links by their words, no markup, no quotes."""
     parent: str | None = None
-    """Id of the message that it answers; None where the export does not say."""
+    """Id of the message that it answers; None if the export does not say."""
     thread: str | None = None
-    """What belongs together: the id of a thread, topic or ticket; None where there is none."""
+    """Id of its thread, topic or ticket; None if it has none."""
     title: str = ""
     """The subject of a mail, without "Re:" and the names of lists."""
     author: str = ""
-    """Name, or the id where the export has no name; empty for a deleted user."""
+    """Name, or the id if the export has no name; empty for a deleted user."""
     time: float | None = None
-    """Seconds since 1970 in UTC; None where the export does not say."""
+    """Seconds since 1970 in UTC; None if the export does not say."""
     source: str
     """The channel, chat, list or project."""
     link: str | None = None
-    """Address of the message, where the export has one."""
+    """URL of the message, if the export has one."""
     is_bot: bool = False
     is_system: bool = False
     """Whether the program wrote it: somebody joined, a call ended, a topic was closed."""
@@ -60,9 +60,9 @@ class Message(Struct, frozen=True, kw_only=True):
     edited: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses what a row of an export had instead of text.
+        """Checks the types of the fields.
 
-        Halves of surrogate pairs, which no file can hold, become U+FFFD.
+        Halves of surrogate pairs, which can't be written to files, become U+FFFD.
 
         Raises:
             TypeError, ValueError: a field has another type, there is no id, or the time is not
@@ -82,7 +82,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 def why_not(message: Message, *, include_private: bool = False) -> str | None:
-    """Returns the reason for which a message is left out whatever it says, None for none."""
+    """Returns the reason to leave out a message, whatever its text; None to keep it."""
     if message.is_system:
         return "system"
     if message.is_bot:
@@ -96,37 +96,37 @@ _TEXTS = ("id", "text", "title", "author", "source", "parent", "thread", "link")
 _LONE = re.compile("[\ud800-\udfff]")
 
 Item = Message | Malformed
-"""What readers yield: a message, or where there is none and why."""
+"""What readers yield: a message, or the place of a malformed message and its problem."""
 
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """A program's export, and how to read it."""
+    """An export format of a program, with its reader."""
 
     name: str
-    """As `--format` names it."""
+    """Its name for `--format`."""
     title: str
     recognises: Callable[[Files], bool]
-    """Whether files are such an export, by their names and first bytes."""
+    """Returns whether files are such an export, by their names and first bytes."""
     read: Callable[[Files], Iterator[Item]]
-    """Yields the messages, those of a channel in the order of time where the export has one.
+    """Yields the messages, in the order of time within a channel if the export has times.
 
     It raises an `InputError` for a file that can't be read at all."""
     knows_replies: bool = True
-    """Whether it says what most messages answer, and not by a guess of the reader."""
+    """Whether it states the parents of most messages, so that the reader does not guess them."""
     is_public: bool = False
-    """Whether everybody can read what it exports, so that no word in it is a secret."""
+    """Whether its exports are public, so that no word in them is secret."""
 
 
 def by_time(items: Iterable[Item], *, newest_first: bool = False) -> Iterator[Item]:
     """Yields the messages of each source by time, sources in the order of their first message.
 
-    A message that several files have is given once: same source, time and id. Malformed ones come
-    first, and messages without a time after the others of their source. Texts wait in a temporary
-    file; 32 bytes for each message are in memory. `newest_first` says that of messages of the same
-    time, the last is the earliest.
+    A message in several files (same source, time and id) is yielded once. Malformed messages come
+    first, and messages without a time come last in their source. Texts wait in a temporary file;
+    each message takes 32 bytes of memory. With `newest_first`, the last of several messages with
+    the same time is the earliest.
     """
-    import numpy as np  # which commands that read no export do not load
+    import numpy as np  # not loaded by commands that read no export
 
     encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Message)
     codes: dict[str, int] = {}
@@ -155,7 +155,7 @@ def by_time(items: Iterable[Item], *, newest_first: bool = False) -> Iterator[It
 
 
 def time_of(item: Item) -> float:
-    """Returns the time of a message; 0 where there is none."""
+    """Returns the time of a message; 0 if it has none."""
     return (item.time or 0.0) if isinstance(item, Message) else 0.0
 
 
@@ -164,7 +164,7 @@ _EMPTY = -1
 
 
 class KeyNumbers:
-    """Numbers different keys, 64-bit signed integers, from 0 on. Each takes 14 to 24 bytes.
+    """Numbers distinct keys (64-bit signed integers) from 0. Each takes 14 to 24 bytes.
 
     >>> numbers = KeyNumbers()
     >>> [numbers.add(key) for key in (hash("a"), hash("b"), hash("a"))], numbers.find(hash("c"))
@@ -179,7 +179,7 @@ class KeyNumbers:
         return len(self._keys)
 
     def find(self, key: int) -> int:
-        """Returns the number of a key; -1 for one that has none."""
+        """Returns the number of a key; -1 for an unknown key."""
         return self._slots[self._slot(key)]
 
     def add(self, key: int) -> int:
@@ -194,7 +194,7 @@ class KeyNumbers:
         return number
 
     def _slot(self, key: int) -> int:
-        """Returns where the number of a key is, or would go: the first free place from its own."""
+        """Returns the slot of a key, or the free slot where it would go."""
         keys, slots = self._keys, self._slots
         last = len(slots) - 1
         slot = key & last
@@ -233,6 +233,6 @@ class Roots:
             page[number % _PAGE] = root
 
     def of(self, number: int) -> int:
-        """Returns the root of a message, as far as it is known: itself, if nothing is."""
+        """Returns the root of a message as far as known; the message itself if it has no parent."""
         page = self._pages.get(number // _PAGE)
         return (page[number % _PAGE] if page else 0) or number

@@ -1,11 +1,11 @@
-"""Reddit, Hacker News, and the corpora of ConvoKit, many of which are Reddit's.
+"""Reads Reddit, Hacker News, and the corpora of ConvoKit, many of them from Reddit.
 
-Reddit has dumps of submissions together with those of their comments, or pages as JSON: a
-submission with its comments, or whatever a page lists. Comments alone are not an export: extraction
-reads them as they are.
+Reddit: dumps of submissions together with dumps of their comments, or pages as JSON (a submission
+with its comments, or any listing). Comments without submissions are not an export: extraction reads
+them directly.
 
-Hacker News has items of its interface, or of that of its search, where they are nested; ConvoKit an
-utterance in each line.
+Hacker News: items of its API, or nested items of its search API. ConvoKit: an utterance on each
+line.
 """
 
 import html
@@ -65,7 +65,7 @@ def _names(files: Files) -> Sequence[str]:
 
 
 def _kinds(files: Files, name: str) -> set[str]:
-    """Returns what the first lines of a file are: submissions, comments, or nothing known."""
+    """Returns the kinds of the first lines of a file: submissions, comments, or unknown."""
     kinds: set[str] = set()
     head = files.head(name)
     for line in head.split(b"\n") if head.startswith(b"{") else ():
@@ -137,7 +137,7 @@ def _message(row: Row) -> Message:
 
 
 def _full(name: str | None) -> str | None:
-    """Returns the id of a message by its name: submissions and comments are counted apart."""
+    """Returns the id of a message by its name: submissions and comments are numbered separately."""
     if not name:
         return None
     return f"post/{name[3:]}" if name.startswith("t3_") else name.removeprefix("t1_")
@@ -170,7 +170,7 @@ def _page_items(files: Files) -> Iterator[Item]:
 
 
 def _things(files: Files, name: str, path: str) -> Iterator[Any]:
-    """Yields submissions and comments. A comment holds its answers but those that are counted."""
+    """Yields submissions and comments. A comment holds its answers, except collapsed answers."""
     for _, child in rows.rows(files, name, path):
         waiting = [child]
         while waiting:
@@ -200,7 +200,7 @@ _ITEMS = rows.Layout(
     ),
 )
 _PART = "pollopt"
-"""Type of a choice in a poll, which answers nothing."""
+"""Type of an option in a poll, which answers nothing."""
 
 
 def _with_answers(row: Any, above: Any, roots: Roots) -> Iterator[rows.Part]:
@@ -266,7 +266,7 @@ _UTTERANCES = rows.Layout(
 
 
 def _corpora(files: Files) -> Iterator[tuple[str, str]]:
-    """Yields the files of utterances, and where they are in them."""
+    """Yields the files of utterances, and the path to the utterances in each."""
     for name in rows.documents(files):
         is_named = name.rpartition("/")[2].startswith("utterances")
         path = (_NAMED if is_named else _UTTERANCES).path(rows.shape(files, name))
@@ -299,7 +299,7 @@ def _utterance(row: Mapping[str, Any], corpus: str) -> Message:
 
 
 def _other(row: Mapping[str, Any], *keys: str) -> str | None:
-    """Returns the id under the first of the keys that has one."""
+    """Returns the id under the first key that has one."""
     for key in keys:
         value = row.get(key)
         if isinstance(value, dict):  # a speaker with what is known of them

@@ -1,8 +1,8 @@
-"""Databases of servers that people run themselves: rows → the files of an export of the program.
+"""Reads databases of self-hosted servers as if they were exports of the program.
 
-PostgreSQL of Mattermost, Zulip and Discourse, by an address, and Synapse's SQLite file. A program
-is known by its tables. Databases write the JSON that the reader of the export takes, row by row,
-and are opened to read alone.
+PostgreSQL databases of Mattermost, Zulip and Discourse, by address, and the SQLite file of Synapse.
+The program is recognised by its tables. The database itself writes the JSON that the export's
+reader expects, row by row, and is opened read-only.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,17 +15,17 @@ from rejoinder.io.files.storage import is_database
 from rejoinder.io.formats.texts import SQLITE_TABLES, sqlite_rows
 
 _SECONDS = 10
-"""How long to wait for a server that does not answer."""
+"""Seconds to wait for a server that does not answer."""
 _ROWS = 500
-"""Rows that a server sends at once."""
+"""Rows fetched from a server at a time."""
 _SHOWN = 8
 Query = Callable[[str], Iterator[str]]
-"""Yields the one column of the rows of a query."""
+"""Yields the only column of a query's rows."""
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file of an export: its rows, with commas between them, and what stands around them."""
+    """A file of an export: its rows, separated by commas, with the text around them."""
 
     begin: str
     rows: str
@@ -127,13 +127,13 @@ WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1"""
 
 
 def files_of(path: Path) -> dict[str, Callable[[], Iterator[bytes]]]:
-    """Returns the files of an export, by name, whose content comes from a database as it is read.
+    """Returns the files of an export by name; their content is read from a database on demand.
 
     Args:
         path: The address of a PostgreSQL database, or an SQLite file.
 
     Raises:
-        InputError: it does not answer, or has the tables of no program that is known here.
+        InputError: it does not answer, or its tables match no known program.
         MissingExtraError: psycopg is not installed.
     """
     if not is_database(path):
@@ -157,7 +157,7 @@ def files_of(path: Path) -> dict[str, Callable[[], Iterator[bytes]]]:
 def _program(
     path: Path, programs: Sequence[_Program], schemas: Mapping[str, set[str]]
 ) -> tuple[str, _Program]:
-    """Returns the first program that has its tables, and their schema."""
+    """Returns the first program whose tables exist, and their schema."""
     for schema, tables in schemas.items():
         for program in programs:
             if program.tables <= tables:
@@ -166,8 +166,8 @@ def _program(
     names = ", ".join(sorted(tables)[:_SHOWN]) or "none that may be read"
     raise InputError(
         f"{path} is not a database of Mattermost, Zulip, Discourse (PostgreSQL) or Synapse "
-        f"(SQLite); its tables are {names}. To search or explore another of SQLite, name a table: "
-        "`columns='table=TABLE,text=COLUMN'`. Else write the messages to a file of CSV."
+        f"(SQLite); its tables are {names}. To read another SQLite database, name a table: "
+        "`columns='table=TABLE,text=COLUMN'`. Otherwise, write the messages to a CSV file."
     )
 
 
@@ -190,10 +190,10 @@ def _postgresql(path: Path, schema: str | None, query: str) -> Iterator[str]:
 
 
 def _connection(path: Path) -> str:
-    """Returns the address as it was before it became a path, without a password.
+    """Returns the original address of a path; it must not contain a password.
 
     Raises:
-        InputError: it has a password, which would be shown to others and kept.
+        InputError: it has a password, which others could see and which would be stored.
     """
     address = str(path).partition(":")[2].lstrip("/")
     login, at, _ = address.partition("@")
@@ -202,5 +202,5 @@ def _connection(path: Path) -> str:
             "the address of the database has a password, which other users of this machine can "
             "see; leave it out, and set PGPASSWORD or write it to ~/.pgpass."
         )
-    # a path has one slash where `postgresql:///zulip`, on this machine, has three
+    # a path keeps one slash of the three in `postgresql:///zulip`, which means this machine
     return f"postgresql://{'' if '/' in address.partition('?')[0] else '/'}{address}"

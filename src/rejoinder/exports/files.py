@@ -1,4 +1,4 @@
-"""The files of an export, which may be a file, a folder, a zip or a tar archive."""
+"""Opens the files of an export: a file, a folder, a zip or a tar archive."""
 
 import io
 import json
@@ -38,16 +38,16 @@ from rejoinder.io.formats.texts import SQLITE
 _HEAD = 1 << 16
 _LARGEST = 1 << 28
 _HEADS = 100
-"""Most heads that are kept: folders of mail have a file for each."""
+"""Most heads to cache: folders of mail have a file per mail."""
 _TAR = (".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz")
 _ZIP = b"PK\x03\x04"
 _Place = Path | tuple[zipfile.ZipFile, zipfile.ZipInfo] | Callable[[], Iterator[bytes]]
 
 
 class Files:
-    """Files by their names, which are the paths within the export, sorted.
+    """Files by name: their sorted paths within the export.
 
-    A folder that holds everything else, as archives often have it, is left out of the names.
+    If a single folder contains everything, as in many archives, names leave it out.
     """
 
     def __init__(self, path: Path, places: Mapping[str, _Place], most: int | None = None) -> None:
@@ -55,7 +55,7 @@ class Files:
         top = _common_folder(list(places))
         self.path, self.top = path, top
         self.title = top.removesuffix("/") or _title(path)
-        """Name of the folder that was left out, or else of the path, without suffixes."""
+        """Name of the folder left out, or else of the path, without suffixes."""
         self._places = {name.removeprefix(top): places[name] for name in sorted(places)}
         self._heads: dict[str, bytes] = {}
         self._left = most
@@ -63,10 +63,10 @@ class Files:
         """Keys of JSON files, see `rows.shape`."""
         self.names = tuple(self._places)
         self.read = set[str]()
-        """Names of the files whose content was opened, not their heads alone."""
+        """Names of the files whose content was opened, not only their heads."""
 
     def open(self, name: str) -> IO[bytes]:
-        """Opens a file, without a byte order mark; a compressed one gives its content."""
+        """Opens a file without its byte order mark; decompresses it if needed."""
         self.read.add(name)
         return self._open(name)
 
@@ -79,7 +79,7 @@ class Files:
         else:
             archive, member = place
             if member.flag_bits & 1:
-                raise InputError(f"{self.path} has a password; unpack it and name the folder.")
+                raise InputError(f"{self.path} has a password; unpack it and pass the folder.")
             file = io.BufferedReader(cast("io.RawIOBase", archive.open(member)), _HEAD)
             if suffix := compression_of(file.peek(8)[:8]):
                 file = file_of(expanded(iter(partial(file.read, _HEAD), b""), suffix))
@@ -90,34 +90,34 @@ class Files:
         return file
 
     def only(self, names: Iterable[str]) -> "Files":
-        """Returns some of the files; `top` and their names there are their names here."""
+        """Returns a view of some of the files, with the same names and `top`."""
         return Files(self.path, {name: self._places[name] for name in names}, self._left)
 
     def _counted(self, file: IO[bytes]) -> Iterator[bytes]:
         while piece := file.read(_HEAD):
             self._left = (self._left or 0) - len(piece)
             if self._left < 0:
-                raise InputError(f"{self.path} holds more bytes than may be read here.")
+                raise InputError(f"{self.path} has more bytes than the limit for reading it.")
             yield piece
 
     @property
     def size(self) -> int:
-        """Bytes of all files together, as they are stored; those of a database count as none."""
+        """Total size of all files as stored, in bytes; files of a database count as 0."""
         places = self._places.values()
         alone = sum(place.stat().st_size for place in places if isinstance(place, Path))
         return alone + sum(place[1].compress_size for place in places if isinstance(place, tuple))
 
     def ending(self, suffix: str) -> list[str]:
-        """Returns the names with a suffix; that of a single file may have none, as from a pipe."""
+        """Returns the names with a suffix; a single file may have no suffix, as from a pipe."""
         alone = len(self.names) == 1 and "." not in self.names[0]
         return [name for name in self.names if alone or name.lower().endswith(suffix)]
 
     def where(self, name: str) -> str:
-        """Returns how a message calls a file."""
+        """Returns the name of a file for messages."""
         return str(self.path) if len(self.names) == 1 else f"{name} in {self.path}"
 
     def head(self, name: str) -> bytes:
-        """Returns up to 64 KiB of a file's beginning."""
+        """Returns the first 64 KiB of a file."""
         if name not in self._heads:
             if len(self._heads) == _HEADS:
                 self._heads.clear()
@@ -127,19 +127,19 @@ class Files:
 
     @property
     def first(self) -> bytes:
-        """The head of the only file; empty where there are several."""
+        """The head of the only file; empty if there are several."""
         return self.head(self.names[0]) if len(self.names) == 1 else b""
 
     def json(self, name: str) -> Any:
         """Returns the tree of a JSON document.
 
         Raises:
-            InputError: it is none, or larger than 256 MiB.
+            InputError: it is not JSON, or larger than 256 MiB.
         """
         with self.open(name) as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
-            raise InputError(f"{self.where(name)} has more than 256 MiB, too many for its kind.")
+            raise InputError(f"{self.where(name)} has more than 256 MiB, too much for its kind.")
         try:
             return json.loads(content.decode("utf-8-sig", "replace"), strict=False)
         except (ValueError, RecursionError) as error:
@@ -148,14 +148,14 @@ class Files:
 
 @contextmanager
 def opened(path: Path, most: int | None = None) -> Iterator[Files]:
-    """Yields the files of an export. Hidden files are left out, and those that macOS adds.
+    """Yields the files of an export, without hidden files and files that macOS adds.
 
-    With `most`, at most so many bytes of content can be read, and tar archives, which are unpacked,
-    can't be.
+    With `most`, at most that many bytes of content can be read, and tar archives are refused,
+    because they would have to be unpacked.
 
     Raises:
-        InputError: the path can't be read, or is a damaged archive, also where that is noticed
-            only as one of its files is read; or it holds more than `most` bytes.
+        InputError: the path can't be read, is a damaged archive (even if this only shows when a
+            file in it is read), or has more than `most` bytes.
     """
     with ExitStack() as stack:
         with _damage(path):
@@ -175,7 +175,7 @@ def _opened(path: Path, stack: ExitStack, most: int | None) -> Files:
         return Files(path, {one.filename: (archive, one) for one in members}, most)
     with path.open("rb") as file:
         if file.read(len(_ZIP)) == _ZIP:
-            raise zipfile.BadZipFile("a zip ends with the list of its files, which is missing")
+            raise zipfile.BadZipFile("the list of files at the end of the zip is missing")
     if most is None and _is_tar(path):
         return Files(path, _unpacked(path, stack.enter_context(storage.scratch_folder())))
     return Files(path, {path.name: path}, most)
@@ -192,10 +192,10 @@ def _is_tar(path: Path) -> bool:
 
 
 def _unpacked(path: Path, folder: Path) -> dict[str, _Place]:
-    """Returns the files of a tar archive, each written to a numbered file in `folder`.
+    """Unpacks the files of a tar archive to numbered files in `folder`.
 
-    In a compressed archive each file would be searched from the beginning. Names and links of the
-    archive never come to the disk.
+    In a compressed archive, finding a file means reading from the start. Names and links in the
+    archive are never created on disk.
     """
     limits = Limits(total=shutil.disk_usage(folder).free, files=sys.maxsize)
     meter, suffix = Meter(path, limits), compression(path)
@@ -221,19 +221,19 @@ def _unpacked(path: Path, folder: Path) -> dict[str, _Place]:
                 copies.add(name)
             elif content := tar.extractfile(entry) if entry.isfile() else None:
                 meter.announce(entry.size)
-                if entry.issparse():  # its holes are not in the stream
+                if entry.issparse():  # holes are not in the stream
                     meter.add(entry.size)
                 places[name] = place = folder / str(number)
                 with place.open("wb") as out:
                     shutil.copyfileobj(content, out)
     _follow(path, {name: posixpath.normpath(link) for name, link in links.items()}, places)
     if missing := copies & links.keys() - places.keys():
-        raise InputError(f"{path} is damaged: it lacks what {min(missing)} in it is a copy of.")
+        raise InputError(f"{path} is damaged: {min(missing)} links to a file that is missing.")
     return places
 
 
 def _follow(path: Path, links: dict[str, str], places: dict[str, _Place]) -> None:
-    """Adds the places of links in an archive; those that lead out of it are warned of."""
+    """Adds the places of links in an archive; warns of links that lead out of it."""
     left_out = []
     for name in links:
         target, passed = links[name], {name}
@@ -250,12 +250,12 @@ def _follow(path: Path, links: dict[str, str], places: dict[str, _Place]) -> Non
 
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
-    """Turns what the standard library raises for damaged archives into an `InputError`."""
+    """Converts errors of the standard library for damaged archives to `InputError`."""
     with storage.read_errors(path):
         try:
             yield
         except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise InputError(f"{path} is an archive that is damaged: {error}.") from None
+            raise InputError(f"{path} is a damaged archive: {error}.") from None
 
 
 def _in_folder(folder: Path) -> dict[str, _Place]:
@@ -273,13 +273,13 @@ def _title(path: Path) -> str:
 
 def _is_shown(name: str) -> bool:
     *folders, file = name.split("/")
-    if folders[-1:] in (["cur"], ["new"]):  # a Maildir's folders are hidden
+    if folders[-1:] in (["cur"], ["new"]):  # folders of a Maildir are hidden
         folders = folders[:-2]
     return not any(part.startswith(".") or part == "__MACOSX" for part in [*folders, file])
 
 
 def _common_folder(names: list[str]) -> str:
-    """Returns the folder of all names, with its slash; empty if there is none.
+    """Returns the folder that contains all names, with its slash; empty if none does.
 
     >>> _common_folder(["team/users.json", "team/general/2024-01-01.json"])
     'team/'

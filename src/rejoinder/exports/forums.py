@@ -1,8 +1,7 @@
-"""Forums: Discourse and Stack Exchange.
+"""Reads forums: Discourse and Stack Exchange.
 
-Discourse has topics with their posts, or posts alone, as its interface gives them; Stack Exchange
-the dump of a site, a folder for each of several, or pages of its interface: questions, answers and
-comments, or these in one another.
+Discourse: topics with their posts, or only posts, from its API. Stack Exchange: the dump of a site,
+a folder per site, or pages of its API with questions, answers and comments, separate or nested.
 """
 
 import re
@@ -87,7 +86,7 @@ def _post(row: Any, topic: Mapping[str, Any], names: Mapping[str, str]) -> Messa
 
 
 def _answered(row: Mapping[str, Any], topic: str, place: int) -> int | None:
-    """Returns the number of the post that one answers, or else quotes, in its topic."""
+    """Returns the number of the post in its topic that a post answers, or else quotes."""
     if row.get("reply_to_post_number"):
         number = int(row["reply_to_post_number"])
         return number if number != place else None
@@ -107,7 +106,7 @@ def _text(row: Mapping[str, Any]) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Returns a text without its quotes, which may be within others.
+    """Returns a text without its quotes, which may be nested.
 
     >>> _unquoted("[quote]a [quote=b]c[/quote][/quote]d[/quote] [quote]e")
     'd[/quote] [quote]e'
@@ -172,7 +171,7 @@ def _read_stackexchange(files: Files) -> Iterator[Item]:
 
 
 class _Site:
-    """Reads posts and comments together in the order of time."""
+    """Reads posts and comments together, in the order of time."""
 
     def __init__(self, files: Files, folder: str, *, is_only: bool) -> None:
         self._files = files
@@ -264,14 +263,14 @@ _PAGE = re.compile(r"/questions/(\d+)/")
 
 
 def _pages(files: Files) -> Iterator[Item]:
-    """Yields what pages hold; comments come last."""
+    """Yields the content of pages; comments come last."""
     questions = Roots()
     for kind in _KINDS:
         yield from kind.items(files, _with_inner, files.title, questions)
 
 
 def _with_inner(row: Any, title: str, questions: Roots) -> Iterator[rows.Part]:
-    """Yields a post or a comment, and what it holds."""
+    """Yields a post or a comment, and everything nested in it."""
     id_ = row["post_id" if "comment_id" in row else "answer_id" if "answer_id" in row else _ID]
     known = {"link": row.get("link"), "question_id": row.get(_ID), "post_id": id_}
     inner = [*rows.list_of(row.get("answers")), *rows.list_of(row.get("comments"))]

@@ -1,12 +1,12 @@
-"""Issues with their comments: GitLab, Redmine, Bugzilla and GitHub.
+"""Reads issues with their comments: GitLab, Redmine, Bugzilla and GitHub.
 
-GitLab has issues and merge requests with notes, in a project's export or of its interface; Redmine
-issues with journals, of its interface; Bugzilla bugs with comments, as XML of the page of a bug or
-JSON of its interface; GitHub issues, pull requests and discussions: pages of REST, answers of
-GraphQL, `gh issue list --json`, archives of migrations and the events of GH Archive.
+GitLab: issues and merge requests with notes, from a project export or its API. Redmine: issues with
+journals, from its API. Bugzilla: bugs with comments, as XML from a bug's page or JSON from its API.
+GitHub: issues, pull requests and discussions, from REST pages, GraphQL responses, `gh issue list
+--json`, migration archives and GH Archive events.
 
-GitHub's comments on issues are in one row: nothing says what one answers. Comments on lines of a
-pull request, and those in discussions, name what they answer; those on the same lines are a thread.
+GitHub's comments on an issue are a flat list that does not say what each answers. Comments on lines
+of a pull request, and in discussions, do say so; comments on the same lines form a thread.
 """
 
 import re
@@ -43,12 +43,12 @@ _BOT = re.compile(r"(?:project|group)_\d+_bot|[-_]bot\Z", re.IGNORECASE)
 
 @dataclass
 class _Known:
-    """What one row says about others."""
+    """Facts from one row that other rows need."""
 
     sources: dict[str, str] = field(default_factory=dict)
     """The project by issue or merge request."""
     people: dict[str, str] = field(default_factory=dict)
-    """Names by id: exports have those of the authors of notes only."""
+    """Names by id: exports only have the names of authors of notes."""
 
     def note(self, row: Any) -> None:
         """Remembers the name of an author."""
@@ -100,9 +100,9 @@ def _loose(row: Any, known: _Known) -> Iterator[rows.Part]:
 def _notes(
     notes: list[Any], thread: str | None, known: _Known, *, is_private: bool = False
 ) -> Iterator[rows.Part]:
-    """Yields the notes of an issue, or of a discussion: all but its first answer that.
+    """Yields the notes of an issue or a discussion; later notes of a discussion answer its first.
 
-    A discussion of lines is a thread apart.
+    A discussion of lines is a separate thread.
     """
     firsts: dict[str, str] = {}
     for position, row in enumerate(notes):
@@ -148,7 +148,7 @@ GITLAB = ExportFormat(
     "gitlab",
     "GitLab (export of a project; issues and notes, JSON of its interface)",
     lambda files: rows.recognises(files, *_SUBJECTS, _LOOSE),
-    lambda files: by_time(_items(files)),  # its interface gives the newest notes first
+    lambda files: by_time(_items(files)),  # its API returns the newest notes first
     knows_replies=False,
 )
 
@@ -371,7 +371,7 @@ _PLACE = re.compile(
 
 
 def _github(row: Any) -> Iterator[rows.Part]:
-    """Yields what a row holds, or what is in it where it is an event."""
+    """Yields the messages of a row, or of its payload if it is an event."""
     payload = row.get("payload") if isinstance(row, dict) else None
     if not isinstance(payload, dict):
         yield partial(_with_nested, row, None, None)
@@ -434,7 +434,7 @@ def _github_message(row: dict[str, Any], thread: str | None, parent: str | None)
 
 
 def _kind(row: dict[str, Any]) -> str:
-    """Returns what keeps the numbers of several kinds of comments apart."""
+    """Returns a prefix that keeps the numbers of different kinds of comments distinct."""
     if "diff_hunk" in row or "in_reply_to_id" in row:
         return _ON_LINE
     return "review/" if "submitted_at" in row else ""

@@ -1,10 +1,10 @@
-"""Jira: issues and comments, as pages of its interface or as its exports of XML and CSV.
+"""Reads Jira issues and comments, from pages of its API or from XML and CSV exports.
 
-Texts are trees of Atlassian's document format, or the wiki markup before them.
+Texts are trees of Atlassian's document format, or the older wiki markup.
 
-The export of CSV has a row for each issue, with a column for each of its comments. A comment is one
-cell: time, author and text, separated by semicolons. It does not say whether it is restricted, and
-times are those of the person who exported it.
+The CSV export has a row per issue, with a column per comment. A comment is one cell: time, author
+and text, separated by semicolons. It does not say whether a comment is restricted, and times are in
+the time zone of the person who exported it.
 """
 
 import re
@@ -61,7 +61,7 @@ def _read(files: Files) -> Iterator[Item]:
 
 
 def _as_json(item: Element) -> dict[str, Any]:
-    """Returns an issue of the XML export as the interface has it."""
+    """Returns an issue of the XML export in the form of the API."""
     key, project, reporter = item.find("key"), item.find("project"), item.find("reporter")
     names = {
         person.get("username") or person.get("accountid"): person.text
@@ -173,7 +173,7 @@ _MARKS = [
     (re.compile(r"(?<![\w_])_(?=\S)([^_\n]+?)(?<=\S)_(?![\w_])"), r"\1"),
     (re.compile(r"\{\{((?:[^{}\n]|\{(?!\{))+)\}\}"), r"\1"),
 ]
-"""Marks of the wiki, and what stays of them."""
+"""Wiki markup, and the text that replaces it."""
 
 
 def document_text(tree: Any) -> str:
@@ -219,7 +219,7 @@ def wiki_text(text: str) -> str:
 
 
 def _without_content(text: str) -> tuple[str, list[str]]:
-    """Returns a text with numbers between NULs for what is kept as it is, and that."""
+    """Replaces verbatim parts of a text by numbers between NULs; returns the text and the parts."""
     pieces, kept, end = list[str](), list[str](), 0
     last = {mark: text.rfind(mark) for mark in ("{code}", "{noformat}")}
     for begin in _WITH_CONTENT.finditer(text):
@@ -233,7 +233,7 @@ def _without_content(text: str) -> tuple[str, list[str]]:
 
 
 def atlassian_text(body: Any, html: Any = None) -> str:
-    """Returns the text of a body: a tree, or else as it was rendered, or else wiki markup."""
+    """Returns the text of a body: a tree, or else rendered HTML, or else wiki markup."""
     if isinstance(body, dict):
         return document_text(body)
     if html:
@@ -247,7 +247,7 @@ _TIMES = ("%d/%b/%y %I:%M %p", "%d/%b/%y %H:%M", "%m/%d/%Y %H:%M", "%m/%d/%Y %I:
 
 
 def _issues_of_tables(files: Files) -> Iterator[tuple[str, int, Any]]:
-    """Yields issues as the interface has them, with the names of their tables and their lines."""
+    """Yields issues in the form of the API, with the names of their tables and their lines."""
     names: dict[str, str] = {}
     for table in rows.tables(files, _COLUMNS):
         for _, row in rows.table_rows_of(files, table):
@@ -258,7 +258,7 @@ def _issues_of_tables(files: Files) -> Iterator[tuple[str, int, Any]]:
 
 
 def _people(row: rows.Row) -> Iterator[tuple[str, str]]:
-    """Yields the ids of accounts with their names; comments have ids alone."""
+    """Yields the ids of accounts with their names; comments have only ids."""
     for column in _PEOPLE:
         people, ids = row.get(column, ()), row.get(f"{column} Id", ())
         if len(people) == len(ids):
@@ -298,7 +298,7 @@ def _table_comment(place: int, cell: str, names: dict[str, str]) -> dict[str, An
 
 
 def _table_time(text: str | None) -> float | None:
-    """Returns a time in the usual forms; None for others, such as months in other languages.
+    """Parses a time in the usual forms; None for others, such as months in other languages.
 
     >>> _table_time("01/Mar/24 8:00 AM"), _table_time("01/Mär/24 8:00 AM")
     (1709280000.0, None)

@@ -1,16 +1,16 @@
-"""Chats as plain text: IRC and WhatsApp.
+"""Reads chats as plain text: IRC and WhatsApp.
 
-IRC has a text for each channel or for each of its days, as mIRC, irssi, WeeChat, HexChat,
-Konversation, ZNC, The Lounge, supybot and eggdrop write them. Where lines have only a clock, the
-day is that of the name, of a line between them, or the next one after midnight. Clocks without a
-zone are taken as UTC.
+IRC logs have a file per channel or per day, as mIRC, irssi, WeeChat, HexChat, Konversation, ZNC,
+The Lounge, supybot and eggdrop write them. If lines only have a time, the day comes from the file's
+name or from a line in between; past midnight, it is the next day. Times without a zone are read as
+UTC.
 
-A message that begins with a name (`ann: yes`) answers the last one that Ann wrote within an hour.
-In logs of #ubuntu, 2,101 of 5,150 messages do. The message right before is by the person named in
-three of ten of these.
+A message that begins with a name (`ann: yes`) answers Ann's last message within an hour. In logs of
+#ubuntu, 2,101 of 5,150 messages begin so. For three of ten of these, the message right before is by
+the person named.
 
-WhatsApp has a text for each chat, its dates and clock as the phone shows them. Nothing says which
-zone the times are of; they are taken as UTC.
+WhatsApp has a file per chat, with dates and times as the phone shows them. The time zone is not
+recorded; times are read as UTC.
 """
 
 import io
@@ -38,7 +38,7 @@ _STAMP = re.compile(
 _MODES = "@+%&~! "
 _SPEECH = re.compile(rf"<[{_MODES}]{{0,8}}([^<>\t]{{1,64}}?)(?:>|&gt;)(?:[ \t](.*)|$)")
 _NEWS = re.compile(r"(?:\*{3,}|={3}|-!-|=!=|--[->]?|<--|->|<-|-\S+-|<\*[^<>\s]*>)(?:\s+(.*)|$)")
-"""Marks what the server, the client, a bouncer or a service such as NickServ says."""
+"""Marks lines by the server, the client, a bouncer or a service such as NickServ."""
 _ACTION = re.compile(r"\*[ \t]+(\S+)(?:[ \t]+(.*)|$)")
 _EVENT = re.compile(
     r"(?:\([^)]*\) )?(?:has (?:joined|left|quit|changed|kicked|parted|set)\b|is now known as "
@@ -54,7 +54,7 @@ _DAY_IN_NAME = re.compile(
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _BACK = 2 * 3600
-"""Seconds that a clock goes back where the next day has begun; an hour is the end of summer."""
+"""Seconds back that mean a new day; one hour back is the end of daylight saving time."""
 _LOOKED_AT = 20
 _ADDRESS = re.compile(r"@?([^\s:,<>]{1,32})[:,] ")
 _HOUR = 3600.0
@@ -68,7 +68,7 @@ def _texts(files: Files) -> list[str]:
 
 
 def _is_log(head: bytes) -> bool:
-    """Tells whether most lines have a clock and what logs of IRC have after it."""
+    """Returns whether most lines have a time, followed by the usual content of IRC logs."""
     lines = [_decoded(line) for line in head.splitlines()[:500] if line.strip()]
     bodies = [line[stamp.end() :] for line in lines if (stamp := _STAMP.match(line))]
     ours = [body for body in bodies if _kind(body) is not None]
@@ -102,7 +102,7 @@ def _log(files: Files, name: str, heard: _Heard) -> Iterator[Item]:
                 yield Malformed(name, number, f"no time ({error})")
                 continue
             if said is None and stamp is None:
-                yield Malformed(name, number, "no line of a log: no clock, and no <nick>")
+                yield Malformed(name, number, "not a log line: no time and no <nick>")
                 continue
             author, text = said or ("", line[stamp.end() if stamp else 0 :])
             id_, text = f"{name}:{number}", text.strip()
@@ -134,7 +134,7 @@ def _addressed(
 
 
 def _kind(body: str) -> tuple[str, str] | None:
-    """Returns author and text of a line without its clock, None where it is neither.
+    """Returns author and text of a line without its time; None if it is not a message.
 
     >>> _kind("<@ann> Hello"), _kind("* ann waves"), _kind("*** ann has joined #help")
     (('ann', 'Hello'), ('ann', 'waves'), ('', 'ann has joined #help'))
@@ -152,7 +152,7 @@ def _kind(body: str) -> tuple[str, str] | None:
 
 
 class _Clock:
-    """The day of a log's lines, as far as it is known, and times on it."""
+    """Tracks the day of a log's lines, as far as known, and computes times on it."""
 
     def __init__(self, name: str) -> None:
         found = list(_DAY_IN_NAME.finditer(name))
@@ -164,14 +164,14 @@ class _Clock:
         self._before = 0
 
     def set_day(self, line: str) -> None:
-        """Takes over the day that a line between others names, if it does."""
+        """Sets the day from a line between messages, if the line names one."""
         found = _DAY_BETWEEN.search(line)
         if found and found[1] in _MONTHS:
             self._day = date(int(found[3]), _MONTHS.index(found[1]) + 1, int(found[2]))
             self._before = 0
 
     def time(self, stamp: re.Match[str]) -> float | None:
-        """Returns seconds since 1970, None where the day is unknown."""
+        """Returns seconds since 1970; None if the day is unknown."""
         hour = int(stamp["hour"])
         if stamp["half"]:
             hour = hour % 12 + (12 if stamp["half"] in "Pp" else 0)
@@ -195,7 +195,7 @@ class _Clock:
         return datetime.fromisoformat(midnight).timestamp() + seconds
 
     def _set_long(self, words: str) -> None:
-        """Sets the day of a clock after a date in words, such as `Friday 01 March 2024`."""
+        """Sets the day from a date in words before the time, such as `Friday 01 March 2024`."""
         month = re.search(rf"\b({'|'.join(_MONTHS)})", words)
         day, year = re.search(r"\b\d\d?\b", words), re.search(r"\b\d{4}\b", words)
         self._day = None
@@ -203,7 +203,7 @@ class _Clock:
             self._day = date(int(year[0]), _MONTHS.index(month[0]) + 1, int(day[0]))
 
     def _set_month(self, name: str, day: int) -> None:
-        """Sets the day of a clock that has no year: that of the line before, or the next one."""
+        """Sets the day from a date without a year: the year of the line before, or the next."""
         before, self._day = self._day, None
         if before and name in _MONTHS:
             month = _MONTHS.index(name) + 1
@@ -213,13 +213,13 @@ class _Clock:
 def _decoded(line: bytes) -> str:
     try:
         text = line.decode("utf-8-sig")
-    except UnicodeDecodeError:  # clients of the nineties, and of today
+    except UnicodeDecodeError:  # clients of the nineties, and some of today
         text = line.decode("cp1252", "replace")
     return _COLOURS.sub("", text.rstrip("\r\n"))
 
 
 def _channel(files: Files, name: str) -> str:
-    """Returns the channel that a file's name has, else that of its folder or the export."""
+    """Returns the channel in a file's name, or else in the name of its folder or the export."""
     for part in reversed([files.path.name, *name.split("/")]):
         stem = _ENDINGS.sub("", part)
         if "#" in stem:
@@ -250,12 +250,12 @@ _HEADER = re.compile(
     r"([^\d:\[\]\n]{1,12})(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?([^\d:\[\]\n]{0,8}?)"
     r"(?:\]:?\s?|\s[-\u2013]\s)(.*)"
 )
-"""A date and a clock, next to which a language may have words: `01/02/20 à 10:11`, `下午3:11`."""
+"""A date and a time, with words in some languages: `01/02/20 à 10:11`, `下午3:11`."""
 _CLOCK_FIRST = re.compile(
     rf"\A({_UNSEEN}\[?)(\d\d?:\d\d[^\[\]\n]{{0,8}}?),?\s(\d\d?[./-]\d\d?[./-]\d+)(?=\]|\s-\s)"
 )
-"""The clock before the date, as on phones in Vietnam: `21:58, 01/03/2024 - `, and where messages
-were copied by hand: `[9:58 PM, 3/1/2024] `."""
+"""The time before the date, as on phones in Vietnam: `21:58, 01/03/2024 - `, and in messages copied
+by hand: `[9:58 PM, 3/1/2024] `."""
 _MORNING = re.compile(
     r"\ba\.?\s?m\b|上午|午前|凌晨|早上|오전|\bص|π\.?μ|ق\.ظ|\bpg\b|\böö\b|\bsa\b", re.IGNORECASE
 )
@@ -265,9 +265,9 @@ _AFTERNOON = re.compile(
 _AUTHOR = re.compile(r'([^:"]+):(?:[ \u200e\u200f]|(?=.?$)).*')
 _MARKS = "\u200e\u200f\ufeff \t\n"
 _SPACES = f"{_MARKS}\u00a0\u202f"
-"""Also what stands after the `~` before the name of who is not among the contacts."""
+"""Also the character after the `~` before the name of a person who is not a contact."""
 _INVISIBLE = ("\u200e", "\u200f")
-"""Begins what WhatsApp itself writes on iPhones, such as `image omitted`."""
+"""Begins notices by WhatsApp on iPhones, such as `image omitted`."""
 _NOTICE = "end-to-end encrypted"
 _EDITED = re.compile(
     r"(?<!\s)\s*+(?:\u200e<[^<>:]*>|<[^<>:=/]{0,40}(?:edited|bearbeitet|edit[óa]|modifi[éc]|bewerkt"
@@ -307,18 +307,18 @@ _CALLS = frozenset({
     "cuộc gọi thoại nhỡ", "cuộc gọi video nhỡ", "부재중 음성 통화", "부재중 영상 통화",
     "未接语音通话", "未接视频通话", "未接語音通話", "未接視訊通話",
 })  # fmt: skip
-"""What stands for a call that nobody took, and for what an export can't show."""
+"""Placeholders for missed calls, and for content that an export can't show."""
 _WITHOUT_TEXT = _DELETED | _CALLS
 _OF_LOGS = ("<", "*", "-")
-"""What logs of IRC have after a date and a clock."""
+"""The usual content of IRC logs after a date and a time."""
 _Order = tuple[int, int, int]
 _FIRST_MESSAGES = 100_000
 _ORDERS: dict[str, _Order] = {"ymd": (0, 1, 2), "dmy": (2, 1, 0), "mdy": (2, 0, 1)}
-"""Places of year, month and day among the three numbers of a date."""
+"""Positions of year, month and day among the three numbers of a date."""
 
 
 def _header(line: str) -> re.Match[str] | None:
-    """Returns what begins a message, the date before the clock."""
+    """Matches the header of a message, with the date before the time."""
     return _HEADER.match(_CLOCK_FIRST.sub(r"\1\3, \2", line, count=1))
 
 
@@ -334,7 +334,7 @@ def _chat(files: Files, name: str) -> Iterator[Item]:
     order = _order([date for date, _ in groupby(dates)])
     folder, _, file = name.rpartition("/")
     chat = file.removesuffix(".txt")
-    if chat == "_chat":  # as iPhones call the file of every chat
+    if chat == "_chat":  # iPhones use this name for the file of every chat
         chat = folder or files.path.stem
     for number, (header, lines) in enumerate(_rows(files, name), 1):
         try:
@@ -378,11 +378,11 @@ def _rows(files: Files, name: str) -> Iterator[tuple[tuple[str, ...], list[str]]
 def _order(found: Sequence[tuple[str, ...]]) -> _Order:
     """Returns the order of year, month and day of a file, by its first messages.
 
-    Of each it takes the numbers with what stands between the first two, and the words after the
-    clock.
+    `found` has the numbers of each date, the separator of the first two, and the words after the
+    time.
 
-    Numbers beyond 12 and 31 decide. Where there are none, dates that never go back do; then points
-    stand for day first, and AM and PM in capitals for month first, as in the United States.
+    Numbers above 12 and 31 decide, or else the order in which dates never go back. Otherwise points
+    mean day first, and AM and PM in capitals mean month first, as in the United States.
     """
     numbers = [(int(one), int(two), int(three)) for one, _, two, three, *_ in found]
     if any(len(date[0]) == 4 for date in found):
@@ -412,7 +412,7 @@ def _whatsapp_time(header: tuple[str, ...], order: _Order) -> float:
 
 
 def _half(header: tuple[str, ...]) -> str:
-    """Returns "am", "pm", or nothing for a clock of 24 hours."""
+    """Returns "am", "pm", or an empty string for a 24-hour time."""
     words = f"{header[4]} {header[8]}"
     return "am" if _MORNING.search(words) else "pm" if _AFTERNOON.search(words) else ""
 

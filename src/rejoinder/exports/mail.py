@@ -1,8 +1,8 @@
-"""Mails: what their authors wrote, without quotes, signatures, and what programs append.
+"""Reads mails, without quotes, signatures, and text that programs append.
 
-An mbox is a file of mails, as Thunderbird, Google and the archives of lists keep them. A Maildir
-has a file for each mail, as mail servers keep them, and so have `.eml` files and MH folders. A mail
-alone is known by its headers, whatever it is called.
+An mbox is a file of mails, as from Thunderbird, Google and list archives. A Maildir has a file per
+mail, as on mail servers, and so do `.eml` files and MH folders. A single mail is recognised by its
+headers, whatever its file name.
 """
 
 import re
@@ -25,13 +25,13 @@ from rejoinder.exports.markup import plain_text
 HEADER = re.compile(rb"[!-9;-~]+:[ \t\r\n]")
 """Matches a line that begins a mail."""
 LARGEST = 1 << 24
-"""What comes after so many bytes of a mail is attachments, and left out."""
+"""Most bytes of a mail to read; the rest is attachments."""
 _QUOTES = (
     "blockquote, .gmail_quote, .gmail_signature, .gmail_attr, .moz-cite-prefix, .moz-signature, "
     ".yahoo_quoted, .OutlookMessageHeader"
 )
 _ANSWERED = "#divRplyFwdMsg, #appendonsend"
-"""Outlook writes the answered mail after these."""
+"""Outlook puts the answered mail after these."""
 _ID = re.compile(r"<\s*([^<>\s]+)\s*>")
 _ENCODED = re.compile(r"(?:=\?[^?\s]+\?[bq]\?[^?\s]*\?=(?:\s+(?==\?))?){1,99}", re.IGNORECASE)
 _ADDRESS = re.compile(r'"?(.*?)"?(?<!\s)\s*<([^<>]*)>')
@@ -43,11 +43,11 @@ _SUBJECT_MARKS = re.compile(
 _PROGRAM = re.compile(r"mailer-daemon|^postmaster|-owner$|-request$|-bounces$|^mailman$", re.I)
 _BOT = re.compile(r"(?:no|do.?not).?reply", re.IGNORECASE)
 _OTHER_THAN_ASCII = ("iso-2022", "hz", "utf-7", "utf7", "utf-16", "utf-32")
-"""Encodings whose bytes another encoding would take for ASCII, or for nothing."""
+"""Encodings whose bytes would pass as ASCII, or as nothing, in another encoding."""
 
 
 class Mails:
-    """Makes messages of the mails of an export."""
+    """Converts the mails of an export to messages."""
 
     def __init__(self) -> None:
         # about 40 bytes for each mail, and the name of each thread
@@ -56,20 +56,20 @@ class Mails:
         self._texts = array("q")
 
     def message(self, content: bytes, source: str, place: str, time: float | None) -> Message:
-        """Returns a mail as a message.
+        """Converts a mail to a message.
 
-        A copy has the id of its original. Other mails with the id of an earlier one get another.
+        A copy keeps the id of its original. A different mail with a repeated id gets a new id.
 
         Args:
             content: the mail.
-            source: where it is kept, in case it names no list.
-            place: what is unique to it, in case it has no id.
-            time: when it arrived, in case it has no date.
+            source: channel to use if the mail names no list.
+            place: unique string to use if the mail has no id.
+            time: time of arrival, to use if the mail has no date.
         """
         mail = message_from_bytes(content[:LARGEST])
         headers = _headers(mail)
         if not {"from", "date", "message-id"} & headers.keys():
-            raise ValueError("it has none of From, Date and Message-ID")
+            raise ValueError("it has no From, Date or Message-ID")
         text = written_text(_body(mail))
         own = _ID.search(headers.get("message-id", ""))
         id_ = own[1] if own else place
@@ -128,7 +128,7 @@ def _decoded_words(words: re.Match[str]) -> str:
 
 
 def _decoded(content: bytes, charset: str) -> str:
-    """Returns text whose encoding may be named wrongly: UTF-8 if it can be, then as named."""
+    """Decodes text whose stated encoding may be wrong: as UTF-8 if valid, else as stated."""
     charset = charset.lower()
     choices = ["utf-8", charset, "cp1252"]
     if charset.startswith(_OTHER_THAN_ASCII):
@@ -175,7 +175,7 @@ def _is_bot(headers: Mapping[str, str]) -> bool:
 
 
 def date_seconds(date: str, otherwise: float | None = None) -> float | None:
-    """Returns the time of a date as mails have it, without a zone in UTC; `otherwise` for none."""
+    """Parses the date of a mail, in UTC if it has no zone; returns `otherwise` if invalid."""
     try:
         time = parsedate_to_datetime(date)
         return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
@@ -184,7 +184,7 @@ def date_seconds(date: str, otherwise: float | None = None) -> float | None:
 
 
 def _body(part: Mail) -> str:
-    """Returns the text of a part: that of its parts, or of the best of alternatives."""
+    """Returns the text of a part: of all its parts, or of the best alternative."""
     kind = part.get_content_type()
     if part.get_content_disposition() == "attachment" or kind.startswith("message/"):
         return ""
@@ -244,13 +244,13 @@ _SENT = re.compile(
     r"To|An|À|Para|A|Aan|Till|Til|Do|Кому|Kime|发送时间|送信日時)\*?[ \t]*[:：]"
 )
 _SCRUBBED = re.compile(r"^-{3,} next part -{3,}$", re.MULTILINE)
-"""Matches what archives of lists write above the names of attachments."""
+"""Matches the text that list archives put above the names of attachments."""
 _NOTICE = re.compile(
     r"^An? [\w -]{1,60} was scrubbed\.\.\.[ \t]*"
     r"(?:\n(?:Name|Type|Size|Desc|Url|From|Subject|Date) ?:.*)*",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Matches what Mailman writes instead of a part of a mail, which is often all of it."""
+"""Matches the text that Mailman puts instead of a part of a mail, often the only part."""
 _ENDS = re.compile(
     r"-- $|-----BEGIN PGP SIGNATURE-----$|"
     r"\s*(?:sent from (?:my|mail for|outlook)|sent via |get outlook for |"
@@ -261,7 +261,7 @@ _ENDS = re.compile(
     r"You received this message because you are subscribed",
     re.IGNORECASE,
 )
-"""Matches the first line of what is no longer the mail's text."""
+"""Matches the first line after the end of the mail's text."""
 _RULE = re.compile(r"\s*[_=*-]{20,}\s*$")
 _FOOTER = re.compile(
     r"mailing list|unsubscribe|(?<!\S)(?>\S*?https?://)\S*?(?:listinfo|lists?[./])", re.IGNORECASE
@@ -269,9 +269,9 @@ _FOOTER = re.compile(
 _ARMOUR = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----$|Hash: SHA\d+$")
 _UNDERLINE = re.compile(r"\s*_{20,}\s*$")
 _LONGEST = 400
-"""Characters in a line that says who wrote a quote, at most."""
+"""Most characters in a line that says who wrote a quote."""
 _LAST = 9
-"""Lines in a signature or an advertisement, at most."""
+"""Most lines in a signature or an advertisement."""
 
 
 def written_text(text: str) -> str:
@@ -313,7 +313,7 @@ def _end(lines: Sequence[str]) -> int:
 
 
 def _is_short(lines: Sequence[str], number: int) -> bool:
-    """Returns whether few lines from one on are the author's."""
+    """Returns whether the author wrote only few of the lines from `number` on."""
     rest = map(lines.__getitem__, range(number, len(lines)))
     own = (line for line in rest if line.strip() and not _QUOTED.match(line))
     return len(list(islice(own, _LAST + 1))) <= _LAST
@@ -383,7 +383,7 @@ def _source(files: Files, name: str) -> str:
 
 
 def _contents(file: IO[bytes]) -> Iterator[tuple[float | None, bytes]]:
-    """Yields when a mail arrived, and the mail, without what is above the limit of its size."""
+    """Yields each mail's time of arrival and its content, cut at the size limit."""
     beginning = b""
     lines: list[bytes] = []
     size, before = 0, b"\n"
@@ -401,7 +401,7 @@ def _contents(file: IO[bytes]) -> Iterator[tuple[float | None, bytes]]:
 
 
 def _is_beginning(before: bytes, line: bytes, following: bytes) -> bool:
-    """Whether a line is above a mail: texts have lines that begin with From, too."""
+    """Returns whether a line begins a mail: lines in texts can begin with From, too."""
     if not line.startswith(b"From ") or not HEADER.match(following.removeprefix(b">")):
         return False
     return not before.strip() or (before.endswith(b"\n") and bool(_DATE.search(line)))

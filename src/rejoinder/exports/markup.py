@@ -1,6 +1,6 @@
-"""Text as people read it, from HTML and Markdown.
+"""Converts HTML and Markdown to the text that people see.
 
-`selectolax` parses HTML as browsers do, and `markdown-it-py`, which Rich brings, Markdown.
+`selectolax` parses HTML as browsers do; `markdown-it-py`, a dependency of Rich, parses Markdown.
 """
 
 import re
@@ -19,15 +19,15 @@ _NOT_DEEP = frozenset({
     "hr", "html", "img", "input", "li", "link", "meta", "option", "p", "param", "source",
     "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
 })  # fmt: skip
-"""Elements that hold nothing, or that end where the next of them begins."""
+"""Elements without content, or that end where the next such element begins."""
 _STYLES = frozenset({
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt",
     "u",
 })  # fmt: skip
-"""Elements that a parser begins again in each block until they end."""
+"""Elements that a parser reopens in each block until they end."""
 _FEW, _DEEPEST, _MOST_STYLES = 1_000, 200, 8
 _MARKS = re.compile(r"[*_`\[\]~<>\\|#&]|^[^\S\n]*(?:[-+]|[0-9]+[.)])\s", re.MULTILINE)
-"""Matches whatever could be a mark of Markdown."""
+"""Matches anything that could be Markdown markup."""
 _QUOTE_ENDS = re.compile(r"^( {0,3}>.*)\n(?! {0,3}>)", re.MULTILINE)
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 
@@ -35,8 +35,8 @@ _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 def plain_text(html: str, without: str = "", after: str = "") -> str:
     r"""Returns the text of HTML, each block on a separate line.
 
-    `without` are CSS selectors of elements to leave out, such as quotes, and `after` are those
-    after which, within the same element, nothing is read.
+    `without` has CSS selectors of elements to leave out, such as quotes; `after` has selectors of
+    elements after which the rest of the parent is left out.
 
     >>> plain_text("<p>R&amp;D <a href='/x'>here</a>:</p><ul><li>one<li>two</ul>")
     'R&D here:\none\ntwo'
@@ -60,10 +60,10 @@ def plain_text(html: str, without: str = "", after: str = "") -> str:
 
 
 def parsed(html: str) -> Any:
-    """Returns the tree of HTML as browsers make it, in a time that grows linearly with its size.
+    """Parses HTML as browsers do, in time linear in its size.
 
-    Elements within 200 others, and styles within eight others, hold no text: what they had is next
-    to them.
+    Elements nested 200 deep, and styles nested eight deep, are emptied; their text moves next to
+    them.
     """
     require("extract", "selectolax")
     from selectolax.lexbor import LexborHTMLParser
@@ -72,7 +72,7 @@ def parsed(html: str) -> Any:
 
 
 def _flat(html: str) -> str:
-    """Gives elements that are too deep the name of one that holds nothing."""
+    """Renames elements that are nested too deep to an element without content."""
     pieces, end = list[str](), 0
     within, styles, renamed = list[str](), list[str](), Counter[str]()
     for tag in _TAG.finditer(html):
@@ -96,13 +96,13 @@ def _flat(html: str) -> str:
 def markdown_text(text: str, *, html: bool = False) -> str:
     r"""Returns the text of Markdown without its marks and quotes, each block on a separate line.
 
-    A quote ends with its marks: people answer on the next line. To Markdown that line belongs to
-    the quote. `html` says whether tags are marks, too.
+    A quote ends at its last `>` line, because people answer on the next line; in Markdown that
+    line would belong to the quote. `html` says whether tags are markup, too.
 
     >>> markdown_text("> You asked\nSee **the** [manual](https://example.org):\n\n- one")
     'See the manual:\none'
     """
-    if not _MARKS.search(text):  # nearly all messages of chats: the parser takes a millisecond
+    if not _MARKS.search(text):  # as in nearly all chat messages: the parser takes a millisecond
         return tidy(text)
     text = _QUOTE_ENDS.sub(r"\1\n\n", text)
     return plain_text(_markdown(html).render(text), without="blockquote")
@@ -117,6 +117,6 @@ def _markdown(html: bool) -> Any:
 
 
 def tidy(text: str) -> str:
-    """Returns the lines of a text that are not blank, with single spaces."""
+    """Returns the non-blank lines of a text, with single spaces."""
     lines = (_SPACES.sub(" ", line).strip() for line in text.split("\n"))
     return "\n".join(line for line in lines if line)

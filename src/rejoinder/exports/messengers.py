@@ -1,10 +1,10 @@
-"""Telegram, Messenger and Instagram. Their chats between two people are not marked as private.
+"""Reads Telegram, Messenger and Instagram. Chats of two people are not marked as private.
 
-Telegram Desktop writes `result.json` of one chat, or of all chats of an account; or pages of HTML,
-`messages.html` and its parts. A date without a zone, which older versions write alone, is taken as
+Telegram Desktop writes `result.json` for one chat or for all chats of an account; or HTML pages,
+`messages.html` and its parts. A date without a zone, the only date in older versions, is read as
 UTC.
 
-Of what Facebook and Instagram give to download, the JSON is read.
+For Facebook and Instagram, reads the JSON downloads.
 """
 
 import re
@@ -54,7 +54,7 @@ def _read(files: Files) -> Iterator[Item]:
         if _is_ours(files.head(name)):
             yield from _document(files, name, sources)
     if not sources:  # an export may be in both formats
-        # those of a chat in their order
+        # pages of a chat in order
         for name in sorted(_pages(files), key=_place):
             if _is_page(files, name):
                 yield from _page(files, name)
@@ -83,9 +83,9 @@ def _message(
     topics: dict[Any, Any],
     sources: dict[str, Any],
 ) -> Message:
-    """Returns a message.
+    """Converts a row to a message.
 
-    Notes in `topics` to which topic of a forum it belongs, in `sources` whose the chat's name is.
+    Records the message's forum topic in `topics`, and the owner of the chat's name in `sources`.
     """
     kind = row["type"] if "text" not in row else row.get("type")
     chat_id = chat.get("id") or chat.get("name") or chat["file"]
@@ -100,7 +100,7 @@ def _message(
         topics[id_] = topics[answered]
     there = re.sub(r"\D", "", row.get("reply_to_peer_id") or "") or chat_id
     thread = topics.get(id_)
-    answers = answered is not None and answered != thread  # in a topic, all answer its first
+    answers = answered is not None and answered != thread  # all answer the first of their topic
     return Message(
         id=f"{chat_id}/{f'#{number}' if id_ is None else id_}",
         parent=f"{there}/{answered}" if answers else None,
@@ -116,7 +116,7 @@ def _message(
 
 
 def _text(row: Mapping[str, Any]) -> str:
-    """Returns what a message says without its quotes; of a poll, the question.
+    """Returns the text of a message without quotes; for a poll, the question.
 
     >>> _text({"text": ["See ", {"type": "text_link", "text": "this", "href": "https://a.b"}]})
     'See this'
@@ -177,7 +177,7 @@ def _is_page(files: Files, name: str) -> bool:
 
 
 def _place(name: str) -> tuple[str, int]:
-    """Returns what sorts `messages10.html` after `messages9.html`."""
+    """Returns a key that sorts `messages10.html` after `messages9.html`."""
     part = _PART.search(name)
     return name.rpartition("/")[0], int(part[1] or 1) if part else 0
 
@@ -231,7 +231,7 @@ _MESSAGES = rows.Layout(
 )
 _NAMES_OF_CHAT = ("thread_path", "threadName", "title")
 _BY_PEOPLE = (None, "", "Generic", "Share", "text", "link", "media")
-"""Types of what people write; `Call`, `Subscribe` and others are news of the chat."""
+"""Types of messages by people; `Call`, `Subscribe` and others are events of the chat."""
 _NEWS = re.compile(
     r"(?:sent an attachment|unsent a message|joined the (?:call|video chat)|"
     r"(?:sent|shared) a (?:photo|video|sticker|GIF|voice message|link|post|reel|story)|"
@@ -239,7 +239,7 @@ _NEWS = re.compile(
     r"(?:started|missed) an? (?>[^\n]*?(?:call|video chat))[^\n]*|(?:changed|set) the "
     r"(?:theme|chat theme|group photo|nickname|emoji|quick reaction)[^\n]*)\.?"
 )
-"""Matches what they write after a person's name as if the person had, in English."""
+"""Matches event texts after a person's name, in English, that look like the person's messages."""
 _REACTION = re.compile(r"Reacted .+ to your message|Liked a message")
 
 
@@ -251,9 +251,9 @@ def _messages(files: Files) -> Iterator[Item]:
 
 
 def _chat(files: Files, name: str) -> str:
-    """Returns the name of a chat, which comes after its messages.
+    """Returns the name of a chat, which comes after its messages in the file.
 
-    Many chats have the same title, `Facebook user`; those of the folders differ.
+    Many chats have the same title, `Facebook user`, but folder names differ.
     """
     found = dict(rows.json_parts(files, name, _NAMES_OF_CHAT))
     folder, _, last = name.rpartition("/")

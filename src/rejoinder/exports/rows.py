@@ -1,7 +1,7 @@
-"""Rows of exports: of JSON, XML and tables, an element at a time, so that they may be large.
+"""Reads rows of exports (JSON, XML and tables) one at a time, so that files may be large.
 
-JSON is a page, an array, an object, or lines. `ijson` reads it where it may be larger than memory:
-own code would mean a whole parser. Columns of tables are known by their names, which may repeat.
+JSON is a page, an array, an object, or lines. `ijson` reads JSON that may be larger than memory;
+doing without it would take a complete parser. Table columns go by their names, which may repeat.
 """
 
 import csv
@@ -22,15 +22,15 @@ from rejoinder.exports.files import Files
 from rejoinder.io.formats.text_lines import separated_rows
 
 FAULTS = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
-"""What a row raises that has other types than its format says."""
+"""Errors raised by a row whose types differ from its format."""
 AIRBYTE = "_airbyte_data"
-"""Path to a row in the files that Airbyte writes, whatever it copies."""
+"""Path to a row in files from Airbyte, whatever the source."""
 _JSON = (".json", ".jsonl", ".ndjson")
 LOOKED_AT = 20
-"""Files that a reader looks at to recognise an export."""
+"""Most files that a reader checks to recognise an export."""
 _LONGEST = 1 << 28
 _SHAPES = 1 << 14
-"""Most shapes that are kept of the files of an export."""
+"""Most shapes to cache for the files of an export."""
 _SECONDS = re.compile(r"-?\d+(?:\.\d*)?")
 _LONE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F]..)|\\."
@@ -38,11 +38,11 @@ _LONE = re.compile(
 """Matches an escaped pair of surrogates, half of one (in its group), or another escape."""
 
 Shape = Mapping[str, Set[str]]
-"""Keys of the objects in a document, by the path to them, as `rows` takes it."""
+"""Keys of the objects in a document, by path (as for `rows`)."""
 
 
 def documents(files: Files) -> list[str]:
-    """Returns the names of the JSON files; of a single file whatever its name is."""
+    """Returns the names of the JSON files; a single file may have any name."""
     if len(files.names) == 1:
         return list(files.names)
     return [name for name in files.names if name.lower().removesuffix(".gz").endswith(_JSON)]
@@ -61,16 +61,16 @@ def _shape(head: bytes) -> Shape:
     if head.lstrip()[:1] not in (b"{", b"["):
         return {}
     keys: dict[str, set[str]] = {}
-    if _is_in_lines(head):  # JSON lines, which may be texts to search, need no ijson
+    if _is_in_lines(head):  # JSON lines, possibly plain texts to search, need no ijson
         for line in head.splitlines():
-            with suppress(ValueError, RecursionError):  # such as where the head ends
+            with suppress(ValueError, RecursionError):  # such as at the end of the head
                 _add_keys(keys, "", loads(line.decode("utf-8", "replace")))
         if keys:
             return keys
     require("extract", "ijson")
     import ijson
 
-    with suppress(ijson.JSONError, UnicodeDecodeError):  # where the head ends within a value
+    with suppress(ijson.JSONError, UnicodeDecodeError):  # the head can end within a value
         # without use_float, an integer of more than 4,300 digits crashes ijson
         for path, event, value in ijson.parse(
             io.BytesIO(head), multiple_values=True, use_float=True
@@ -96,9 +96,9 @@ def recognises(files: Files, *layouts: "Layout") -> bool:
 
 
 def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
-    """Yields the keys of the first JSON files, which say what program wrote them.
+    """Yields the keys of the first JSON files, which show which program wrote them.
 
-    Those with `likely` in their names come before all others.
+    Files with `likely` in their names come first.
     """
     names = sorted(documents(files), key=lambda name: likely not in name)
     for name in names[:LOOKED_AT]:
@@ -108,24 +108,24 @@ def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
 Ts = TypeVarTuple("Ts")
 Making = Callable[[], Message]
 Part = Message | Callable[[], "Message | Iterator[Part]"] | list[Making]
-"""A message, or what makes it or all that it holds, or what makes messages to put in order."""
+"""A message, a function that makes a message or nested parts, or functions to sort by time."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a program's JSON has rows of a kind."""
+    """Describes where a program's JSON has rows of a kind."""
 
     paths: Sequence[str]
-    """The first that leads to such rows counts."""
+    """Paths to rows; the first that leads to such rows counts."""
     keys: Sequence[set[str]]
     """A row has all keys of one of these. A key may be a path in it, such as `fields.summary`."""
     likely: str = ""
-    """What the names of files with such rows have."""
+    """Text in the names of files with such rows."""
     unless: Sequence["Layout"] = ()
-    """A document that has one of these has no such rows."""
+    """Keys; a document with one of them has no such rows."""
 
     def path(self, keys: Shape) -> str | None:
-        """Returns where the rows of a document are; None if it has none."""
+        """Returns the path to the rows of a document; None if it has none."""
         if any(other.path(keys) is not None for other in self.unless):
             return None
 
@@ -154,7 +154,7 @@ class Layout:
                 yield name, number, row
 
     def names(self, files: Files, name_of: Callable[[Any], Any]) -> dict[str, str]:
-        """Returns the names of what rows tell of, by id. Rows without either are left out."""
+        """Returns names by id, from all rows. Rows without id or name are left out."""
         found = (row for _, _, row in self.rows(files) if isinstance(row, dict))
         named = ((id_text(row.get("id")), name_of(row)) for row in found)
         return {id_: str(name) for id_, name in named if id_ and name}
@@ -162,7 +162,7 @@ class Layout:
     def messages(
         self, files: Files, read: Callable[[Any, *Ts], Message], *args: *Ts
     ) -> Iterator[Item]:
-        """Yields the message that `read` makes of each row."""
+        """Yields the message that `read` returns for each row."""
         for name, number, row in self.rows(files):
             yield item_of(name, number, read, row, *args)
 
@@ -175,12 +175,12 @@ class Layout:
 
 
 def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
-    """Yields the values at a path with their numbers; empty: the document, or each of its lines.
+    """Yields the values at a path with their numbers; for an empty path, the document or its lines.
 
-    A line that is not JSON gives None. Documents may follow one another. An empty file has none.
+    A line that is not JSON gives None. A file may have several documents, or none if empty.
 
     Raises:
-        InputError: a document that is not in lines is not JSON.
+        InputError: a document other than JSON lines is not valid JSON.
     """
     if not path and _is_in_lines(files.head(name)):
         with files.open(name) as file:
@@ -219,10 +219,10 @@ def loads(text: str) -> Any:
 
 
 def id_of(row: Any, key: str = "id") -> str:
-    """Returns an id, which may be a number, also a whole one written as a float.
+    """Returns an id as text; it may be a number, even a whole number written as a float.
 
     Raises:
-        KeyError, TypeError: there is none.
+        KeyError, TypeError: there is no id.
     """
     if value := id_text(row[key]):
         return value
@@ -230,7 +230,7 @@ def id_of(row: Any, key: str = "id") -> str:
 
 
 def id_text(value: Any) -> str:
-    """Returns an id as text; an empty one for what is not an id.
+    """Returns an id as text; an empty string if the value is not an id.
 
     >>> id_text(7.0), id_text("7"), id_text(None)
     ('7', '7', '')
@@ -242,13 +242,13 @@ def id_text(value: Any) -> str:
 
 
 def named(names: Mapping[str, str], id_: Any) -> str:
-    """Returns the name by an id, or the id as text."""
+    """Returns the name for an id, or else the id as text."""
     key = id_text(id_)
     return names.get(key, key)
 
 
 def list_of(value: Any) -> list[Any]:
-    """Returns a list; an empty one for None.
+    """Returns the value if it is a list, and an empty list for None.
 
     Raises:
         TypeError: it is something else.
@@ -259,7 +259,7 @@ def list_of(value: Any) -> list[Any]:
 
 
 def seconds(value: Any) -> float | None:
-    """Returns a time as seconds since 1970; without a zone it is UTC. None for none.
+    """Returns a time as seconds since 1970, in UTC if it has no zone; None for no time.
 
     Raises:
         ValueError: it is not a time.
@@ -282,7 +282,7 @@ def seconds(value: Any) -> float | None:
 
 
 def first_of(row: Mapping[str, Any] | None, *keys: str) -> str:
-    """Returns the first value that is there, as text; an empty one if none is.
+    """Returns the first non-empty value of the keys, as text; an empty string if there is none.
 
     >>> first_of({"name": "", "id": 7}, "name", "id"), first_of(None, "name")
     ('7', '')
@@ -292,12 +292,12 @@ def first_of(row: Mapping[str, Any] | None, *keys: str) -> str:
 
 
 def from_milliseconds(value: Any) -> float | None:
-    """Returns a time in milliseconds since 1970 as seconds; None for none."""
+    """Converts milliseconds since 1970 to seconds; None for no time."""
     return None if value is None else value / 1000
 
 
 def item_of(name: str, number: int, read: Callable[[*Ts], Message], *args: *Ts) -> Item:
-    """Returns the message that `read` makes of a row, or what to yield where it is none."""
+    """Returns the message that `read` returns for a row, or `Malformed` if it raises."""
     try:
         return read(*args)
     except FAULTS as error:
@@ -305,9 +305,9 @@ def item_of(name: str, number: int, read: Callable[[*Ts], Message], *args: *Ts) 
 
 
 def items_of(name: str, number: int, parts: Iterator[Part]) -> Iterator[Item]:
-    """Yields the messages that a row holds, and what to yield where one can't be made.
+    """Yields the messages in a row, and `Malformed` for each that can't be read.
 
-    Those after it are read if it is one that `parts` leaves to be made here.
+    Reading goes on after a failure in a part that is a function, but not after one in `parts`.
     """
     waiting = [parts]
     while waiting:
@@ -328,7 +328,7 @@ def items_of(name: str, number: int, parts: Iterator[Part]) -> Iterator[Item]:
 
 
 def no_message(name: str, number: int, error: Exception) -> Malformed:
-    """Returns what to yield for a row that is not a message of the program."""
+    """Returns the `Malformed` for a row that is not a message of the program."""
     return Malformed(name, number, f"no message ({error!r})")
 
 
@@ -336,7 +336,7 @@ def json_members(files: Files, name: str, path: str) -> Iterator[tuple[str, Any]
     """Yields the keys and values of an object in a JSON document.
 
     Raises:
-        InputError: it is not JSON. Members before the fault have been yielded.
+        InputError: it is not JSON. Members before the error have been yielded.
         MissingExtraError: ijson is not installed.
     """
     return _parsed(files, name, "kvitems", path)
@@ -349,10 +349,10 @@ def json_parts(
     begins: Collection[str] = (),
     mended: Callable[[IO[bytes]], IO[bytes]] = lambda file: file,
 ) -> Iterator[tuple[str, Any]]:
-    """Yields path and value wherever the path is one of `paths`, in the order of the document.
+    """Yields path and value for all values at `paths`, in the order of the document.
 
-    Where an object or array at one of `begins` opens, it yields that path and None. `mended` makes
-    JSON of a file that is nearly that.
+    When an object or array at one of `begins` opens, it yields that path and None. `mended` repairs
+    files that are not quite JSON.
     """
     require("extract", "ijson")
     from ijson.common import ObjectBuilder
@@ -380,7 +380,7 @@ def _parsed(
     mended: Callable[[IO[bytes]], IO[bytes]] = lambda file: file,
     **options: Any,
 ) -> Iterator[Any]:
-    """Yields what a function of ijson does."""
+    """Yields the results of an ijson function."""
     require("extract", "ijson")
     import ijson
 
@@ -390,12 +390,12 @@ def _parsed(
         except (ijson.JSONError, UnicodeDecodeError) as error:
             reason = " ".join(str(error).split())[:100]
             raise InputError(
-                f"{files.where(name)} is not whole JSON ({reason}); export it again."
+                f"{files.where(name)} is not complete JSON ({reason}); export it again."
             ) from None
 
 
 def xml_files(files: Files, begins: bytes) -> list[str]:
-    """Returns the names of XML files that have certain bytes near their beginning."""
+    """Returns the names of XML files with certain bytes near the beginning."""
     return [
         name
         for name in files.names
@@ -405,14 +405,14 @@ def xml_files(files: Files, begins: bytes) -> list[str]:
 
 
 def xml_items(files: Files, name: str, tag: str) -> Iterator[tuple[int, ElementTree.Element]]:
-    """Yields the elements of a name, numbered from 1; each is emptied before the next one.
+    """Yields the elements with a tag, numbered from 1; each is emptied before the next.
 
     Raises:
-        InputError: the file is not whole XML.
+        InputError: the file is not complete XML.
     """
     with files.open(name) as file:
         try:
-            # expat itself limits what entities may grow to
+            # expat itself limits the growth of entities
             events = ElementTree.iterparse(file, ("start", "end"))  # noqa: S314
             root = next(events)[1]
             found = (one for event, one in events if event == "end" and one.tag == tag)
@@ -421,13 +421,13 @@ def xml_items(files: Files, name: str, tag: str) -> Iterator[tuple[int, ElementT
                 element.clear()
                 root.clear()
         except (ElementTree.ParseError, ValueError, LookupError) as error:
-            raise InputError(f"{files.where(name)} is not whole XML ({error}).") from None
+            raise InputError(f"{files.where(name)} is not complete XML ({error}).") from None
 
 
 _SEPARATORS = (",", ";", "\t")
 
 Row = Mapping[str, Sequence[str]]
-"""The values of a row that are not empty, by column."""
+"""The non-empty values of a row, by column."""
 
 
 def tables(files: Files, wanted: set[str]) -> list[str]:
@@ -451,11 +451,11 @@ def table_rows_of(files: Files, name: str) -> Iterator[tuple[int, Row]]:
 
 
 def _header(files: Files, name: str) -> tuple[str, dict[str, list[int]]]:
-    """Returns the separator of a table, and the places of its columns."""
+    """Returns the separator of a table, and the positions of its columns."""
     line = files.head(name).split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
     separator = max(_SEPARATORS, key=line.count)
     columns: dict[str, list[int]] = {}
-    with suppress(csv.Error):  # it is not a table
+    with suppress(csv.Error):  # not a table
         for place, column in enumerate(next(csv.reader([line], delimiter=separator), [])):
             columns.setdefault(column.strip(), []).append(place)
     return separator, columns

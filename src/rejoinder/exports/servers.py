@@ -1,9 +1,9 @@
-"""Chats of servers that communities run: Mattermost, Rocket.Chat, Matrix and Discord.
+"""Reads chats of community servers: Mattermost, Rocket.Chat, Matrix and Discord.
 
-Mattermost has a bulk export with an object on each line, or pages of posts from its API;
-Rocket.Chat a dump of its database, messages from its API, or the export of a user's rooms; Matrix a
-room as Element exports it, pages of its events, or an event on each line; Discord, as
-DiscordChatExporter writes it, a JSON document for each channel or part of one.
+Mattermost: a bulk export with an object on each line, or pages of posts from its API. Rocket.Chat:
+a database dump, messages from its API, or the export of a user's rooms. Matrix: a room exported
+from Element, pages of its events, or an event on each line. Discord: a JSON document per channel or
+part of a channel, from DiscordChatExporter.
 """
 
 import re
@@ -56,7 +56,7 @@ def _messages(files: Files) -> Iterator[Item]:
 
 
 class _Bulk:
-    """A bulk export, with what lines before those of posts say."""
+    """A bulk export, with facts from the lines before the posts."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -161,7 +161,7 @@ _PRIVATE = ("d", "p")
 """Types of direct and private rooms."""
 _ENCRYPTED = "e2e"
 _QUOTE = re.compile(r"\[\s*\]\((?>[^\s()\[\]]*?[?&]msg=)(\w++)[^\s()\[\]]*\)\s*")
-"""Matches the link without words by which a message quotes another."""
+"""Matches the link without text by which a message quotes another."""
 
 _Rows = Iterator[tuple[str, int, Any]]
 
@@ -222,7 +222,7 @@ def _rocketchat_message(
         text="" if kind == _ENCRYPTED else markdown_text(_QUOTE.sub("", text)),
         source=room or place.rpartition(":")[0].rpartition("/")[2].removesuffix(".json"),
         is_bot=bool(row.get("bot")) or user.get("_id") in bots,
-        # a hidden message is what another was before it was edited
+        # a hidden message is an earlier version of an edited message
         is_system=bool(row.get("_hidden")) or kind not in (None, _ENCRYPTED),
         is_private=is_private,
         edited="editedAt" in row,
@@ -272,12 +272,12 @@ _PLAIN = {
 
 
 def bson_documents(file: IO[bytes], where: str) -> Iterator[dict[str, Any]]:
-    """Yields documents as JSON has them: dates as `{"$date": milliseconds}`, ids as digits.
+    """Yields documents in JSON form: dates as `{"$date": milliseconds}`, ids as digits.
 
     Values of other types, such as pictures, are None.
 
     Raises:
-        InputError: the file is damaged. Documents before the fault have been yielded.
+        InputError: the file is damaged. Documents before the damage have been yielded.
     """
     while head := file.read(4):
         try:
@@ -294,7 +294,7 @@ def bson_documents(file: IO[bytes], where: str) -> Iterator[dict[str, Any]]:
 
 
 def _document(data: bytes, at: int) -> tuple[dict[str, Any], int]:
-    """Returns the elements from a place on, and the place after them."""
+    """Returns the elements that begin at an offset, and the offset after them."""
     found: dict[str, Any] = {}
     while kind := data[at]:
         end = data.index(b"\0", at + 1)
@@ -341,7 +341,7 @@ _EVENTS = rows.Layout(
 _BY_PEOPLE = ("m.room.message", "m.room.encrypted", "m.sticker")
 _FILES = ("m.audio", "m.file", "m.image", "m.video", "m.location")
 _FALLBACK = re.compile(r"\A(?:>.*\n)+\n?")
-"""Matches the answered message as clients that know no replies show it."""
+"""Matches the quoted message, a fallback for clients without replies."""
 _QUOTES = "mx-reply, blockquote"
 
 

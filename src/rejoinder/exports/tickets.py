@@ -1,7 +1,7 @@
-"""Tickets with what was said on them: Freshdesk, Intercom and Zendesk.
+"""Reads tickets with their comments: Freshdesk, Intercom and Zendesk.
 
-Each gives JSON, from its export or its interface: tickets with their comments, or comments that are
-in no ticket. Rows of people give names by id.
+All are JSON, from an export or the API: tickets with their comments, or separate comments. Rows of
+people map ids to names.
 """
 
 import re
@@ -39,7 +39,7 @@ _FRESH_QUOTES = "blockquote, .freshdesk_quote, .gmail_quote"
 _OUTBOUND = 10
 """Source of a ticket that an agent began, with a mail to the requester."""
 _META = 4
-"""Source of a note that says what happened to a ticket."""
+"""Source of a note about an event of a ticket."""
 
 
 def _read_fresh(files: Files) -> Iterator[Item]:
@@ -125,9 +125,9 @@ _PARTS = rows.Layout(
     "conversation",
     unless=[_CONVERSATIONS],
 )
-"""Of parts that are in no conversation, as programs that copy tables have them."""
+"""Keys of parts outside conversations, as in copies of tables by other programs."""
 _SAID = ("comment", "open", "close", "quick_reply")
-"""Types of parts that may hold what people write: an answer can reopen a conversation."""
+"""Types of parts that may hold text by people: an answer can reopen a conversation."""
 _AUTOMATED = ("automated", "campaigns_initiated", "operator_initiated")
 
 
@@ -157,7 +157,7 @@ def _conversation(row: Any) -> Iterator[rows.Part]:
 
 
 def _as_source(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns what a ticket begins with, as the first message of a conversation."""
+    """Returns the description of a ticket in the form of a conversation's first message."""
     attributes = row.get("ticket_attributes") or {}
     contacts = rows.list_of((row.get("contacts") or {}).get("contacts"))
     return {
@@ -226,11 +226,11 @@ _PAGE = {"comments", "ticket", "users", "organizations", "groups", "count", "met
 }  # fmt: skip
 _QUOTES = "blockquote, .gmail_quote, .zd-comment .quote"
 _BY_ZENDESK = ("rule", "system", "voice", "sample_ticket")
-"""Channels of what triggers, automations and merging tickets write, and of what calls leave."""
+"""Channels of texts from triggers, automations, merged tickets and calls."""
 
 
 def _zendesk_paths(keys: rows.Shape) -> tuple[str | None, str | None]:
-    """Returns where tickets of a file are, and comments that are in none."""
+    """Returns the paths to tickets in a file, and to comments outside tickets."""
     found = (one.path(keys) for one in (_EVENTS, _COMMENTS))
     comments = next((path for path in found if path is not None), None)
     if comments == "comments.item" and not keys[""] <= _PAGE:
@@ -241,7 +241,7 @@ def _zendesk_paths(keys: rows.Shape) -> tuple[str | None, str | None]:
 def _read_zendesk(files: Files) -> Iterator[Item]:
     if table := next(iter(rows.tables(files, _COLUMNS)), None):
         raise InputError(
-            f"{files.where(table)} is Zendesk's export of CSV, which has no comments. Export JSON, "
+            f"{files.where(table)} is Zendesk's CSV export, which has no comments. Export JSON, "
             "or get tickets and comments from the API."
         )
     people = _USERS.names(files, lambda row: row.get("name"))
@@ -258,7 +258,7 @@ def _read_zendesk(files: Files) -> Iterator[Item]:
 
 
 def _loose(files: Files, name: str, path: str) -> Iterator[tuple[int, Any, str]]:
-    """Yields comments that are in no ticket, or events with comments, and their tickets."""
+    """Yields comments outside tickets, or events with comments, with the ids of their tickets."""
     one = next(rows.rows(files, name, "ticket"), (0, None))[1] if path else None
     digits = re.findall(r"\d+", name)
     of_row = rows.id_text(one.get("id")) if isinstance(one, dict) else ""

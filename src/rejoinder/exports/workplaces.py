@@ -1,13 +1,13 @@
-"""Chats of workplaces: Slack, Microsoft Teams and Zulip.
+"""Reads workplace chats: Slack, Microsoft Teams and Zulip.
 
-Slack has a folder for each channel, with a file for each day, or pages of messages from its API. A
-day alone is known by its content. Of pages, a file with the name of the only channel tells which
-one it is. `slackdump` writes a page for each channel, with the replies within the messages.
+Slack: a folder per channel with a file per day, or pages of messages from its API. A single day is
+recognised by its content. The channel of pages comes from a file that names the only channel.
+`slackdump` writes a page per channel, with the replies inside the messages.
 
-Teams has messages of channels and chats as Microsoft Graph gives them. Keys are `replyToId` as in
-Graph's answers, or `ReplyToId` as PowerShell writes them.
+Teams: messages of channels and chats from Microsoft Graph. Keys are `replyToId`, as in Graph's
+responses, or `ReplyToId`, as PowerShell writes them.
 
-Zulip has the export of an organization, `realm.json` with files of messages.
+Zulip: the export of an organization, `realm.json` with files of messages.
 """
 
 import html
@@ -30,7 +30,7 @@ _USERS = ("users.json", "org_users.json")
 _PRIVATE = ("groups.json", "dms.json", "mpims.json")
 """Lists of private channels and direct messages."""
 _BY_PEOPLE = (None, "bot_message", "file_comment", "file_share", "me_message", "thread_broadcast")
-"""Subtypes of what people and bots write; all others are written by Slack."""
+"""Subtypes of messages by people and bots; Slack writes all others."""
 _MARKUP = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 _QUOTE = re.compile(r"^&gt;.*\n?", re.MULTILINE)
 
@@ -43,7 +43,7 @@ def _recognises(files: Files) -> bool:
 
 
 def _day_alone(files: Files) -> tuple[str, ...]:
-    """Returns the name of the only file, if it has a day of a channel, whatever it is called."""
+    """Returns the name of the only file, if it has a day of a channel; it may have any name."""
     is_day = len(files.names) == 1 and _DAYS.path(rows.shape(files, files.names[0]))
     return files.names if is_day else ()
 
@@ -61,7 +61,7 @@ def _read(files: Files) -> Iterator[Item]:
 
 
 def _listed(files: Files, names: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    """Yields what lists of people or channels have that has an id."""
+    """Yields the entries with an id from lists of people or channels."""
     for name in names:
         listed = files.json(name) if name in files.names else []
         for row in listed if isinstance(listed, list) else []:
@@ -258,7 +258,7 @@ def _teams_message(
 
 
 def _quoted(row: Mapping[str, Any]) -> str | None:
-    """Returns the id of the message that one in a chat quotes."""
+    """Returns the id of the message that a chat message quotes."""
     for attachment in rows.list_of(_get(row, "Attachments")):
         if _get(attachment, "ContentType") == _QUOTED:
             content = json.loads(_get(attachment, "Content") or "{}")
@@ -295,13 +295,13 @@ _ZULIP_MESSAGES = rows.Layout(
     ["zerver_message.item"], [{"id", "sender", "recipient", "content"}], "messages-"
 )
 _SYSTEM = "zerver_userprofile_crossrealm.item"
-"""Bots of Zulip itself, which tell that a topic was moved."""
+"""Zulip's system bots, which announce that a topic was moved."""
 _ZULIP_USERS = ("zerver_userprofile.item", "zerver_userprofile_mirrordummy.item", _SYSTEM)
 _STREAM, _RECIPIENT = "zerver_stream.item", "zerver_recipient.item"
 _PERSON, _CHANNEL = 1, 2
 """Types of recipients; others are groups of people."""
 _ANSWERS = re.compile(r"\A@_\*\*[^*\n]+\*\* \[[^\]\n]*\]\([^\s)]*/near/(\d+)\)[^\n]*\n")
-"""Matches what "quote and reply" writes before the quote."""
+"""Matches the text that "quote and reply" inserts before the quote."""
 _ZULIP_QUOTE = re.compile(r"(`{3,}|~{3,})[ \t]*quote[ \t]*")
 """Matches the line above a quote, which ends with a line of the same signs."""
 _MENTION = re.compile(r"([@#])_?\*{1,2}([^*|\n]+)(?:\|\d+)?\*{1,2}")
@@ -369,7 +369,7 @@ class _Realm:
 
 
 def _zulip_text(content: str) -> str:
-    r"""Returns a text without marks and quotes.
+    r"""Returns a text without markup and quotes.
 
     >>> said = "@_**Ann|8** [said](https://z.org/#narrow/near/3):\n```quote\nWhy?\n```\n"
     >>> _zulip_text(said + "@**Ann|8**, see #**help** and **this**")
