@@ -1,6 +1,6 @@
 """DuckDB: the engine for one machine. It spills to disk beyond a bound on memory.
 
-Extraction by the one query, step by step, for engines that compute Ibis expressions.
+Also runs the extraction query step by step, for engines that compute Ibis expressions.
 """
 
 import os

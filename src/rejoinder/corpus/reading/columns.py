@@ -1,7 +1,7 @@
-"""Columns of strings as two buffers: gathered, hashed, sorted, and made comments with clean texts.
+"""Gathers, hashes and sorts columns of strings as two buffers, and cleans the texts of comments.
 
-Functions of pyarrow that take values of Python or arrays of NumPy import pandas, which takes a
-quarter of a second, so that buffers and Polars stand in for them here and in `engines.local`.
+Functions of pyarrow that take Python values or NumPy arrays import pandas, which takes a quarter of
+a second. This module and `engines.local` therefore use buffers and Polars.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""Finding dumps: the files that paths, patterns and folders name, and the format of each."""
+"""Finds dumps: the files of paths, patterns and folders, and the format of each file."""
 
 from collections.abc import Iterable, Sequence
 from glob import glob

@@ -1,1 +1,1 @@
-"""Writing files whole or not at all, by one command at a time, and checking them by hash."""
+"""Writes files atomically, by one command at a time, and checks them by hash."""

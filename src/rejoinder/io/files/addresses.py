@@ -1,11 +1,11 @@
 """Addresses of files in stores, such as `s3://bucket/dumps/RC_2021-02.zst`, by pyarrow.
 
-An `Address` has those methods of `Path` that readers of dumps use, so that they read both. Errors
-of stores are told in plain words.
+An `Address` has the methods of `Path` that readers of dumps use, so that they can read both. Errors
+of stores become plain messages.
 
-A store renames no folder. While one is written, a marker lies in it, which says whose it is, and
-whether all else was written by runs that did not end. The file that makes the folder whole comes
-last, and then the marker goes.
+A store can't rename folders. While a folder is written, it contains a marker that names its writer,
+and says whether everything else in it comes from unfinished runs. The file that completes the
+folder is written last; then the marker is removed.
 """
 
 import io

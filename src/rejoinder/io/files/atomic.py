@@ -1,13 +1,13 @@
-"""Writes files and folders that appear whole or not at all.
+"""Writes files and folders atomically: they appear complete or not at all.
 
 They are written next to the target and then renamed.
 
-Outputs that may take several runs: parts that grow next to the output, and how far they are.
+Also handles outputs that may take several runs, with parts that grow next to the output.
 
 The parts of `e.npy` are in the folder `.e.npy.unfinished`, with `state.json`: their sizes and
-checksums when the state was saved, and what the writer needs in order to continue. A process that
-is killed leaves the folder, and the next one cuts the parts back to those sizes. Only the holder of
-the claim on the output (`io.files.claims`) may touch it.
+checksums when the state was saved, and the data that the writer needs to continue. A killed process
+leaves the folder, and the next run cuts the parts back to those sizes. Only the holder of the lock
+on the output (`io.files.claims`) may touch it.
 """
 
 import io

@@ -6,7 +6,7 @@ remove those that a killed process left. It also owns `runs/.a.unfinished`, whic
 continued or discarded (`files.atomic`). If `runs/a` is a link, all of these lie next to what
 it leads to.
 
-Reads a folder of files in one state, although another process may be replacing it.
+Also reads a folder in a consistent state while another process may be replacing it.
 """
 
 import os

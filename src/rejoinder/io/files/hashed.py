@@ -1,6 +1,6 @@
-"""Hashes of files, texts and arrays, and JSON that carries its own, so that a changed byte shows.
+"""Hashes files, texts and arrays, and writes JSON with its own hash, so that changes are noticed.
 
-Makes records of values read from JSON: their annotations say what is allowed.
+Also converts values read from JSON to records, whose annotations say what is allowed.
 
 This is the only module that calls `hashlib`. The hashes are parts of file formats and of seeds:
 they must never change.

@@ -1,6 +1,6 @@
-"""Turns errors of a disk (full, read-only, missing rights) into one sentence each.
+"""Turns disk errors (full, read-only, permission denied) into one sentence each.
 
-Where paths lead: links, devices, folders for temporary files.
+Also resolves paths: links, devices, folders for temporary files.
 """
 
 import errno

@@ -1,6 +1,6 @@
-"""Where operating systems differ: locks, signals, names, the processor, memory.
+"""Differences between operating systems: locks, signals, names, the processor, memory.
 
-All that Linux, macOS or Windows lacks is asked for here, and nothing else in the package asks.
+Only this module checks for features that Linux, macOS or Windows does not have.
 """
 
 import ctypes

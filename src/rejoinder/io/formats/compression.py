@@ -1,8 +1,8 @@
-"""Decompression by content rather than by name: zstd (windows up to 2 GiB), bz2, xz, gzip, plain.
+"""Decompresses by content, not by name: zstd (windows up to 2 GiB), bz2, xz, gzip, plain.
 
-DuckDB's own readers refuse frames made with `--long=31` and take bz2 and xz for text. Archives are
+DuckDB's own readers refuse frames made with `--long=31` and read bz2 and xz as text. Archives are
 decompressed within limits: the output is counted, so that a bomb is refused. Pieces of any size
-are cut into blocks of whole lines.
+are cut into blocks of complete lines.
 """
 
 import bz2

@@ -1,8 +1,8 @@
-"""Files of embeddings, written a piece at a time: a format each for `.npy`, `.parquet`, `.jsonl`.
+"""Writes files of embeddings a piece at a time, as `.npy`, `.parquet` or `.jsonl`.
 
-A new format is a class and an entry of `FORMATS`.
+A new format needs a class and an entry in `FORMATS`.
 
-What reading a safetensors file may raise: the library has no base class of its errors.
+Also lists the errors of reading safetensors files: the library has no base class for them.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""Fields of JSON lines as columns, and the line at fault where one is."""
+"""Reads fields of JSON lines as columns, and finds the invalid line if there is one."""
 
 import io
 import json

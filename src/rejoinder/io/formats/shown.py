@@ -1,6 +1,6 @@
-"""What Python and notebooks show of a large result: a title, and a table of the first rows.
+"""Displays large results in Python and notebooks: a title, and a table of the first rows.
 
-Amounts of memory and time as people write them.
+Also parses amounts of memory and time as people write them.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""Lines of text: as a stream of a file, which may be compressed, or of a whole file.
+"""Reads lines of text, as a stream of a (compressed) file or all at once.
 
-Lines of tables: cut at tabs, or rows of CSV and TSV files, quoted or not.
+Also reads lines of tables: cut at tabs, or rows of CSV and TSV files, quoted or not.
 """
 
 import csv

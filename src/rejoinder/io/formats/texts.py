@@ -1,10 +1,10 @@
-"""Texts of a file: its lines, the rows of a table, or a field of JSON lines.
+"""Reads the texts of a file: its lines, the rows of a table, or a field of JSON lines.
 
-The name says that a file is a table (`KINDS`), or the content where there is no name; content that
-is none of these, such as a JSON document or a mailbox, is refused. A new kind is a function and a
-line in `KINDS`.
+The name tells whether a file is a table (`KINDS`), or the content if there is no name. Other
+content, such as a JSON document or a mailbox, is refused. A new kind needs a function and a line in
+`KINDS`.
 
-Parts of text files that can be read apart from each other, on several machines.
+Also splits text files into parts that several machines can read separately.
 """
 
 import csv

@@ -1,12 +1,12 @@
-"""The default engine: comments are parted by a hash of their thread while they are read.
+"""The default engine, which partitions comments by a hash of their thread while reading.
 
 A message and its reply share a thread, so each part is joined and sorted alone, on 64-bit hashes
-of ids. `rows` has the comments as numbers, `store` keeps them and those of earlier extractions in
+of ids. `rows` turns comments into numbers, `store` keeps them and those of earlier extractions in
 memory or on disk, and `join` pairs the comments of a part and puts the pairs of all parts into the
-order of the output. This module has the steps, and settles repeated ids.
+order of the output. This module runs the steps and resolves repeated ids.
 
-Comments that can't be parted go to DuckDB: those without a thread, those whose parent is in another
-thread, and a limit on the replies with the same text, which needs all pairs.
+DuckDB takes over if comments can't be partitioned: comments without a thread or with a parent in
+another thread, or a limit on replies with the same text, which needs all pairs.
 """
 
 import shutil

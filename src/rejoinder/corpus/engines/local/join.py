@@ -1,7 +1,7 @@
 """Joins replies with their messages, and puts the pairs of all parts into the order of the output.
 
-The pairs of a part are in the order of the output, and a thread is in one part. So the output is a
-sequence of runs, one for each thread, and every part is read from its beginning to its end.
+The pairs of a part are in the order of the output, and each thread is in one part. So the output is
+a sequence of runs, one per thread, and every part is read from start to end.
 
 A table of runs has the columns `thread`, `split` (0 train, 1 dev, 2 test), `part`, `start` (first
 pair, counted within the part) and `size`.

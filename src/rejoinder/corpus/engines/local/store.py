@@ -1,11 +1,10 @@
-"""Comments as numbers for joining, and blocks of their strings, in memory or in files of Arrow.
+"""Stores comments as numbers for joining, with blocks of strings, in memory or in Arrow files.
 
-DuckDB evaluates the rules. Comments go to parts by their thread; a part beyond a bound waits in a
-file. So do the comments of earlier extractions, in files that are read a part at a time.
+DuckDB evaluates the rules. Comments go to parts by thread; a part above a size limit waits in a
+file. Comments of earlier extractions are in files, too, which are read a part at a time.
 
-Such a file has a batch for each of 2**`BITS` parts, so that an extraction of fewer parts reads
-several batches for each of its parts. Only comments of threads with new comments are kept in
-memory.
+Such a file has a batch for each of 2**`BITS` parts, so an extraction with fewer parts reads several
+batches per part. Memory only holds the comments of threads with new comments.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

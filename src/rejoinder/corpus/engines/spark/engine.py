@@ -1,8 +1,8 @@
 """Spark: the engine for many machines. Its executors read the dumps and write the shards.
 
-Only counts, the names of files, and the entries of shards pass through the driver.
+Only counts, file names and the entries of shards pass through the driver.
 
-What executors of Spark do for an extraction: read a file, write a shard.
+Also has the work of Spark executors in an extraction: reading a file and writing a shard.
 """
 
 import json
