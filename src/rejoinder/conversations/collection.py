@@ -156,7 +156,7 @@ def open_collection(
     """
     if isinstance(source, Collection):
         if encoder is not None or (columns, where) != (None, None) or questions or min_words:
-            raise InputError("encoder, columns, where, questions, min_words: not once opened.")
+            raise InputError("encoder, columns, where, questions, min_words: already opened.")
         return source
     conditions = fields_of(where)
 
