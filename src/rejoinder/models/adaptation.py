@@ -284,7 +284,7 @@ def refuse_unadaptable(encoder: protocols.Encodes) -> None:
         ModelError: it scores pairs itself, or is already adapted.
     """
     if isinstance(encoder, type | str) or not isinstance(encoder, protocols.Encodes):
-        raise InputError(f"an encoder has encode(list of strings); got {encoder!r}.")
+        raise InputError(f"an object with encode(list of strings) is needed; got {encoder!r}.")
     about = described(encoder)
     if isinstance(encoder, protocols.ScoresPairs):
         raise ModelError(
