@@ -203,8 +203,8 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
         refuse_changes(out, before.settings, facts.settings)
         if before.parts != facts.parts:
             raise InputError(
-                f"the interrupted run to {out} had another input: files, their sizes, times of "
-                f"change, or the size of parts differ. {_REMEDY}"
+                f"the input of the interrupted run to {out} differs: files, their sizes, times of "
+                f"change, or the size of parts. {_REMEDY}"
             )
         return
     discard_unfinished(out)
