@@ -296,7 +296,7 @@ class HeldOut:
         if self.questions:
             found[QUESTIONS_SCORE] = self.questions.found_first(encoder, "test")
         if graded := self.graded("test"):
-            found["graded pairs"] = agreement(Embedder(encoder), graded)
+            found["graded pairs"] = agreement(embedder, graded)
         for value in self._dev.similarity(encoder).values():
             found["STS-B dev"] = value
         return found

@@ -156,14 +156,18 @@ def candidates(files: Files, names: Iterable[str]) -> list[str]:
     asked = [*names]
     if len(files.names) > _FEW:
         return asked
-    left = {name: READERS[name][1] for name in asked if name in READERS}
+    signs_of = {name: READERS[name][1] for name in asked if name in READERS}
+    left = {
+        name: signs.encode().split() if isinstance(signs, str) else signs
+        for name, signs in signs_of.items()
+    }
     for file in files.names:
         content = b"\n".join((os.fsencode(file), files.head(file).lstrip()))
         left = {name: signs for name, signs in left.items() if not _has(content, signs)}
     return [name for name in asked if name not in left]
 
 
-def _has(content: bytes, signs: str | re.Pattern[bytes]) -> bool:
-    if isinstance(signs, str):
-        return any(word.encode() in content for word in signs.split())
+def _has(content: bytes, signs: list[bytes] | re.Pattern[bytes]) -> bool:
+    if isinstance(signs, list):
+        return any(word in content for word in signs)
     return signs.search(content, 0, content.index(b"\n") + _BEGINNING) is not None

@@ -138,7 +138,12 @@ def words_of(text: str) -> list[str]:
     >>> words_of("C++ isn't hard, is it?")
     ['c', '+', '+', "isn't", 'hard', 'is', 'it']
     """
-    return [token for token in tokens_of(text) if not is_punctuation(token)]
+    return _words_in(normalize_text(text))
+
+
+def _words_in(text: str) -> list[str]:
+    """Returns the words of an already normalised text."""
+    return [token for token in _pattern(text).findall(text) if not is_punctuation(token)]
 
 
 def saying(words: Sequence[str]) -> Callable[[str], bool]:
@@ -154,7 +159,7 @@ def saying(words: Sequence[str]) -> Callable[[str], bool]:
         text = normalize_text(text)
         if text.isascii():  # nearly always, and ten times as fast
             return ascii_only.search(text) is not None
-        return wanted in f" {' '.join(words_of(text))} "
+        return wanted in f" {' '.join(_words_in(text))} "
 
     return is_said
 
